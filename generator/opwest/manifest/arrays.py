@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading the bytes of constants: .npy, .npz, and raw files."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """What a file holds: little-endian bytes in C order. dtype and shape are None for raw bytes."""
+
+    content: bytes = field(repr=False)
+    dtype: str | None
+    shape: tuple[int, ...] | None
+
+
+class ArrayError(Exception):
+    """The file can't be read as an array."""
+
+    def __init__(self, message: str, expected: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.expected = expected
+        self.hint = hint
+
+
+def read_array(path: Path, key: str, *, key_given: bool) -> Array:
+    """Read `path`; `key` names the array inside an .npz file. Raises ArrayError."""
+    try:
+        with path.open("rb") as file:
+            magic = file.read(6)
+        if magic.startswith(b"\x93NUMPY"):
+            return _numpy(path, None)
+        if magic.startswith(b"PK") and path.suffix != ".bin":
+            return _numpy(path, key)
+        if path.suffix in (".npy", ".npz"):
+            raise ArrayError(f"{path.name} is not a {path.suffix} file", f"a file written by numpy.save{'z' * (path.suffix == '.npz')}")
+        if key_given:
+            raise ArrayError("a key is given, but the file is not an .npz", hint="remove the key")
+        return Array(path.read_bytes(), None, None)
+    except OSError as error:
+        raise ArrayError(f"{path.name} can't be read: {error.strerror}") from error
+
+
+def _numpy(path: Path, key: str | None) -> Array:
+    import numpy as np  # here: most commands read no arrays, and numpy is slow to import
+
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        if key is None:
+            array = loaded
+        else:
+            with loaded:
+                if key not in loaded.files:
+                    raise ArrayError(f"{path.name} has no array {key!r}", f"one of {', '.join(sorted(loaded.files))}")
+                array = loaded[key]
+        dtype = np.dtype(array.dtype)
+        if dtype.hasobject or dtype.names:
+            raise ValueError("it holds Python objects or records")
+        little = np.ascontiguousarray(array, dtype=dtype.newbyteorder("<"))
+        return Array(little.tobytes(), dtype.newbyteorder("=").name, tuple(int(n) for n in array.shape))
+    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, MemoryError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ArrayError(f"{path.name} can't be read: {reason}", "plain numbers written by numpy.save or numpy.savez") from error

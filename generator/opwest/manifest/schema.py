@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shape of a manifest: the JSON Schema's findings, in words and with places."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import jsonschema_rs
+
+from opwest.diagnostics import Diagnostics, Location, nearest
+from opwest.manifest.located import Mapping, locate, lookup
+from opwest.manifest.yaml_reader import describe
+from opwest.resources import resource
+
+SUPPORTED_VERSIONS = (1,)
+
+
+def schema_path() -> str:
+    """Return the path of the manifest's JSON Schema."""
+    return str(resource("schemas") / "device-manifest.schema.json")
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    with open(schema_path(), encoding="utf-8") as file:
+        loaded: dict[str, Any] = json.load(file)
+    return loaded
+
+
+@cache
+def _validator() -> jsonschema_rs.Draft202012Validator:
+    return jsonschema_rs.Draft202012Validator(_schema())
+
+
+def check_version(manifest: Mapping, faults: Diagnostics) -> bool:
+    """Return whether this opwest reads the manifest's version; report it where not."""
+    if "version" not in manifest:
+        faults.error("the key 'version' is missing", manifest.location, expected="version: 1")
+        return False
+    version = manifest["version"]
+    if isinstance(version, bool) or version not in SUPPORTED_VERSIONS:
+        known = " or ".join(str(v) for v in SUPPORTED_VERSIONS)
+        hint = "a newer opwest may read it" if isinstance(version, int) and version > max(SUPPORTED_VERSIONS) else None
+        faults.error(
+            f"version is {describe(version)}", manifest.value_location("version"), expected=f"version: {known}", hint=hint
+        )
+        return False
+    return True
+
+
+def check_schema(manifest: Mapping, faults: Diagnostics) -> bool:
+    """Report everything that the schema does not allow; return whether there was nothing."""
+    clean = True
+    for error in _validator().iter_errors(manifest):
+        clean = False
+        _report(manifest, error, faults)
+    return clean
+
+
+def _report(manifest: Mapping, error: Any, faults: Diagnostics) -> None:
+    path = list(error.instance_path)
+    kind = error.kind
+    name = type(kind).__name__.rsplit("_", 1)[-1]
+    where = locate(manifest, path)
+    here = _name(path)
+    value = _value(manifest, path)
+    rule = _rule(error.schema_path)
+    if name == "AdditionalProperties":
+        known = _properties(error.schema_path)
+        for key in kind.unexpected:
+            faults.error(f"unknown key {key!r} in {here}", _key_location(manifest, path, key), hint=nearest(key, known))
+    elif name == "Required":
+        faults.error(f"the key {kind.property!r} is missing in {here}", where, expected=_described(error, kind.property))
+    elif name == "PropertyNames":
+        faults.error(f"{here} has a name that can't be used: {error.message}", where)
+    elif name in ("Type", "AnyOf"):
+        faults.error(f"{here} is {describe(value)}", where, expected=_expected(rule))
+    elif name in ("Enum", "Constant"):
+        options = rule.get("enum", [rule.get("const")])
+        hint = nearest(value, map(str, options)) if isinstance(value, str) else None
+        faults.error(f"{here} is {describe(value)}", where, expected=_one_of(options), hint=hint)
+    elif name == "Pattern":
+        faults.error(f"{here} is {describe(value)}", where, expected=_expected(rule))
+    elif name in ("MinItems", "MinProperties", "MinLength"):
+        faults.error(f"{here} is empty", where, expected=_expected(rule))
+    elif name == "UniqueItems":
+        twice = next(item for item in value if value.count(item) > 1)
+        at = Location(value.file, *value.items_at[len(value) - 1 - value[::-1].index(twice)])
+        faults.error(f"{twice!r} is listed twice in {here}", at, expected="each item once")
+    else:
+        faults.error(f"{here} is {describe(value)}", where, expected=_expected(rule), hint=str(error.message))
+
+
+def _name(path: list[str | int]) -> str:
+    """Return a path as a person would write it: run.steps[2].call."""
+    if not path:
+        return "the manifest"
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return f"'{text}'"
+
+
+def _value(manifest: Mapping, path: list[str | int]) -> Any:
+    return lookup(manifest, path)
+
+
+def _key_location(manifest: Mapping, path: list[str | int], key: str) -> Location:
+    parent = _value(manifest, path)
+    return parent.key_location(key) if isinstance(parent, Mapping) else manifest.location
+
+
+def _rule(schema_path: list[str | int]) -> dict[str, Any]:
+    """Return the schema that holds the keyword which failed, following references."""
+    rule: Any = _schema()
+    for part in schema_path[:-1]:
+        if part == "$ref":
+            rule = _follow(rule)
+            continue
+        rule = _follow(rule) if isinstance(rule, dict) and part not in rule else rule
+        rule = rule[part]
+    return _follow(rule) if isinstance(rule, dict) else {}
+
+
+def _follow(rule: dict[str, Any]) -> dict[str, Any]:
+    while "$ref" in rule:
+        target: Any = _schema()
+        for part in rule["$ref"].removeprefix("#/").split("/"):
+            target = target[part]
+        rule = {**target, **{k: v for k, v in rule.items() if k != "$ref"}}
+    return rule
+
+
+def _properties(schema_path: list[str | int]) -> list[str]:
+    return list(_rule(schema_path).get("properties", {}))
+
+
+def _described(error: Any, key: str) -> str | None:
+    entry = _rule(error.schema_path).get("properties", {}).get(key)
+    return f"{key}: {_expected(_follow(entry))}" if entry else None
+
+
+_TYPES = {
+    "object": "a mapping",
+    "array": "a list",
+    "string": "a string",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+}
+
+
+def _expected(rule: dict[str, Any]) -> str:
+    """Say in words what a schema allows; its description tells the rest."""
+    if "enum" in rule:
+        return _one_of(rule["enum"])
+    if "const" in rule:
+        return str(rule["const"])
+    kinds = rule.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    text = " or ".join(_TYPES[kind] for kind in kinds)
+    if "minimum" in rule:
+        text += f", at least {rule['minimum']}"
+    if "maximum" in rule:
+        text += f", at most {rule['maximum']}"
+    if "maxItems" in rule:
+        text += f", at most {rule['maxItems']} items"
+    description = str(rule.get("description", "")).rstrip(".")
+    return f"{text} ({description})" if text and description else text or description
+
+
+def _one_of(options: list[Any]) -> str:
+    return ", ".join(str(option) for option in options)

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""YAML text to located data, by the rules of YAML 1.2's core schema.
+
+PyYAML's own loaders follow YAML 1.1 (`on` is true, `010` is 8, `1e-3` a string), which is not what
+editors show. The core schema's rules come from yamlcore; PyYAML's parser gives the events. The tree is
+built here, without recursion and without expanding aliases more than a manifest could need, so that
+hostile files end in an ordinary message.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+import yamlcore
+
+from opwest.diagnostics import Diagnostics, Location
+from opwest.manifest.located import Items, Mapping, Position
+
+MAX_DEPTH = 64
+"""Nested collections; a manifest needs eight."""
+MAX_EXPANSION = 100_000
+"""Values that aliases may add to a file. Sharing a shape a thousand times is fine, a bomb is not."""
+
+_LOADER = yamlcore.CCoreLoader if hasattr(yaml, "CParser") else yamlcore.CoreLoader
+_CORE_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str")}
+
+
+class _Broken(Exception):
+    """Reading can't go on; the fault has been reported."""
+
+
+def read_yaml(text: bytes, label: str, faults: Diagnostics) -> Mapping | None:
+    """Return the mapping that `text` holds, or None when a fault was reported.
+
+    `label` is the file's name as the user knows it.
+    """
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = text.count(b"\n", 0, error.start) + 1
+        faults.error(f"byte {text[error.start]:#04x} is not UTF-8", Location(label, line, 1), expected="UTF-8 text")
+        return None
+    try:
+        loader = _LOADER(text)
+        try:
+            return _Builder(loader, label, faults).document()
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = Location(label, mark.line + 1, mark.column + 1) if mark else Location(label)
+        context = f" {error.context}" if error.context else ""
+        faults.error(f"this is not YAML: {error.problem}{context}", where)
+    except yaml.reader.ReaderError as error:
+        line = text.count(b"\n", 0, error.position) + 1
+        faults.error(f"this is not YAML: {error.reason}", Location(label, line, 1), expected="printable characters")
+    except yaml.YAMLError as error:
+        faults.error(f"this is not YAML: {error}".replace("\n", " "), Location(label))
+    except _Broken:
+        pass
+    return None
+
+
+class _Builder:
+    """Turns one document's events into located data."""
+
+    def __init__(self, loader: Any, label: str, faults: Diagnostics) -> None:
+        self.loader = loader
+        self.label = label
+        self.faults = faults
+        self.anchors: dict[str, tuple[Any, int]] = {}
+        self.open_anchors: dict[str, Position] = {}
+        self.expanded = 0
+
+    def document(self) -> Mapping | None:
+        """Read the only document of the stream."""
+        root: Any = None
+        seen = False
+        while True:
+            event = self.loader.get_event()
+            if isinstance(event, yaml.StreamEndEvent):
+                break
+            if isinstance(event, yaml.DocumentStartEvent):
+                if seen:
+                    self._fail("a second document begins here", event, expected="one manifest a file")
+                seen = True
+                root = self._tree(self.loader.get_event())
+        if not isinstance(root, Mapping):
+            what = "the file is empty" if root is None else f"the file holds {describe(root)}"
+            self.faults.error(what, Location(self.label, 1, 1), expected="a mapping that begins with `version: 1`")
+            return None
+        return root
+
+    def _tree(self, event: Any) -> Any:
+        """Build the value that starts with `event`; collections are kept on a stack of our own."""
+        stack: list[_Frame] = []
+        while True:
+            if isinstance(event, yaml.CollectionEndEvent):
+                frame = stack.pop()
+                value, size = frame.value, frame.size
+                if frame.anchor:
+                    del self.open_anchors[frame.anchor]
+                    self.anchors[frame.anchor] = (value, size)
+                position = frame.value.start
+            elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
+                stack.append(self._open(event, len(stack)))
+                event = self.loader.get_event()
+                continue
+            elif isinstance(event, yaml.AliasEvent):
+                position = _position(event)
+                value, size = self._alias(event)
+            else:
+                position = _position(event)
+                value, size = self._scalar(event), 1
+                if event.anchor:
+                    self.anchors[event.anchor] = (value, 1)
+            if not stack:
+                return value
+            self._add(stack[-1], value, position, event)
+            stack[-1].size += size
+            event = self.loader.get_event()
+
+    def _open(self, event: Any, depth: int) -> _Frame:
+        if depth >= MAX_DEPTH:
+            self._fail(f"nested more than {MAX_DEPTH} deep", event)
+        if event.tag not in (None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
+            self._fail(f"unknown tag {event.tag!r}", event, expected="plain mappings, lists and values")
+        position = _position(event)
+        if event.anchor:
+            self.open_anchors[event.anchor] = position
+        kind = Mapping if isinstance(event, yaml.MappingStartEvent) else Items
+        return _Frame(kind(self.label, position), event.anchor)
+
+    def _alias(self, event: Any) -> tuple[Any, int]:
+        if event.anchor in self.open_anchors:
+            self._fail(f"alias '*{event.anchor}' stands inside its own anchor", event, expected="no recursion")
+        if event.anchor not in self.anchors:
+            self._fail(f"alias '*{event.anchor}' has no anchor before it", event)
+        value, size = self.anchors[event.anchor]
+        self.expanded += size
+        if self.expanded > MAX_EXPANSION:
+            self._fail(f"aliases expand to more than {MAX_EXPANSION} values", event, hint="write them out, or use fewer")
+        return value, size
+
+    def _scalar(self, event: Any) -> Any:
+        tag = event.tag
+        if tag is None:
+            tag = self.loader.resolve(yaml.ScalarNode, event.value, event.implicit)
+        elif tag == "!":
+            tag = "tag:yaml.org,2002:str"
+        if tag not in _CORE_TAGS:
+            self._fail(f"unknown tag {tag!r}", event, expected="plain mappings, lists and values")
+        if tag == "tag:yaml.org,2002:str":
+            return event.value
+        try:
+            return self.loader.construct_object(yaml.ScalarNode(tag, event.value, event.start_mark, event.end_mark))
+        except (ValueError, OverflowError, yaml.YAMLError):
+            self._fail(f"{event.value!r} can't be read as {tag.rsplit(':', 1)[1]}", event)
+
+    def _add(self, frame: _Frame, value: Any, position: Position, event: Any) -> None:
+        """Put `value` into the collection on top of the stack."""
+        collection = frame.value
+        if isinstance(collection, Items):
+            collection.append(value)
+            collection.items_at.append(position)
+        elif frame.key is _NO_KEY:
+            self._check_key(collection, value, position)
+            frame.key, frame.key_at = value, position
+        else:
+            key, frame.key = frame.key, _NO_KEY
+            if key in collection.keys_at:
+                return  # reported as a duplicate; the first one stays
+            collection[key] = value
+            collection.keys_at[key] = frame.key_at
+            collection.values_at[key] = position
+
+    def _check_key(self, collection: Mapping, key: Any, position: Position) -> None:
+        where = Location(self.label, *position)
+        if not isinstance(key, str):
+            self.faults.error(f"the key is {describe(key)}", where, expected="a string", hint="quote it")
+            raise _Broken
+        if key in collection.keys_at:
+            line, column = collection.keys_at[key]
+            self.faults.error(
+                f"{key!r} is given twice", where, expected="each name once", hint=f"first at line {line}, column {column}"
+            )
+
+    def _fail(self, message: str, event: Any, *, expected: str | None = None, hint: str | None = None) -> Any:
+        self.faults.error(message, Location(self.label, *_position(event)), expected=expected, hint=hint)
+        raise _Broken
+
+
+_NO_KEY: Any = object()
+
+
+class _Frame:
+    """An open collection."""
+
+    __slots__ = ("anchor", "key", "key_at", "size", "value")
+
+    def __init__(self, value: Mapping | Items, anchor: str | None) -> None:
+        self.value = value
+        self.anchor = anchor
+        self.key: Any = _NO_KEY
+        self.key_at: Position = value.start
+        self.size = 1
+
+
+def _position(event: Any) -> Position:
+    mark = event.start_mark
+    return (mark.line + 1, mark.column + 1)
+
+
+def describe(value: Any) -> str:
+    """Say what a value is, in YAML's words, with the value itself when it is short."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return f"the boolean {str(value).lower()}"
+    if isinstance(value, int):
+        return f"the integer {value}"
+    if isinstance(value, float):
+        return f"the number {value:g}"
+    if isinstance(value, str):
+        shown = value if len(value) <= 60 else value[:57] + "..."
+        return f"the string {shown!r}"
+    return "a mapping" if isinstance(value, dict) else "a list"

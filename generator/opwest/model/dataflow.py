@@ -1,0 +1,401 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of `run`: every argument bound, every tensor written before it is read, and lifetimes from that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from opwest.diagnostics import Location, nearest
+from opwest.manifest.located import Mapping
+from opwest.model.context import Context, located_items
+from opwest.model.dtypes import TensorType
+from opwest.model.identifiers import check_name
+from opwest.model.model import (
+    DEFAULT_ALIGNMENT,
+    Argument,
+    Binding,
+    Buffer,
+    Constant,
+    Device,
+    Interface,
+    Operator,
+    Pool,
+    Step,
+)
+
+
+@dataclass
+class _Tensor:
+    """An intermediate tensor as the steps show it."""
+
+    name: str
+    location: Location
+    type: TensorType
+    align: int = DEFAULT_ALIGNMENT
+    first: int | None = None
+    last: int = -1
+    read: bool = False
+    agents: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Names:
+    """Everything a step may name."""
+
+    operators: dict[str, Operator]
+    devices: dict[str, Device]
+    pools: dict[str, Pool]
+    inputs: dict[str, Interface]
+    outputs: dict[str, Interface]
+    constants: dict[str, Constant]
+    declared_constants: Iterable[str]
+
+
+def constant_types(context: Context, operators: dict[str, Operator]) -> dict[str, TensorType]:
+    """Return the type that the first step which reads a constant needs of it (raw files may leave it out)."""
+    wanted: dict[str, TensorType] = {}
+    declared = context.section("constants")
+    for entry in context.items("steps", context.section("run")):
+        operator = operators.get(entry["call"])
+        if operator is not None:
+            for argument, given in zip(operator.step_args, entry["args"], strict=False):
+                if isinstance(given, str) and given in declared:
+                    wanted.setdefault(given, argument.type)
+    return wanted
+
+
+def resolve_steps(context: Context, names: Names) -> tuple[list[Step], list[Buffer]]:
+    """Return the steps with their bindings, and what the planner has to place."""
+    return _Dataflow(context, names).resolve()
+
+
+class _Dataflow:
+    def __init__(self, context: Context, names: Names) -> None:
+        self.context = context
+        self.faults = context.faults
+        self.names = names
+        self.constants = set(names.declared_constants)
+        self.tensors: dict[str, _Tensor] = {}
+        self.written: set[str] = set()
+        self.used: set[str] = set()
+        self.run = context.section("run")
+        self.declared = context.section("tensors", self.run)
+        self.writers = self._first_writers()
+        self.scratch: list[Buffer] = []
+
+    def resolve(self) -> tuple[list[Step], list[Buffer]]:
+        """Walk the steps in order."""
+        self._check_roles()
+        steps = []
+        for index, (entry, at) in enumerate(located_items(self.context.items("steps", self.run))):
+            step = self._step(index, entry, at)
+            if step is not None:
+                steps.append(step)
+        self._check_unused()
+        buffers = [b for t in self.tensors.values() if (b := self._buffer(t)) is not None]
+        return steps, buffers + self.scratch
+
+    def _check_roles(self) -> None:
+        """A name means one tensor: report names that are declared in two roles."""
+        roles: dict[str, tuple[str, Location]] = {}
+        for role, section in (
+            ("input", self.context.section("inputs", self.run)),
+            ("output", self.context.section("outputs", self.run)),
+            ("constant", self.context.section("constants")),
+            ("intermediate tensor", self.declared),
+        ):
+            for name in section:
+                at = section.key_location(name)
+                if name in roles:
+                    other, first = roles[name]
+                    self.faults.error(
+                        f"{name!r} is declared as {role} and as {other}", at, expected="one meaning a name", hint=f"first at line {first.line}"
+                    )
+                else:
+                    roles[name] = (role, at)
+
+    def _first_writers(self) -> dict[str, int]:
+        """Return for every tensor the index of the first step that writes it."""
+        writers: dict[str, int] = {}
+        for index, entry in enumerate(self.context.items("steps", self.run)):
+            operator = self.names.operators.get(entry["call"])
+            if operator is not None:
+                for argument, given in zip(operator.step_args, entry["args"], strict=False):
+                    if argument.is_written and isinstance(given, str):
+                        writers.setdefault(given, index)
+        return writers
+
+    def _step(self, index: int, entry: Mapping, at: Location) -> Step | None:
+        operator = self.names.operators.get(entry["call"])
+        if operator is None:
+            self.faults.error(
+                f"there is no operator {entry['call']!r}", entry.value_location("call"), hint=nearest(entry["call"], self.names.operators)
+            )
+            return None
+        device = self._device(entry, operator, at)
+        given = located_items(entry["args"])
+        expected = operator.step_args
+        if len(given) != len(expected):
+            listed = ", ".join(a.name for a in expected) or "none"
+            scratch = [a.name for a in operator.args if a.direction == "scratch"]
+            hint = f"scratch memory ({', '.join(scratch)}) is planned by opwest and not listed" if scratch else None
+            self.faults.error(
+                f"operator {operator.name!r} takes {len(expected)} arguments, the step gives {len(given)}",
+                entry.value_location("args"),
+                expected=listed,
+                hint=hint,
+            )
+        self._check_aliases(operator, given)
+        bound: dict[str, Binding | None] = {}
+        # Reads come before writes, whatever the order of the arguments.
+        for reading in (True, False):
+            for argument, (value, place) in zip(expected, given, strict=False):
+                if (argument.direction != "out") == reading:
+                    bound[argument.name] = self._bind(index, argument, value, place, device)
+        if len(given) != len(expected) or None in bound.values():
+            return None
+        for argument in operator.args:
+            if argument.direction == "scratch":
+                bound[argument.name] = self._scratch(index, operator, argument, device, at)
+        bindings = tuple(b for a in operator.args if (b := bound[a.name]) is not None)
+        return Step(index, operator, entry.get("device"), bindings, at)
+
+    def _device(self, entry: Mapping, operator: Operator, at: Location) -> str | None:
+        """Return the device of a step; report one that is missing, unknown, unwanted or of the wrong type."""
+        name = entry.get("device")
+        if name is None:
+            if operator.takes_device:
+                self.faults.error(
+                    f"operator {operator.name!r} takes a device, the step names none",
+                    at,
+                    expected="device: NAME",
+                    hint=nearest("", self.names.devices) or "declare it under devices",
+                )
+            return None
+        where = entry.value_location("device")
+        device = self.names.devices.get(name)
+        if device is None:
+            self.faults.error(f"there is no device {name!r}", where, hint=nearest(name, self.names.devices) or "declare it under devices")
+            return None
+        self.used.add(name)
+        if not operator.takes_device:
+            self.faults.error(
+                f"operator {operator.name!r} takes no device",
+                where,
+                expected="a step without device",
+                hint="`device: {}` in the operator makes it the last argument",
+            )
+        elif operator.device_type is not None and operator.device_type != device.type:
+            self.faults.error(
+                f"device {name!r} has type {device.type or 'none'}, operator {operator.name!r} needs {operator.device_type}",
+                where,
+                expected=operator.device_type,
+            )
+        return device.name
+
+    def _check_aliases(self, operator: Operator, given: list[tuple[Any, Location]]) -> None:
+        """Report a tensor that one step names twice when it writes it: the operator expects separate memory."""
+        seen: dict[str, Argument] = {}
+        for argument, (value, place) in zip(operator.step_args, given, strict=False):
+            if not isinstance(value, str):
+                continue
+            other = seen.setdefault(value, argument)
+            if other is not argument and (argument.is_written or other.is_written):
+                self.faults.error(
+                    f"tensor {value!r} is given for {other.name!r} and for {argument.name!r}, and the step writes it",
+                    place,
+                    expected="separate tensors",
+                    hint="an operator that works in place has one argument with direction: inout",
+                )
+
+    def _bind(self, index: int, argument: Argument, value: Any, place: Location, device: str | None) -> Binding | None:
+        if argument.scalar:
+            return self._number(argument, value, place)
+        if not isinstance(value, str):
+            self.faults.error(
+                f"argument {argument.name!r} takes a tensor, the step gives {value!r}",
+                place,
+                expected="a tensor's name",
+                hint="scalar: true in the operator makes it a number",
+            )
+            return None
+        self.used.add(value)
+        if value in self.names.inputs:
+            return self._bind_input(argument, value, place)
+        if value in self.constants:
+            return self._bind_constant(argument, value, place)
+        if value in self.names.outputs:
+            return self._bind_output(index, argument, value, place)
+        return self._bind_intermediate(index, argument, value, place, device)
+
+    def _number(self, argument: Argument, value: Any, place: Location) -> Binding | None:
+        dtype = argument.type.dtype
+        if isinstance(value, str):
+            self.faults.error(f"argument {argument.name!r} is a scalar, the step gives {value!r}", place, expected=f"a number of {dtype.name}")
+            return None
+        if isinstance(value, bool):
+            value = int(value)
+        fits = dtype.is_float or (isinstance(value, int) and self._in_range(argument, value))
+        if not fits:
+            if dtype.minimum is None:
+                expected = "the 16 bits of an IEEE half as a whole number, 0 to 65535"
+            else:
+                expected = f"a whole number from {dtype.minimum} to {dtype.maximum}"
+            self.faults.error(f"{value} is not a value of {dtype.name}", place, expected=expected)
+            return None
+        return Binding("scalar", argument.name, float(value) if dtype.is_float else value)
+
+    @staticmethod
+    def _in_range(argument: Argument, value: int) -> bool:
+        dtype = argument.type.dtype
+        if dtype.minimum is None or dtype.maximum is None:
+            return 0 <= value <= 0xFFFF
+        return dtype.minimum <= value <= dtype.maximum
+
+    def _bind_input(self, argument: Argument, name: str, place: Location) -> Binding:
+        if argument.is_written:
+            self.faults.error(f"input {name!r} is written by this step", place, expected="inputs are read only", hint="write another tensor")
+        self._agree(argument, self.names.inputs[name].type, f"input {name!r}", place)
+        return Binding("input", name)
+
+    def _bind_constant(self, argument: Argument, name: str, place: Location) -> Binding:
+        if argument.is_written:
+            self.faults.error(f"constant {name!r} is written by this step", place, expected="constants are read only")
+        if name in self.names.constants:
+            self._agree(argument, self.names.constants[name].type, f"constant {name!r}", place)
+        return Binding("constant", name)
+
+    def _bind_output(self, index: int, argument: Argument, name: str, place: Location) -> Binding:
+        if argument.is_read:
+            self._check_written(index, name, f"output {name!r}", place)
+        if argument.is_written:
+            self.written.add(name)
+        self._agree(argument, self.names.outputs[name].type, f"output {name!r}", place)
+        return Binding("output", name)
+
+    def _bind_intermediate(self, index: int, argument: Argument, name: str, place: Location, device: str | None) -> Binding | None:
+        if argument.is_read and not self._check_written(index, name, f"tensor {name!r}", place):
+            if name not in self.writers:
+                return None
+            self.written.add(name)  # reported once
+        tensor = self.tensors.get(name)
+        if tensor is None:
+            tensor = self.tensors[name] = self._introduce(argument, name, place)
+        else:
+            self._agree(argument, tensor.type, f"tensor {name!r}", place)
+        if argument.is_written:
+            self.written.add(name)
+        tensor.read = tensor.read or argument.is_read
+        tensor.first = index if tensor.first is None else tensor.first
+        tensor.last = index
+        tensor.align = max(tensor.align, argument.align)
+        tensor.agents.add(device or "cpu")
+        return Binding("buffer", name)
+
+    def _introduce(self, argument: Argument, name: str, place: Location) -> _Tensor:
+        """Return a new intermediate tensor: its type is its first writer's, and what the manifest says must agree."""
+        check_name("tensor", name, place, self.faults)
+        tensor = _Tensor(name, place, argument.type)
+        entry = self.declared.get(name, {})
+        tensor.align = max(tensor.align, entry.get("align", 1))
+        for key, actual in (("dtype", argument.type.dtype.name), ("shape", list(argument.type.shape))):
+            if key in entry and entry[key] != actual and argument.location not in self.context.untyped:
+                self.faults.error(
+                    f"tensor {name!r} is declared with {key} {entry[key]}, but the step that writes it makes {argument.type}",
+                    entry.value_location(key),
+                    expected=f"{key}: {actual}",
+                )
+        return tensor
+
+    def _check_written(self, index: int, name: str, what: str, place: Location) -> bool:
+        """Report a tensor that this step reads although no earlier step wrote it."""
+        if name in self.written:
+            return True
+        if name in self.writers:
+            writer = self.writers[name]
+            by = "only by this step itself" if writer == index else f"by step {writer}, which comes later"
+            self.faults.error(f"{what} is read by step {index} before it is written: it is written {by}", place, hint="steps run in the order given")
+        else:
+            known = {*self.names.inputs, *self.constants, *self.names.outputs, *self.written}
+            expected = "an input, a constant, or a tensor that an earlier step writes"
+            self.faults.error(f"{what} is read, but never written: no step has it as a result", place, expected=expected, hint=nearest(name, known))
+        return False
+
+    def _agree(self, argument: Argument, type_: TensorType, what: str, place: Location) -> None:
+        if argument.type == type_ or argument.location in self.context.untyped:
+            return
+        differs = "shape" if argument.type.dtype == type_.dtype else "dtype"
+        hint = None
+        if argument.type.size == type_.size and differs == "shape":
+            hint = "the bytes are the same: declare one shape everywhere"
+        self.faults.error(
+            f"{what} is {type_}, argument {argument.name!r} takes {argument.type}: the {differs} differs",
+            place,
+            expected=str(argument.type),
+            hint=hint,
+        )
+
+    def _scratch(self, index: int, operator: Operator, argument: Argument, device: str | None, at: Location) -> Binding | None:
+        name = f"{argument.name} of step {index}"
+        pool = self._pool({device or "cpu"}, None, name, at)
+        if pool is None:
+            return None
+        align = max(argument.align, DEFAULT_ALIGNMENT, self.names.pools[pool].align)
+        self.scratch.append(Buffer(name, argument.type, align, pool, index, index, at))
+        return Binding("buffer", name)
+
+    def _buffer(self, tensor: _Tensor) -> Buffer | None:
+        if tensor.first is None:
+            return None
+        entry = self.declared.get(tensor.name, {})
+        pool = self._pool(tensor.agents, entry.get("pool"), tensor.name, tensor.location)
+        if pool is None:
+            return None
+        align = max(tensor.align, self.names.pools[pool].align)
+        return Buffer(tensor.name, tensor.type, align, pool, tensor.first, tensor.last, tensor.location)
+
+    def _pool(self, agents: set[str], wanted: str | None, tensor: str, at: Location) -> str | None:
+        """Return the pool of a tensor: the one asked for, else the first that every agent can reach."""
+        pools = self.names.pools
+        if wanted is not None:
+            at = self.declared[tensor].value_location("pool")
+            if wanted not in pools:
+                self.faults.error(f"there is no pool {wanted!r}", at, hint=nearest(wanted, pools))
+                return None
+            missing = agents - (pools[wanted].reachable_by or agents)
+            if missing:
+                self.faults.error(
+                    f"tensor {tensor!r} is used by {', '.join(sorted(missing))}, which can't reach pool {wanted!r}",
+                    at,
+                    expected=f"a pool reachable by {', '.join(sorted(agents))}",
+                )
+                return None
+            return wanted
+        for pool in pools.values():
+            if agents <= (pool.reachable_by or agents):
+                return pool.name
+        self.faults.error(f"no pool can be reached by all that use tensor {tensor!r}: {', '.join(sorted(agents))}", at, hint="see reachable_by of each pool")
+        return None
+
+    def _check_unused(self) -> None:
+        """Report outputs that nothing writes; warn of what nothing uses."""
+        for name, output in self.names.outputs.items():
+            if name not in self.written and name not in self.writers:
+                self.faults.error(f"output {name!r} is never written", output.location, expected="a step that has it as a result")
+        for role, named in (
+            ("input", self.names.inputs),
+            ("constant", self.names.constants),
+            ("device", self.names.devices),
+        ):
+            for name, item in named.items():
+                if name not in self.used:
+                    self.faults.warning(f"{role} {name!r} is not used by any step", item.location)
+        for name, tensor in self.tensors.items():
+            if not tensor.read and name in self.written:
+                self.faults.warning(f"tensor {name!r} is written but never read", tensor.location)
+        for name in self.declared:
+            if name not in self.tensors and name not in self.names.inputs and name not in self.names.outputs:
+                at = self.declared.key_location(name)
+                self.faults.error(f"tensor {name!r} is declared, but no step uses it", at, hint=nearest(name, self.tensors))

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a manifest declares by name: operators, devices, pools, externals, inputs and outputs, constants."""
+
+from __future__ import annotations
+
+from opwest.diagnostics import Location, nearest
+from opwest.manifest.arrays import Array, ArrayError, read_array
+from opwest.manifest.located import Mapping
+from opwest.model.context import (
+    Context,
+    devicetree,
+    located_items,
+    quantization,
+    size_in_bytes,
+    tensor_type,
+)
+from opwest.model.dtypes import DTYPES, TensorType
+from opwest.model.identifiers import check_name, is_symbol
+from opwest.model.model import (
+    DEFAULT_ALIGNMENT,
+    Argument,
+    Constant,
+    Device,
+    Devicetree,
+    External,
+    Interface,
+    Operator,
+    Pool,
+    scalar_type,
+)
+
+
+def operators(context: Context) -> dict[str, Operator]:
+    """Return the operators by name."""
+    found = {}
+    for name, entry in context.section("operators").items():
+        at = context.section("operators").key_location(name)
+        check_name("operator", name, at, context.faults)
+        found[name] = _operator(context, name, entry, at)
+    return found
+
+
+def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Operator:
+    symbol = entry.get("symbol", name)
+    if not is_symbol(symbol) and "symbol" in entry:
+        context.faults.error(
+            f"symbol {symbol!r} can't be called from C", entry.value_location("symbol"), expected="a C identifier", hint="wrap it in a C function"
+        )
+    convention = entry.get("convention", "unpacked")
+    if convention != "unpacked":
+        context.faults.error(
+            f"calling convention {convention!r} is not implemented yet", entry.value_location("convention"), expected="unpacked"
+        )
+    if entry.get("async"):
+        context.faults.error(
+            "asynchronous operators are not implemented yet", entry.value_location("async"), expected="async: false, or no such key"
+        )
+    args: list[Argument] = []
+    names: dict[str, Location] = {}
+    for item, place in located_items(entry["args"]):
+        argument = _argument(context, item, place)
+        if argument.name in names:
+            context.faults.error(
+                f"argument {argument.name!r} stands twice in operator {name!r}",
+                argument.location,
+                expected="each name once",
+                hint=f"first at line {names[argument.name].line}",
+            )
+        names[argument.name] = argument.location
+        args.append(argument)
+    return Operator(
+        name=name,
+        symbol=symbol,
+        description=entry.get("description"),
+        args=tuple(args),
+        returns_status=entry.get("returns", "status") == "status",
+        takes_device="device" in entry,
+        device_type=entry["device"].get("type") if "device" in entry else None,
+        stateful=entry.get("stateful", False),
+        location=at,
+    )
+
+
+def _argument(context: Context, entry: Mapping, place: Location) -> Argument:
+    faults = context.faults
+    at = entry.value_location("name")
+    check_name("argument", entry["name"], at, faults)
+    scalar = entry.get("scalar", False)
+    direction = entry.get("direction", "in")
+    if scalar:
+        type_ = scalar_type(DTYPES[entry["dtype"]])
+        if entry.get("shape"):
+            faults.error("a scalar has no shape", entry.value_location("shape"), expected="scalar: true, or a shape")
+        if direction != "in":
+            faults.error(f"a scalar is passed by value and can't be {direction}", entry.value_location("direction"), expected="in")
+    else:
+        if "shape" not in entry:
+            context.untyped.add(at)
+            faults.error(
+                f"argument {entry['name']!r} has no shape", place, expected="shape: [...]", hint="or scalar: true where it is passed by value"
+            )
+        type_ = tensor_type(entry)
+    return Argument(
+        name=entry["name"],
+        type=type_,
+        direction=direction,
+        scalar=scalar,
+        align=max(entry.get("align", 1), type_.dtype.size),
+        quantization=quantization(context, entry, type_),
+        location=at,
+    )
+
+
+def devices(context: Context) -> dict[str, Device]:
+    """Return the devices by name."""
+    found = {}
+    section = context.section("devices")
+    for name, entry in section.items():
+        at = section.key_location(name)
+        check_name("device", name, at, context.faults)
+        if name == "cpu":
+            context.faults.error(
+                "device name 'cpu' stands for the host processor", at, expected="another name", hint="steps without a device run on it"
+            )
+        node = devicetree(context, entry["devicetree"], entry.value_location("devicetree"))
+        if "program" in entry:
+            _program(context, entry)
+        found[name] = Device(name, node or Devicetree("nodelabel", name, 0, at), entry.get("type"), at)
+    return found
+
+
+def _program(context: Context, entry: Mapping) -> None:
+    at = entry.value_location("program")
+    path = context.file(entry["program"], at)
+    if path is None:
+        return
+    if not path.is_file():
+        context.faults.error(f"program {entry['program']!r} does not exist", at, expected="a file")
+    else:
+        context.faults.warning(
+            "the program is not loaded: accelerators are not programmed by opwest yet", at, hint="let the driver load it at start"
+        )
+
+
+def pools(context: Context, known_devices: dict[str, Device]) -> dict[str, Pool]:
+    """Return the pools by name, in order of preference."""
+    section = context.section("memory")
+    if not section:
+        return {"sram": Pool("sram", None, 1, None, (), context.manifest.location)}
+    found = {}
+    for name, entry in section.items():
+        at = section.key_location(name)
+        check_name("pool", name, at, context.faults)
+        reachable = context.items("reachable_by", entry)
+        for device, place in located_items(reachable):
+            if device not in known_devices and device != "cpu":
+                context.faults.error(f"there is no device {device!r}", place, hint=nearest(device, [*known_devices, "cpu"]))
+        boards = []
+        for board, node in context.section("boards", entry).items():
+            place = entry["boards"].value_location(board)
+            tree = devicetree(context, node, place)
+            if tree:
+                boards.append((board, tree))
+        found[name] = Pool(
+            name=name,
+            size=size_in_bytes(entry["size"]) if "size" in entry else None,
+            align=entry.get("align", 1),
+            reachable_by=frozenset(reachable) if "reachable_by" in entry else None,
+            boards=tuple(boards),
+            location=at,
+        )
+    return found
+
+
+def externals(context: Context) -> dict[str, External]:
+    """Return the symbols that someone else provides."""
+    found: dict[str, External] = {}
+    for entry, place in located_items(context.items("externals")):
+        symbol = entry["symbol"]
+        if symbol in found:
+            context.faults.error(
+                f"external {symbol!r} is declared twice",
+                entry.value_location("symbol"),
+                expected="each symbol once",
+                hint=f"first at line {found[symbol].location.line}",
+            )
+        found[symbol] = External(symbol, entry["from"], entry.get("kconfig"), place)
+    return found
+
+
+def interface(context: Context, key: str) -> dict[str, Interface]:
+    """Return the inputs or the outputs by name."""
+    section = context.section(key, context.section("run"))
+    found = {}
+    for name, entry in section.items():
+        at = section.key_location(name)
+        check_name(key.removesuffix("s"), name, at, context.faults)
+        type_ = tensor_type(entry)
+        found[name] = Interface(
+            name=name,
+            type=type_,
+            align=max(entry.get("align", 1), type_.dtype.size),
+            quantization=quantization(context, entry, type_),
+            description=entry.get("description"),
+            location=at,
+        )
+    return found
+
+
+def constants(context: Context, wanted: dict[str, TensorType]) -> dict[str, Constant]:
+    """Return the constants by name. `wanted` gives the type that the steps need of each, for raw files."""
+    section = context.section("constants")
+    found = {}
+    for name, entry in section.items():
+        at = section.key_location(name)
+        check_name("constant", name, at, context.faults)
+        where = entry.value_location("file")
+        path = context.file(entry["file"], where)
+        if path is None:
+            continue
+        if not path.is_file():
+            context.faults.error(f"constant file {entry['file']!r} does not exist", where, expected="a .npy, .npz or raw file")
+            continue
+        try:
+            array = read_array(path, entry.get("key", name), key_given="key" in entry)
+        except ArrayError as error:
+            place = entry.value_location("key") if "key" in entry else where
+            context.faults.error(f"constant {name!r}: {error.message}", place, expected=error.expected, hint=error.hint)
+            continue
+        type_ = _constant_type(context, name, entry, array, wanted.get(name))
+        if type_:
+            align = max(entry.get("align", 1), type_.dtype.size, DEFAULT_ALIGNMENT)
+            found[name] = Constant(name, type_, array.content, align, quantization(context, entry, type_), at)
+    return found
+
+
+def _constant_type(context: Context, name: str, entry: Mapping, array: Array, wanted: TensorType | None) -> TensorType | None:
+    """Return the type of a constant, from its file, its entry and its use; report where they differ."""
+    faults = context.faults
+    where = entry.value_location("file")
+    dtype = entry.get("dtype", array.dtype or (wanted.dtype.name if wanted else None))
+    shape = entry.get("shape", array.shape if array.shape is not None else wanted.shape if wanted else None)
+    if dtype is None or shape is None:
+        faults.error(f"constant {name!r} is raw bytes of unknown type", where, expected="dtype and shape")
+        return None
+    if dtype not in DTYPES:
+        faults.error(f"constant {name!r} has dtype {dtype}", where, expected=", ".join(DTYPES))
+        return None
+    type_ = TensorType(DTYPES[dtype], tuple(shape))
+    if array.dtype is not None and array.dtype != dtype:
+        faults.error(f"constant {name!r} holds {array.dtype}, the manifest says {dtype}", entry.value_location("dtype"), expected=array.dtype)
+        return None
+    if array.shape is not None and array.shape != type_.shape:
+        faults.error(
+            f"constant {name!r} has shape {list(array.shape)}, the manifest says {list(type_.shape)}",
+            entry.value_location("shape"),
+            expected=str(list(array.shape)),
+        )
+        return None
+    if 0 in type_.shape:
+        faults.error(f"constant {name!r} is empty: its shape is {list(type_.shape)}", where, expected="at least one element")
+        return None
+    if len(array.content) != type_.size:
+        faults.error(
+            f"constant {name!r} has {len(array.content)} bytes, {type_} needs {type_.size}",
+            where,
+            expected=f"{type_.size} bytes",
+            hint="compare dtype and shape with the file",
+        )
+        return None
+    return type_

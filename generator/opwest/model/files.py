@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of `objects`: read once each, sorted by target, with every fault of a single file reported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from opwest.diagnostics import Location
+from opwest.manifest.located import Mapping
+from opwest.model.context import Context, located_items
+from opwest.model.model import SourceFile, Target
+from opwest.objects.compat import TargetAbi, abi_faults
+from opwest.objects.facts import CSource, Member, ObjectError, ObjectFile
+from opwest.objects.inspect import inspect_object
+
+
+@dataclass(frozen=True)
+class Linkable:
+    """A member or a source with what the manifest says of its file."""
+
+    item: Member | CSource
+    name: str
+    location: Location
+    stateful: bool
+    archived: bool = False
+    entry_points: frozenset[str] = frozenset()
+
+    @property
+    def defined_functions(self) -> set[str]:
+        """Functions that others can call."""
+        if isinstance(self.item, Member):
+            return {n for n, s in self.item.defined.items() if s.kind == "function" or s.section == "code"}
+        return {f.name for f in self.item.functions if not f.is_static} | self.entry_points
+
+    @property
+    def defined(self) -> set[str]:
+        """Everything that others can refer to."""
+        if isinstance(self.item, Member):
+            return set(self.item.defined)
+        return self.defined_functions | set(self.item.globals)
+
+
+@dataclass
+class Files:
+    """What `objects` names: per target, and for any target."""
+
+    targets: dict[str, list[Linkable]] = field(default_factory=dict)
+    sources: list[Linkable] = field(default_factory=list)
+    copies: list[SourceFile] = field(default_factory=list)
+    broken: bool = False
+    """Whether a file could not be used: symbols may be missing for that reason alone."""
+
+
+def read_files(context: Context, targets: dict[str, Target]) -> Files:
+    """Read every file of `objects`; report each that can't be used."""
+    found = Files()
+    cache: dict[Path, ObjectFile | CSource] = {}
+    seen: dict[tuple[str | None, str], Location] = {}
+    for entry, _ in located_items(context.items("objects")):
+        name = entry.get("target")
+        if name is not None and name not in targets:
+            found.broken = True
+            continue
+        if _left_out(context, entry):
+            continue
+        if name is not None:
+            found.targets.setdefault(name, [])
+        for file, at in located_items(entry["files"]):
+            if (name, file) in seen:
+                context.faults.error(f"{file!r} is listed twice for this target", at, expected="each file once", hint=f"first at line {seen[name, file].line}")
+                continue
+            seen[name, file] = at
+            item = _read(context, file, at, cache)
+            if item is None:
+                found.broken = True
+            elif isinstance(item, CSource):
+                _add_source(context, found, entry, file, item, at)
+            else:
+                _add_object(context, found, entry, item, file, targets.get(name or ""), at)
+    return found
+
+
+def _left_out(context: Context, entry: Mapping) -> bool:
+    """Return whether an optional entry has no file at all; say so."""
+    if not entry.get("optional"):
+        return False
+    if any((context.folder / file).exists() for file in entry["files"]):
+        return False
+    what = f"target {entry['target']!r} is" if "target" in entry else "these files are"
+    context.faults.note(f"{what} left out: {entry['files'][0]!r} does not exist", entry.value_location("files"))
+    return True
+
+
+def _read(context: Context, file: str, at: Location, cache: dict[Path, ObjectFile | CSource]) -> ObjectFile | CSource | None:
+    path = context.file(file, at)
+    if path is None:
+        return None
+    if path not in cache:
+        try:
+            cache[path] = inspect_object(path)
+        except ObjectError as error:
+            context.faults.error(f"{file}: {error.message}", at, expected=error.expected, hint=error.hint)
+            return None
+    return cache[path]
+
+
+def _add_source(context: Context, found: Files, entry: Mapping, file: str, source: CSource, at: Location) -> None:
+    linkable = Linkable(source, file, at, entry.get("stateful", False), entry_points=frozenset(entry.get("entry_points", ())))
+    if "target" in entry:
+        context.faults.error(
+            f"{file!r} is a source, compiled for whichever target is built", at, expected="an entry without target", hint="move it to an entry of its own"
+        )
+    found.sources.append(linkable)
+    _copy(context, found, PurePosixPath(file), source.text, compiled=True)
+
+
+def _copy(context: Context, found: Files, path: PurePosixPath, content: bytes, *, compiled: bool) -> None:
+    """Keep a source, and the headers beside it that it includes, for the emitted model."""
+    if any(c.path == path for c in found.copies):
+        return
+    found.copies.append(SourceFile(path, content, compiled))
+    for name in _quoted_includes(content):
+        header = PurePosixPath(_normal(path.parent / name))
+        on_disk = context.folder / header
+        if ".." not in header.parts and on_disk.is_file() and on_disk.resolve().is_relative_to(context.folder.resolve()):
+            _copy(context, found, header, on_disk.read_bytes(), compiled=False)
+
+
+def _quoted_includes(content: bytes) -> list[str]:
+    names = []
+    for line in content.decode("utf-8", errors="replace").splitlines():
+        words = line.strip()
+        if words.startswith("#") and words[1:].lstrip().startswith("include"):
+            parts = words.split('"')
+            if len(parts) >= 3:
+                names.append(parts[1])
+    return names
+
+
+def _normal(path: PurePosixPath) -> str:
+    parts: list[str] = []
+    for part in path.parts:
+        if part == ".." and parts and parts[-1] != "..":
+            parts.pop()
+        elif part != ".":
+            parts.append(part)
+    return "/".join(parts)
+
+
+def _add_object(
+    context: Context, found: Files, entry: Mapping, item: ObjectFile, file: str, target: Target | None, at: Location
+) -> None:
+    if target is None:
+        context.faults.error(
+            f"{file!r} is compiled ({item.members[0].abi.machine}), but its entry names no target",
+            at,
+            expected="target: what it was compiled for",
+            hint="`opwest targets` lists the names",
+        )
+        found.broken = True
+        return
+    abi = TargetAbi(target.name, target.machine, target.bits, target.endian, target.arch, target.float_abi)
+    reported: set[str] = set()
+    for member in item.members:
+        name = f"{file}({member.name})" if item.kind == "archive" else file
+        for fault in member.faults:
+            context.faults.error(f"{name}: {fault}", at)
+        for abi_fault in abi_faults(member.abi, abi):
+            if abi_fault.message not in reported:  # once for an archive, not once a member
+                reported.add(abi_fault.message)
+                context.faults.error(f"{name}: {abi_fault.message}", at, expected=abi_fault.expected, hint=abi_fault.hint)
+        found.targets[target.name].append(
+            Linkable(member, name, at, entry.get("stateful", False), archived=item.kind == "archive")
+        )

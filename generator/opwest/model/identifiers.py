@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which names can stand in C and C++ as they are."""
+
+from __future__ import annotations
+
+import re
+
+from opwest.diagnostics import Diagnostics, Location
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+# ISO C11 6.4.1, C23's additions, and GNU C's `asm` and `typeof`.
+_C = """alignas alignof asm auto bool break case char const constexpr continue default do double else enum extern
+false float for goto if inline int long nullptr register restrict return short signed sizeof static
+static_assert struct switch thread_local true typedef typeof typeof_unqual union unsigned void volatile
+while""".split()
+# ISO C++20 5.11, with the alternative tokens.
+_CPP = """and and_eq bitand bitor catch char8_t char16_t char32_t class co_await co_return co_yield compl concept
+const_cast consteval constinit decltype delete dynamic_cast explicit export friend mutable namespace new
+noexcept not not_eq operator or or_eq private protected public reinterpret_cast requires static_cast
+template this throw try typeid typename using virtual wchar_t xor xor_eq""".split()
+# Macros that compilers predefine in GNU mode, or that the C library's common headers define.
+_MACROS = "unix linux i386 arm mips sparc NULL EOF errno stdin stdout stderr assert offsetof".split()
+
+KEYWORDS = frozenset(_C) | frozenset(_CPP)
+MACROS = frozenset(_MACROS)
+
+
+def fault_of_name(name: str) -> str | None:
+    """Return why `name` can't be used in C or C++, or None when it can."""
+    if not _IDENTIFIER.match(name):
+        return "is not a C identifier"
+    if name in KEYWORDS:
+        return "is a keyword of C" if name in _C else "is a keyword of C++"
+    if name in MACROS:
+        return "is a macro of compilers or of the C library"
+    if name.startswith("__") or re.match(r"_[A-Z]", name):
+        return "is reserved for the compiler and the C library"
+    return None
+
+
+def check_name(kind: str, name: str, location: Location, faults: Diagnostics) -> bool:
+    """Report a name that can't be used; return whether it can. `kind` is what it names: "operator"."""
+    fault = fault_of_name(name)
+    if fault is None:
+        return True
+    suggestion = re.sub(r"\W", "_", name, flags=re.ASCII).lstrip("_") or "x"
+    if suggestion[0].isdigit() or fault_of_name(suggestion) is not None:
+        suggestion = f"{kind[0]}_{suggestion}"
+    faults.error(
+        f"{kind} name {name!r} {fault}",
+        location,
+        expected="letters, digits and _, beginning with a letter, no keyword of C or C++",
+        hint=f"for example {suggestion!r}",
+    )
+    return False
+
+
+def is_symbol(name: str) -> bool:
+    """Return whether `name` can be a linker symbol that C can call."""
+    return bool(_IDENTIFIER.match(name)) and name not in KEYWORDS

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model: everything a manifest declares, resolved and checked. Nothing here changes once made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Literal
+
+from opwest.diagnostics import Location
+from opwest.model.dtypes import DType, TensorType
+
+Direction = Literal["in", "out", "inout", "scratch"]
+DEFAULT_ALIGNMENT = 8
+"""Bytes. Enough for every dtype, and for kernels that read int8 buffers word by word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantization:
+    """real = scale * (value - zero_point), one pair, or one per slice along `axis`."""
+
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    axis: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of an operator, in the order of the C function."""
+
+    name: str
+    type: TensorType
+    direction: Direction
+    scalar: bool
+    align: int
+    quantization: Quantization | None
+    location: Location
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the operator reads the tensor."""
+        return self.direction in ("in", "inout")
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the operator writes the tensor."""
+        return self.direction in ("out", "inout")
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One compiled function with its declared signature."""
+
+    name: str
+    symbol: str
+    description: str | None
+    args: tuple[Argument, ...]
+    returns_status: bool
+    takes_device: bool
+    device_type: str | None
+    stateful: bool
+    location: Location
+
+    @property
+    def step_args(self) -> tuple[Argument, ...]:
+        """The arguments that a step lists: all but scratch."""
+        return tuple(a for a in self.args if a.direction != "scratch")
+
+
+@dataclass(frozen=True, slots=True)
+class Devicetree:
+    """How a devicetree node is named: `kind` is nodelabel, alias, chosen or compatible."""
+
+    kind: str
+    value: str
+    index: int
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """An accelerator: one member of the device context."""
+
+    name: str
+    devicetree: Devicetree
+    type: str | None
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A memory area: `size` and `align` in bytes; without a size it is as large as needed."""
+
+    name: str
+    size: int | None
+    align: int
+    reachable_by: frozenset[str] | None
+    boards: tuple[tuple[str, Devicetree], ...]
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """Parameters in flash: `content` is little-endian, C order."""
+
+    name: str
+    type: TensorType
+    content: bytes = field(repr=False)
+    align: int
+    quantization: Quantization | None
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """An input or output of the model, owned by the caller."""
+
+    name: str
+    type: TensorType
+    align: int
+    quantization: Quantization | None
+    description: str | None
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """What the planner places: an intermediate tensor, or the scratch memory of one step.
+
+    Alive from the start of step `first` to the end of step `last`.
+    """
+
+    name: str
+    type: TensorType
+    align: int
+    pool: str
+    first: int
+    last: int
+    location: Location
+
+    @property
+    def size(self) -> int:
+        """Bytes, rounded up to the alignment."""
+        return -(-self.type.size // self.align) * self.align
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a step passes for one argument: a tensor by role and name, or a number."""
+
+    role: Literal["input", "output", "constant", "buffer", "scalar"]
+    name: str
+    value: int | float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call: `bindings` has an entry for every argument of the operator, scratch included."""
+
+    index: int
+    operator: Operator
+    device: str | None
+    bindings: tuple[Binding, ...]
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What objects are compiled for, and which Zephyr configuration selects it."""
+
+    name: str
+    machine: str
+    bits: int
+    endian: Literal["little", "big"]
+    arch: str | None
+    float_abi: str | None
+    host: tuple[str, ...]
+    kconfig: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkObject:
+    """A relocatable object to be linked: `path` below objects/<target>/ in the model's folder."""
+
+    path: PurePosixPath
+    content: bytes = field(repr=False)
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A C source (`compiled`) or a header that one includes; `path` is kept from the manifest's folder."""
+
+    path: PurePosixPath
+    content: bytes = field(repr=False)
+    compiled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TargetBuild:
+    """Everything linked for one target; `target` is None for a model made of sources only."""
+
+    target: Target | None
+    objects: tuple[LinkObject, ...]
+    sources: tuple[SourceFile, ...]
+    renames: tuple[str, ...]
+    """Symbols that become <model>__<symbol>: all that these files define."""
+    libc: str
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """A symbol that someone else provides."""
+
+    symbol: str
+    provider: str
+    kconfig: str | None
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationFile:
+    """A file of the user's own for src/, copied once."""
+
+    name: str
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """The user's own part of the application."""
+
+    files: tuple[ApplicationFile, ...] = ()
+    console: tuple[str, ...] = ()
+
+    @property
+    def has_main(self) -> bool:
+        """Whether one of the files is main.c."""
+        return any(f.name == "main.c" for f in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The unit that is emitted."""
+
+    name: str
+    description: str | None
+    manifest: str
+    boards: tuple[str, ...]
+    operators: tuple[Operator, ...]
+    devices: tuple[Device, ...]
+    pools: tuple[Pool, ...]
+    constants: tuple[Constant, ...]
+    inputs: tuple[Interface, ...]
+    outputs: tuple[Interface, ...]
+    buffers: tuple[Buffer, ...]
+    steps: tuple[Step, ...]
+    builds: tuple[TargetBuild, ...]
+    externals: tuple[External, ...]
+    needs_full_libc: bool
+    application: Application
+    location: Location
+
+
+def scalar_type(dtype: DType) -> TensorType:
+    """Return the type of an argument passed by value."""
+    return TensorType(dtype, ())

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build attributes (`.ARM.attributes`, `.riscv.attributes`): what code was compiled for.
+
+Both use the format of the Arm ABI: a version byte `A`, then one subsection per vendor, which holds
+tagged values for the file as a whole.
+"""
+
+from __future__ import annotations
+
+from opwest.objects.elf import Elf, damaged
+from opwest.objects.facts import Abi, FloatAbi
+
+_FILE_SCOPE = 1
+# Tags of the Arm ABI ("Addenda to, and Errata in, the ABI for the Arm Architecture").
+_ARM_CPU_ARCH, _ARM_CPU_ARCH_PROFILE, _ARM_FP_ARCH, _ARM_ABI_VFP_ARGS, _ARM_MVE_ARCH = 6, 7, 10, 28, 48
+_ARM_STRINGS = (4, 5)
+_ARM_COMPATIBILITY = 32
+_RISCV_ARCH = 5
+_ARM_ARCHITECTURES = {
+    0: "pre-v4", 1: "v4", 2: "v4T", 3: "v5T", 4: "v5TE", 5: "v5TEJ", 6: "v6", 7: "v6KZ", 8: "v6T2", 9: "v6K",
+    10: "v7", 11: "v6-M", 12: "v6S-M", 13: "v7E-M", 14: "v8-A", 15: "v8-R", 16: "v8-M.baseline",
+    17: "v8-M.mainline", 18: "v8.1-A", 19: "v8.2-A", 20: "v8.3-A", 21: "v8.1-M.mainline", 22: "v9-A",
+}  # fmt: skip
+_RISCV_FLOAT: tuple[FloatAbi, ...] = ("soft", "single", "double", "quad")
+
+Attributes = dict[int, int | str]
+
+
+class _Reader:
+    """A cursor over attribute data that never leaves it."""
+
+    def __init__(self, data: bytes, endian: str) -> None:
+        self.data = data
+        self.endian = endian
+        self.at = 0
+
+    def __bool__(self) -> bool:
+        return self.at < len(self.data)
+
+    def bytes(self, count: int) -> bytes:
+        if count < 0 or self.at + count > len(self.data):
+            raise damaged("the build attributes are cut off")
+        self.at += count
+        return self.data[self.at - count : self.at]
+
+    def word(self) -> int:
+        return int.from_bytes(self.bytes(4), "little" if self.endian == "little" else "big")
+
+    def uleb(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self.bytes(1)[0]
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if not byte & 0x80:
+                return value
+            if shift > 63:
+                raise damaged("a build attribute is larger than 64 bits")
+
+    def text(self) -> str:
+        end = self.data.find(b"\0", self.at)
+        if end < 0:
+            raise damaged("a build attribute does not end")
+        return self.bytes(end - self.at + 1)[:-1].decode("utf-8", "backslashreplace")
+
+
+def read_attributes(data: bytes, endian: str, vendor: str) -> Attributes:
+    """Return the attributes of `vendor` for the whole file, by tag."""
+    found: Attributes = {}
+    if not data:
+        return found
+    if data[:1] != b"A":
+        raise damaged("the build attributes have an unknown version")
+    reader = _Reader(data[1:], endian)
+    while reader:
+        length = reader.word()
+        subsection = _Reader(reader.bytes(length - 4), endian)
+        if subsection.text() != vendor:
+            continue
+        while subsection:
+            start = subsection.at
+            scope, size = subsection.uleb(), subsection.word()
+            body = _Reader(subsection.bytes(size - (subsection.at - start)), endian)
+            if scope == _FILE_SCOPE:
+                _read_file_scope(body, vendor, found)
+    return found
+
+
+def _read_file_scope(body: _Reader, vendor: str, found: Attributes) -> None:
+    """Add the tagged values of one group to `found`."""
+    arm = vendor == "aeabi"
+    while body:
+        tag = body.uleb()
+        if arm and tag == _ARM_COMPATIBILITY:
+            body.uleb()
+            found[tag] = body.text()
+        elif (arm and tag in _ARM_STRINGS) or (tag % 2 and (not arm or tag > _ARM_COMPATIBILITY)):
+            found[tag] = body.text()
+        else:
+            found[tag] = body.uleb()
+
+
+def _number(attributes: Attributes, tag: int) -> int:
+    value = attributes.get(tag, 0)
+    return value if isinstance(value, int) else 0
+
+
+def _arm_architecture(attributes: Attributes) -> str | None:
+    """Return the architecture: v7 says its profile in another tag."""
+    if _ARM_CPU_ARCH not in attributes:
+        return None
+    number = _number(attributes, _ARM_CPU_ARCH)
+    name = _ARM_ARCHITECTURES.get(number, f"unknown-{number}")
+    profile = _number(attributes, _ARM_CPU_ARCH_PROFILE)
+    if name == "v7" and profile in b"ARM":
+        return f"v7-{chr(profile)}"
+    return name
+
+
+def _arm_float_abi(attributes: Attributes) -> FloatAbi | None:
+    if not attributes:
+        return None
+    passing = _number(attributes, _ARM_ABI_VFP_ARGS)
+    if passing == 1:
+        return "hard"
+    if passing == 3:
+        return "any"
+    # The vector extension of M-profile (MVE, Helium) uses the registers of the FPU.
+    uses_fpu = _number(attributes, _ARM_FP_ARCH) > 0 or _number(attributes, _ARM_MVE_ARCH) > 0
+    return "softfp" if uses_fpu else "soft"
+
+
+def abi_of(elf: Elf) -> Abi:
+    """Return what the object was compiled for."""
+    machine, endian = elf.machine_name, elf.layout.endian
+    arch: str | None = None
+    float_abi: FloatAbi | None = None
+    eabi: int | None = None
+    if machine == "arm":
+        section = elf.find(".ARM.attributes")
+        attributes = read_attributes(elf.data(section), endian, "aeabi") if section else {}
+        arch, float_abi = _arm_architecture(attributes), _arm_float_abi(attributes)
+        eabi = elf.flags >> 24
+    elif machine == "riscv":
+        section = elf.find(".riscv.attributes")
+        attributes = read_attributes(elf.data(section), endian, "riscv") if section else {}
+        isa = attributes.get(_RISCV_ARCH)
+        arch = isa if isinstance(isa, str) else None
+        float_abi = _RISCV_FLOAT[elf.flags >> 1 & 3]
+    return Abi(machine, elf.layout.bits, endian, arch, float_abi, eabi)

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blanking what a C grammar without a preprocessor stumbles over.
+
+Everything that is removed is replaced by spaces, so that offsets and line numbers stay. Removed are
+attributes, code for C++ (`#ifdef __cplusplus`), `#if 0`, and macros beside the specifiers of a
+declaration (`TVM_DLL int32_t f(void)`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+_TOKEN = re.compile(
+    rb"""
+    (?P<space>(?:[ \t\r\n\f\v]|\\\r?\n)+)
+  | (?P<comment>//(?:[^\n\\]|\\.|\\\n)*|/\*.*?(?:\*/|\Z))
+  | (?P<string>(?:u8|[uUL])?"(?:[^"\\\n]|\\.)*(?:"|(?=\n)|\Z)|[uUL]?'(?:[^'\\\n]|\\.)*(?:'|(?=\n)|\Z))
+  | (?P<directive>\#(?:\\\r?\n|/\*.*?\*/|//[^\n]*|[^\n])*)
+  | (?P<word>[A-Za-z_$\x80-\xff][A-Za-z0-9_$\x80-\xff]*)
+  | (?P<number>[0-9.][A-Za-z0-9_.]*)
+  | (?P<other>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_DIRECTIVE = re.compile(rb"#[ \t]*(\w+)[ \t]*(.*)", re.DOTALL)
+_CPLUSPLUS = re.compile(rb"(!?)\s*defined\s*\(?\s*__cplusplus\s*\)?\s*")
+_WITH_ARGUMENTS = frozenset(
+    [b"__attribute__", b"__attribute", b"__declspec", b"_Alignas", b"alignas", b"__asm__", b"__asm", b"asm"]
+)
+_PLAIN = frozenset([b"__extension__", b"_Noreturn", b"noreturn", b"__noreturn__"])
+_KEYWORDS = frozenset(
+    b"void char short int long float double signed unsigned _Bool bool _Complex struct union enum const "
+    b"volatile restrict static extern inline register typedef auto __inline __inline__ __const __volatile__ "
+    b"__signed__ __int128 __int128_t __uint128_t __fp16 __bf16 _Float16 _Thread_local __thread typeof "
+    b"__typeof__ constexpr _Atomic".split()
+)
+_TYPES = frozenset(
+    b"void char short int long float double signed unsigned _Bool bool struct union enum __int128 "
+    b"__int128_t __uint128_t __fp16 __bf16 _Float16 typeof __typeof__".split()
+)
+_MACRO = re.compile(rb"[A-Z_][A-Z0-9_]*|__\w+")
+
+
+@dataclass(slots=True)
+class _Token:
+    kind: str
+    text: bytes
+    start: int
+    end: int
+
+
+def _tokens(text: bytes) -> list[_Token]:
+    """Return all tokens but white space and comments."""
+    return [
+        _Token(match.lastgroup or "other", match.group(), match.start(), match.end())
+        for match in _TOKEN.finditer(text)
+        if match.lastgroup not in ("space", "comment")
+    ]
+
+
+def mask(content: bytes) -> bytes:
+    """Return `content` with what confuses a plain C grammar turned into spaces."""
+    text = bytearray(content)
+    if text.startswith(b"\xef\xbb\xbf"):
+        text[:3] = b"   "
+    for start, end in _dead_regions(bytes(text)):
+        _blank(text, start, end)
+    for start, end in _noise(_tokens(bytes(text))):
+        _blank(text, start, end)
+    return bytes(text)
+
+
+def _blank(text: bytearray, start: int, end: int) -> None:
+    """Turn a stretch into spaces, line ends kept."""
+    text[start:end] = re.sub(rb"[^\n]", b" ", text[start:end])
+
+
+def _condition(name: bytes, rest: bytes) -> bool | None:
+    """Return what a condition is known to be in C; None when only the compiler knows."""
+    rest = re.sub(rb"/\*.*?\*/|//.*", b"", rest, flags=re.DOTALL).strip()
+    if name in (b"ifdef", b"ifndef"):
+        return name == b"ifndef" if rest == b"__cplusplus" else None
+    if rest in (b"0", b"1"):
+        return rest == b"1"
+    match = _CPLUSPLUS.fullmatch(rest)
+    return bool(match.group(1)) if match else None
+
+
+def _dead_regions(text: bytes) -> list[tuple[int, int]]:
+    """Return the stretches that no C compiler sees, with the directives around them."""
+    regions: list[tuple[int, int]] = []
+    # Per open #if: what is known of the branch that is being read, and where it started.
+    open_ifs: list[tuple[bool | None, int]] = []
+    for token in _tokens(text):
+        if token.kind != "directive":
+            continue
+        match = _DIRECTIVE.match(token.text)
+        name, rest = (match.group(1), match.group(2)) if match else (b"", b"")
+        if name in (b"if", b"ifdef", b"ifndef"):
+            known = _condition(name, rest)
+            open_ifs.append((known, token.start))
+            if known is True:
+                regions.append((token.start, token.end))
+        elif name in (b"else", b"elif", b"elifdef", b"elifndef") and open_ifs:
+            known, start = open_ifs[-1]
+            if known is None:
+                continue
+            if known is False:
+                regions.append((start, token.end))
+            elif name == b"else":
+                regions.append((token.start, token.end))
+            # After a known condition, #else is its opposite; an #elif is left out with the rest.
+            open_ifs[-1] = (not known, token.start)
+        elif name == b"endif" and open_ifs:
+            known, start = open_ifs.pop()
+            if known is False:
+                regions.append((start, token.end))
+            elif known is True:
+                regions.append((token.start, token.end))
+    return regions
+
+
+def _noise(tokens: list[_Token]) -> list[tuple[int, int]]:
+    """Return the stretches of attributes everywhere, and of macros in declarations at file scope."""
+    found: list[tuple[int, int]] = []
+    depth = 0
+    depths: list[int] = []  # at each #if, so that branches which both open a brace do not count twice
+    head: list[_Token] = []  # the words of the declaration so far, at file scope
+    in_head = True
+    index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        index += 1
+        if token.kind == "directive":
+            depth = _depth_after(token, depth, depths)
+            continue
+        if token.kind == "word" and (token.text in _WITH_ARGUMENTS or token.text in _PLAIN):
+            end = _closing(tokens, index) if token.text in _WITH_ARGUMENTS else index
+            if token.text in _PLAIN or end > index:
+                found.append((token.start, tokens[end - 1].end))
+                index = end
+            continue
+        if token.text == b"{":
+            depth += 1
+        elif token.text == b"}":
+            depth = max(0, depth - 1)
+        if depth or token.text in (b"}", b";"):
+            head, in_head = [], depth == 0
+        elif in_head and token.kind == "word":
+            end = _closing(tokens, index)
+            following = tokens[end] if end < len(tokens) else None
+            if end > index and _MACRO.fullmatch(token.text) and following and _starts(following):
+                found.append((token.start, tokens[end - 1].end))
+                index = end
+            else:
+                head.append(token)
+        elif in_head and token.text != b"*":
+            found.extend((t.start, t.end) for t in _macros(head))
+            head, in_head = [], False
+    return found
+
+
+def _depth_after(directive: _Token, depth: int, depths: list[int]) -> int:
+    """Return the brace depth after a directive."""
+    match = _DIRECTIVE.match(directive.text)
+    name = match.group(1) if match else b""
+    if name in (b"if", b"ifdef", b"ifndef"):
+        depths.append(depth)
+    elif name in (b"else", b"elif", b"elifdef", b"elifndef") and depths:
+        return depths[-1]
+    elif name == b"endif" and depths:
+        depths.pop()
+    return depth
+
+
+def _closing(tokens: list[_Token], index: int) -> int:
+    """Return the index after the parenthesis that closes the one at `index`; `index` if there is none."""
+    level = 0
+    for at in range(index, len(tokens)):
+        text = tokens[at].text
+        if text == b"(":
+            level += 1
+        elif text == b")":
+            level -= 1
+            if level == 0:
+                return at + 1
+        elif level == 0 or text in (b"{", b";"):
+            return index
+    return index
+
+
+def _starts(token: _Token) -> bool:
+    """Whether a declaration can go on with this token."""
+    return token.kind == "word"
+
+
+def _macros(head: list[_Token]) -> list[_Token]:
+    """Return the words before a declared name that can only be macros.
+
+    In `TVM_DLL int32_t f`, int32_t is a type, so TVM_DLL is none; in `FLOAT f` it is the type.
+    """
+    words = head[:-1]
+    if any(w.text == b"typedef" for w in words):
+        return []
+    macros = [w for w in words if _MACRO.fullmatch(w.text) and w.text not in _KEYWORDS]
+    # A word after struct, union or enum is a tag.
+    tags = {id(after) for before, after in pairwise(head) if before.text in (b"struct", b"union", b"enum")}
+    macros = [w for w in macros if id(w) not in tags]
+    others = [w for w in words if w not in macros]
+    has_type = any(w.text in _TYPES or w.text not in _KEYWORDS for w in others)
+    return macros if has_type else macros[:-1]

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a C source defines, read with tree-sitter: no compiler, no preprocessor, no headers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import tree_sitter_c
+from tree_sitter import Language, Node, Parser, Query, QueryCursor
+
+from opwest.objects.cmask import mask
+from opwest.objects.facts import CFunction, CSource, ObjectError
+
+LARGEST_SOURCE = 1 << 25
+SECONDS = 30.0
+_LANGUAGE = Language(tree_sitter_c.language())
+_INSIDE = Query(
+    _LANGUAGE,
+    """
+    (declaration (storage_class_specifier) @storage)
+    (call_expression function: (identifier) @call)
+    (preproc_include path: (_) @include)
+    """,
+)
+_CONTAINERS = frozenset(
+    (
+        *("translation_unit", "linkage_specification", "declaration_list", "ERROR"),
+        *("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef"),
+    )
+)
+_DECLARATORS = frozenset(
+    (
+        *("identifier", "pointer_declarator", "array_declarator", "function_declarator"),
+        *("parenthesized_declarator", "init_declarator", "attributed_declarator"),
+    )
+)
+_NOT_NAMES = frozenset([b"if", b"else", b"for", b"while", b"do", b"switch", b"return", b"sizeof", b"defined"])
+
+
+def read_c_source(path: Path, content: bytes) -> CSource:
+    """Return the facts about a C source; ObjectError when it cannot be one."""
+    if b"\0" in content:
+        raise ObjectError("not a C source: it holds NUL bytes", "C text in UTF-8")
+    if len(content) > LARGEST_SOURCE:
+        raise ObjectError(f"the C source has {len(content)} bytes", f"at most {LARGEST_SOURCE} bytes")
+    text = mask(content)
+    return _Reader(text, _parse(text)).source(path, content)
+
+
+def _parse(text: bytes) -> Node:
+    """Return the syntax tree; a time limit guards against text that is expensive to recover from."""
+    deadline = time.monotonic() + SECONDS
+
+    def chunk(offset: int, _point: object) -> bytes:
+        return text[offset : offset + 65536]
+
+    def stop(_offset: int, _has_error: bool) -> bool:
+        return time.monotonic() > deadline
+
+    try:
+        return Parser(_LANGUAGE).parse(chunk, progress_callback=stop).root_node
+    except ValueError as fault:
+        raise ObjectError(
+            f"not readable as C within {SECONDS:.0f} seconds", hint="give the compiled object instead"
+        ) from fault
+
+
+class _Reader:
+    """Collects the facts from one tree."""
+
+    def __init__(self, text: bytes, root: Node) -> None:
+        self.text = text
+        self.root = root
+        self.functions: dict[str, CFunction] = {}
+        self.globals: dict[str, None] = {}
+        self.state: dict[str, None] = {}
+        self.unread: set[int] = set()
+        self.at_file_scope: set[int] = set()
+
+    def slice(self, node: Node) -> bytes:
+        return self.text[node.start_byte : node.end_byte]
+
+    def word(self, node: Node) -> str:
+        return " ".join(self.slice(node).decode("utf-8", "backslashreplace").split())
+
+    def source(self, path: Path, content: bytes) -> CSource:
+        for node in self._file_scope():
+            if node.type == "function_definition":
+                self._function(node)
+            elif node.type == "declaration":
+                self.at_file_scope.add(node.start_byte)
+                self._variables(node, file_scope=True)
+        includes, local, calls = self._inside()
+        return CSource(
+            path,
+            content,
+            tuple(self.functions.values()),
+            tuple(self.globals),
+            tuple(self.state),
+            includes,
+            local,
+            calls,
+            tuple(sorted(self.unread)),
+        )
+
+    def _file_scope(self) -> Iterator[Node]:
+        """Yield the nodes outside functions, in order, through conditionals and unreadable stretches."""
+        pending = [self.root]
+        while pending:
+            node = pending.pop()
+            if node.type == "ERROR" or node.is_missing:
+                self.unread.add(node.start_point.row + 1)
+            if node.type in _CONTAINERS:
+                pending.extend(reversed(node.children))
+            else:
+                yield node
+
+    def _inside(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """Find static variables in functions; return the includes, the quoted ones, and what is called."""
+        found = QueryCursor(_INSIDE).captures(self.root)
+        for storage in found.get("storage", []):
+            declaration = storage.parent
+            if declaration is None or declaration.start_byte in self.at_file_scope:
+                continue
+            if self.slice(storage) in (b"static", b"_Thread_local", b"thread_local", b"__thread"):
+                self._variables(declaration, file_scope=False)
+        includes: dict[str, None] = {}
+        local: dict[str, None] = {}
+        for node in sorted(found.get("include", []), key=lambda n: n.start_byte):
+            written = self.word(node)
+            includes[written.strip('<>"')] = None
+            if written.startswith('"'):
+                local[written.strip('"')] = None
+        names = {self.word(n): None for n in sorted(found.get("call", []), key=lambda n: n.start_byte)}
+        calls = tuple(name for name in names if name not in self.functions)
+        return tuple(includes), tuple(local), calls
+
+    def _function(self, node: Node) -> None:
+        """Record a function definition."""
+        declarator = node.child_by_field_name("declarator")
+        stars = 0
+        function: Node | None = None
+        while declarator is not None and declarator.type != "identifier":
+            if declarator.type == "pointer_declarator":
+                stars += 1 if function is None else 0
+            elif declarator.type == "function_declarator":
+                function = declarator
+                # In `int (*f(void))(int)` the inner declarator is the function's own.
+            inner = declarator.child_by_field_name("declarator")
+            declarator = inner or next((c for c in declarator.named_children if c.type in _DECLARATORS), None)
+        if declarator is None or function is None or self.slice(declarator) in _NOT_NAMES:
+            self.unread.add(node.start_point.row + 1)
+            return
+        name = self.word(declarator)
+        static = any(
+            c.type == "storage_class_specifier" and self.slice(c) == b"static" for c in node.children
+        )
+        returns = self._return_type(node) + (" " + "*" * stars if stars else "")
+        line = declarator.start_point.row + 1
+        # The first of several definitions counts: the others are in #else branches.
+        self.functions.setdefault(name, CFunction(name, returns, self._parameters(function), static, line))
+
+    def _return_type(self, node: Node) -> str:
+        """Return the type words of a function definition, without storage class and the like."""
+        words: list[str] = []
+        for child in node.children:
+            if child == node.child_by_field_name("declarator"):
+                break
+            # A type name that follows a macro which looks like a type ends up in an ERROR node.
+            if child.type == "ERROR":
+                words = [w for w in words if w == "const"] + [self.word(child)]
+            elif child.type == "type_qualifier" or child == node.child_by_field_name("type"):
+                words.append(self.word(child))
+        return " ".join(words) or "int"
+
+    def _parameters(self, function: Node) -> int | None:
+        """Return how many parameters; None for `...`."""
+        listed = function.child_by_field_name("parameters")
+        children = listed.named_children if listed is not None else []
+        if any(c.type == "variadic_parameter" for c in children):
+            return None
+        real = [c for c in children if c.type in ("parameter_declaration", "identifier")]
+        if len(real) == 1 and self.slice(real[0]).split() == [b"void"]:
+            return 0
+        return len(real)
+
+    def _variables(self, node: Node, *, file_scope: bool) -> None:
+        """Record the variables of a declaration."""
+        storage = {self.slice(c) for c in node.children if c.type == "storage_class_specifier"}
+        qualifiers = {self.slice(c) for c in node.children if c.type == "type_qualifier"}
+        constant = (
+            bool(qualifiers & {b"const", b"constexpr", b"__const", b"__const__"}) or b"constexpr" in storage
+        )
+        for declarator in node.children_by_field_name("declarator"):
+            name, writable = self._variable(declarator, constant)
+            if name is None or (b"extern" in storage and declarator.type != "init_declarator"):
+                continue
+            if file_scope and b"static" not in storage:
+                self.globals[name] = None
+            if writable:
+                self.state[name] = None
+
+    def _variable(self, declarator: Node, constant: bool) -> tuple[str | None, bool]:
+        """Return the name that a declarator declares (None for a function) and whether it is writable.
+
+        Declarators nest from the outside in: `const char *p[3]` is pointer, array, p. Each step
+        inwards replaces what the name is of: a pointer has qualifiers of its own, an array has
+        those of its elements.
+        """
+        node: Node | None = declarator
+        is_function = False
+        while node is not None and node.type != "identifier":
+            if node.type == "pointer_declarator":
+                constant = any(
+                    c.type == "type_qualifier" and self.slice(c) == b"const" for c in node.children
+                )
+                is_function = False
+            elif node.type == "array_declarator":
+                is_function = False
+            elif node.type == "function_declarator":
+                is_function = True
+            inner = node.child_by_field_name("declarator")
+            node = inner or next((c for c in node.named_children if c.type in _DECLARATORS), None)
+        if node is None or is_function:
+            return None, False
+        return self.word(node), not constant

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ELF container: header, section table, string and symbol tables, every offset checked first.
+
+pyelftools builds a Python object per field, which takes seconds for an object with thousands of
+sections (`-ffunction-sections`), and trusts offsets and counts of the file. So tables are unpacked
+here, and pyelftools gives the names of the machines.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from elftools.elf.enums import ENUM_E_MACHINE
+
+from opwest.objects.facts import Endian, ObjectError
+
+SHT_NULL, SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_NOBITS, SHT_DYNSYM = 0, 1, 2, 3, 8, 11
+SHT_INIT_ARRAY, SHT_FINI_ARRAY, SHT_PREINIT_ARRAY, SHT_SYMTAB_SHNDX = 14, 15, 16, 18
+SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR, SHF_TLS = 0x1, 0x2, 0x4, 0x400
+SHN_LORESERVE, SHN_XINDEX = 0xFF00, 0xFFFF
+# Reserved indexes as `RawSymbol` gives them: below zero, so that no section can be mistaken for one.
+UNDEFINED, ABSOLUTE, COMMON, X86_64_LARGE_COMMON = 0, 0xFFF1 - 0x10000, 0xFFF2 - 0x10000, 0xFF02 - 0x10000
+ET_REL, ET_EXEC, ET_DYN, ET_CORE = 1, 2, 3, 4
+
+_AGAIN = "the file is damaged or incomplete: copy or build it again"
+_LONGEST_NAME = 1 << 14
+_FRIENDLY = {3: "i386", 40: "arm", 62: "x86-64", 183: "aarch64", 243: "riscv"}
+_MACHINES = {
+    number: name.removeprefix("EM_").lower()
+    for name, number in ENUM_E_MACHINE.items()
+    if isinstance(number, int)
+}
+
+
+def damaged(message: str) -> ObjectError:
+    """Return the error for a file whose parts contradict each other."""
+    return ObjectError(message, "a complete ELF object", _AGAIN)
+
+
+class Section(NamedTuple):
+    """A section header, with its name resolved."""
+
+    name: str
+    kind: int
+    flags: int
+    offset: int
+    size: int
+    link: int
+    info: int
+    entry_size: int
+
+
+class RawSymbol(NamedTuple):
+    """A symbol table entry as stored, with its section index resolved and checked."""
+
+    number: int
+    name: int
+    info: int
+    section: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The struct formats of one class and byte order."""
+
+    bits: int
+    endian: Endian
+
+    @property
+    def order(self) -> str:
+        """The byte order for `struct`."""
+        return "<" if self.endian == "little" else ">"
+
+    @property
+    def header(self) -> struct.Struct:
+        """The ELF header after its 16 identifying bytes."""
+        return struct.Struct(self.order + ("HHIQQQIHHHHHH" if self.bits == 64 else "HHIIIIIHHHHHH"))
+
+    @property
+    def section(self) -> struct.Struct:
+        """A section header."""
+        return struct.Struct(self.order + ("IIQQQQIIQQ" if self.bits == 64 else "10I"))
+
+    @property
+    def symbol(self) -> struct.Struct:
+        """A symbol; the order of the fields differs between the classes."""
+        return struct.Struct(self.order + ("IBBHQQ" if self.bits == 64 else "IIIBBH"))
+
+
+class StringTable:
+    """Names by offset, with limits that keep a hostile table from eating the memory."""
+
+    def __init__(self, data: bytes, what: str) -> None:
+        self._data = data
+        self._what = what
+        self._budget = (1 << 26) + 8 * len(data)
+
+    def raw(self, offset: int) -> bytes:
+        """Return the bytes of the name at `offset`."""
+        end = self._data.find(b"\0", offset, offset + _LONGEST_NAME)
+        if end < 0:
+            if offset >= len(self._data):
+                raise damaged(f"a name lies outside {self._what} ({offset} of {len(self._data)} bytes)")
+            raise damaged(f"a name in {self._what} does not end or has more than {_LONGEST_NAME} bytes")
+        self._budget -= end - offset
+        if self._budget < 0:
+            raise damaged(f"the names in {self._what} are unreasonably long")
+        return self._data[offset:end]
+
+    def name(self, offset: int) -> str:
+        """Return the name at `offset`; bytes that are not UTF-8 are shown as `\\xNN`."""
+        return self.raw(offset).decode("utf-8", "backslashreplace")
+
+
+@dataclass(frozen=True, slots=True)
+class Elf:
+    """A checked ELF file: the data of every section lies within the file."""
+
+    content: bytes
+    layout: Layout
+    type: int
+    machine: int
+    flags: int
+    table_offset: int
+    sections: tuple[Section, ...]
+
+    @property
+    def machine_name(self) -> str:
+        """The machine in the words of this package."""
+        number = self.machine
+        return _FRIENDLY.get(number) or _MACHINES.get(number) or f"machine-{number}"
+
+    def data(self, section: Section) -> bytes:
+        """Return the bytes of a section."""
+        return (
+            b""
+            if section.kind == SHT_NOBITS
+            else self.content[section.offset : section.offset + section.size]
+        )
+
+    def find(self, name: str) -> Section | None:
+        """Return the first section of that name."""
+        return next((s for s in self.sections if s.name == name), None)
+
+    def symbol_table(self) -> int | None:
+        """Return the index of the symbol table (of the dynamic one in files without it)."""
+        for kind in (SHT_SYMTAB, SHT_DYNSYM):
+            for index, section in enumerate(self.sections):
+                if section.kind == kind:
+                    return index
+        return None
+
+    def strings_of(self, table: int) -> StringTable:
+        """Return the names of a symbol table."""
+        link = self.sections[table].link
+        if not 0 < link < len(self.sections) or self.sections[link].kind != SHT_STRTAB:
+            raise damaged(f"the symbol table names section {link} as its string table, which is none")
+        return StringTable(self.data(self.sections[link]), self.sections[link].name or "the string table")
+
+    def raw_symbols(self, table: int) -> Iterator[RawSymbol]:
+        """Yield the entries of a symbol table after the reserved first one."""
+        section = self.sections[table]
+        unpacker = self.layout.symbol
+        if section.entry_size != unpacker.size or section.size % unpacker.size:
+            raise damaged(f"the symbol table has entries of {section.entry_size} bytes, not {unpacker.size}")
+        extended = self._extended_indexes(table)
+        wide = self.layout.bits == 64
+        count = len(self.sections)
+        for number, fields in enumerate(unpacker.iter_unpack(self.data(section))):
+            if number == 0:
+                continue
+            if wide:
+                name, info, _other, index, _value, size = fields
+            else:
+                name, _value, size, info, _other, index = fields
+            if index == SHN_XINDEX:
+                if number >= len(extended):
+                    raise damaged("a symbol has an extended section index, but there is no table of them")
+                index = extended[number]
+            elif index >= SHN_LORESERVE:
+                index -= 0x10000
+            if index >= count:
+                raise damaged(f"a symbol refers to section {index}, but there are {count}")
+            yield RawSymbol(number, name, info, index, size)
+
+    def _extended_indexes(self, table: int) -> tuple[int, ...]:
+        """Return the section indexes of objects with 65280 sections or more."""
+        for section in self.sections:
+            if section.kind == SHT_SYMTAB_SHNDX and section.link == table:
+                data = self.data(section)
+                return struct.unpack(f"{self.layout.order}{len(data) // 4}I", data[: len(data) // 4 * 4])
+        return ()
+
+
+def _layout(content: bytes) -> Layout:
+    """Return the layout that the identifying bytes announce."""
+    if len(content) < 16:
+        raise damaged(f"truncated: the ELF header has 16 bytes or more, the file {len(content)}")
+    if content[4] not in (1, 2) or content[5] not in (1, 2) or content[6] != 1:
+        raise damaged("the ELF header names an unknown class, byte order or version")
+    return Layout(64 if content[4] == 2 else 32, "little" if content[5] == 1 else "big")
+
+
+def parse_elf(content: bytes) -> Elf:
+    """Return the header and the sections of an ELF file; ObjectError where anything is out of bounds."""
+    layout = _layout(content)
+    header = layout.header
+    if 16 + header.size > len(content):
+        raise damaged(
+            f"truncated: the ELF header ends at byte {16 + header.size}, the file has {len(content)}"
+        )
+    fields = header.unpack_from(content, 16)
+    kind, machine, _version, _entry, _phoff, table, flags, *_, entry_size, count, names = fields
+    if table == 0:
+        return Elf(content, layout, kind, machine, flags, 0, ())
+    unpacker = layout.section
+    if entry_size != unpacker.size:
+        raise damaged(f"section headers have {entry_size} bytes, not {unpacker.size}")
+    if table + unpacker.size > len(content):
+        raise _cut_table(table + max(count, 1) * unpacker.size, len(content))
+    first = unpacker.unpack_from(content, table)
+    count = count or first[5]  # more sections than 16 bits can count: section 0 holds the number
+    names = first[6] if names == SHN_XINDEX else names
+    end = table + count * unpacker.size
+    if end > len(content):
+        raise _cut_table(end, len(content))
+    rows = list(unpacker.iter_unpack(content[table:end]))
+    return Elf(content, layout, kind, machine, flags, table, _sections(content, rows, names))
+
+
+def _cut_table(end: int, size: int) -> ObjectError:
+    return damaged(f"truncated: the section table ends at byte {end}, the file has {size}")
+
+
+def _sections(content: bytes, rows: list[tuple[int, ...]], names: int) -> tuple[Section, ...]:
+    """Return the sections with their names, each within the file."""
+    table = None
+    if 0 < names < len(rows) and rows[names][1] == SHT_STRTAB:
+        offset, size = rows[names][4], rows[names][5]
+        if offset + size > len(content):
+            raise damaged(
+                f"truncated: the section names end at byte {offset + size}, the file has {len(content)}"
+            )
+        table = StringTable(content[offset : offset + size], "the table of section names")
+    elif names != 0:
+        raise damaged(f"the ELF header names section {names} as the table of section names, which is none")
+    sections = []
+    for index, (name, kind, flags, _addr, offset, size, link, info, _align, entry) in enumerate(rows):
+        text = table.name(name) if table and kind else ""
+        if kind not in (SHT_NULL, SHT_NOBITS) and offset + size > len(content):
+            label = text or f"number {index}"
+            raise damaged(
+                f"truncated: section {label} ends at byte {offset + size}, the file has {len(content)}"
+            )
+        sections.append(Section(text, kind, flags, offset, size, link, info, entry))
+    return tuple(sections)

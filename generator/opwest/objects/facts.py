@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known about an object or a C source after reading it: plain frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+Endian = Literal["little", "big"]
+FloatAbi = Literal["soft", "softfp", "hard", "single", "double", "quad", "any"]
+Binding = Literal["local", "global", "weak"]
+SymbolKind = Literal["function", "object", "tls", "other"]
+SectionKind = Literal["code", "constant", "data", "bss", "common", "absolute", "undefined"]
+
+
+class ObjectError(Exception):
+    """A file that cannot be used at all: what was seen, what was expected, what to do."""
+
+    def __init__(self, message: str, expected: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.expected = expected
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True)
+class Abi:
+    """What an object was compiled for, as its ELF header and build attributes say."""
+
+    machine: str
+    """`x86-64`, `i386`, `arm`, `aarch64`, `riscv`; else the name of the EM_ constant in lower case."""
+    bits: int
+    endian: Endian
+    arch: str | None = None
+    """Arm: the architecture (`v7E-M`); RISC-V: the ISA string; None where the object does not say."""
+    float_abi: FloatAbi | None = None
+    """Arm: soft, softfp, hard or any; RISC-V: soft, single, double or quad; otherwise None."""
+    eabi: int | None = None
+    """Arm: the EABI version of the ELF header (5 today; 0 is the obsolete GNU ABI)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """One entry of the symbol table."""
+
+    name: str
+    binding: Binding
+    kind: SymbolKind
+    section: SectionKind
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Bytes of the sections that end up in memory, by kind; common symbols count as bss."""
+
+    code: int = 0
+    constant: int = 0
+    data: int = 0
+    bss: int = 0
+
+    @property
+    def writable(self) -> int:
+        """Bytes of RAM that the object itself occupies."""
+        return self.data + self.bss
+
+    @property
+    def total(self) -> int:
+        """Bytes of all kinds."""
+        return self.code + self.constant + self.data + self.bss
+
+    def __add__(self, other: Sizes) -> Sizes:
+        return Sizes(
+            self.code + other.code,
+            self.constant + other.constant,
+            self.data + other.data,
+            self.bss + other.bss,
+        )
+
+    @staticmethod
+    def sum(sizes: list[Sizes]) -> Sizes:
+        """Return the sizes of several members together."""
+        total = Sizes()
+        for one in sizes:
+            total += one
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One ELF object: a file of its own, or a member of an archive."""
+
+    name: str
+    content: bytes = field(repr=False)
+    abi: Abi
+    symbols: tuple[Symbol, ...] = field(repr=False)
+    """Without section, file and mapping symbols (`$t`, `$d`, …) and local labels (`.L…`)."""
+    sizes: Sizes
+    faults: tuple[str, ...] = ()
+    """Why it cannot be linked as it is, in words; empty means exportable."""
+    loose: bool = True
+    """Whether it is a file of its own (always linked) rather than a member of an archive."""
+    # Looked up once per operator, so they are computed once: a model may name thousands.
+    _defined: Mapping[str, Symbol] = field(init=False, repr=False, compare=False)
+    _undefined_strong: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _undefined_weak: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        defined: dict[str, Symbol] = {}
+        strong: dict[str, None] = {}
+        weak: dict[str, None] = {}
+        for symbol in self.symbols:
+            if symbol.section == "undefined":
+                (weak if symbol.binding == "weak" else strong)[symbol.name] = None
+            elif symbol.binding != "local":
+                defined.setdefault(symbol.name, symbol)
+        object.__setattr__(self, "_defined", MappingProxyType(defined))
+        object.__setattr__(self, "_undefined_strong", tuple(strong))
+        object.__setattr__(self, "_undefined_weak", tuple(weak))
+
+    @property
+    def exportable(self) -> bool:
+        """Whether it can be linked as it is."""
+        return not self.faults
+
+    @property
+    def defined(self) -> Mapping[str, Symbol]:
+        """Global and weak definitions by name."""
+        return self._defined
+
+    @property
+    def undefined(self) -> tuple[str, ...]:
+        """Names of all undefined symbols, those that must be found first."""
+        return self._undefined_strong + self._undefined_weak
+
+    @property
+    def undefined_strong(self) -> tuple[str, ...]:
+        """Names that must be found when the firmware is linked."""
+        return self._undefined_strong
+
+    @property
+    def undefined_weak(self) -> tuple[str, ...]:
+        """Names that become null when nobody defines them."""
+        return self._undefined_weak
+
+    @property
+    def stateful_symbols(self) -> tuple[str, ...]:
+        """Names of variables, local ones included: state that is shared by all callers."""
+        return tuple(
+            s.name for s in self.symbols if s.section in ("data", "bss", "common") and s.kind != "function"
+        )
+
+    @property
+    def writable_bytes(self) -> int:
+        """Bytes of initialised, zeroed and common data."""
+        return self.sizes.writable
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectFile:
+    """An ELF file or an archive of them."""
+
+    path: Path
+    kind: Literal["elf", "archive"]
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CFunction:
+    """A function that a C source defines."""
+
+    name: str
+    returns: str
+    """The return type as written, without storage class, `inline` and attributes: `int32_t`, `void *`."""
+    parameters: int | None
+    """How many; None for a variadic function."""
+    is_static: bool
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class CSource:
+    """A C source, read without a compiler and without preprocessing."""
+
+    path: Path
+    text: bytes = field(repr=False)
+    functions: tuple[CFunction, ...]
+    globals: tuple[str, ...]
+    """Variables with external linkage that it defines, constant ones included."""
+    state: tuple[str, ...]
+    """Variables that can be written: at file scope, or `static` inside a function."""
+    includes: tuple[str, ...]
+    """Headers without their delimiters: `math.h`."""
+    local_includes: tuple[str, ...] = ()
+    """Those of `includes` that are written in quotes."""
+    calls: tuple[str, ...] = ()
+    """Names called as functions that the file does not define (macros among them)."""
+    unread: tuple[int, ...] = ()
+    """Lines that could not be understood as C; what they define is not known."""

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a file to facts: the one place of this package that reads objects from the disk."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+from opwest.objects import elf as elf_format
+from opwest.objects.archive import archive_members
+from opwest.objects.attributes import abi_of
+from opwest.objects.elf import Elf, RawSymbol, Section, damaged, parse_elf
+from opwest.objects.facts import (
+    Binding,
+    CSource,
+    Member,
+    ObjectError,
+    ObjectFile,
+    SectionKind,
+    Sizes,
+    Symbol,
+    SymbolKind,
+)
+from opwest.objects.magic import ARCHIVE, ELF, is_known_binary, looks_like, not_an_object
+
+LARGEST_FILE = 1 << 30
+_BINDINGS: dict[int, Binding] = {0: "local", 1: "global", 2: "weak", 10: "global"}
+_KINDS: dict[int, SymbolKind] = {1: "object", 2: "function", 5: "object", 6: "tls", 10: "function"}
+_STT_SECTION, _STT_FILE, _STT_IFUNC = 3, 4, 10
+_CONSTRUCTORS = (".init_array", ".ctors", ".preinit_array", ".fini_array", ".dtors")
+_CONSTRUCTOR_KINDS = (elf_format.SHT_INIT_ARRAY, elf_format.SHT_FINI_ARRAY, elf_format.SHT_PREINIT_ARRAY)
+_LTO_HINT = "compile without -flto (add -fno-lto)"
+
+
+def inspect_object(path: Path) -> ObjectFile | CSource:
+    """Return the facts about an ELF object, an archive or a C source; by its content, then its name."""
+    content = _read(path)
+    if content.startswith(ELF):
+        return ObjectFile(path, "elf", (read_member(path.name, content),))
+    if content.startswith(ARCHIVE):
+        return ObjectFile(path, "archive", tuple(_archive(content)))
+    if (
+        path.suffix == ".c"
+        and content
+        and not is_known_binary(content)
+        and not content.startswith(THIN_ARCHIVE)
+    ):
+        # tree-sitter is loaded only where there is C to read.
+        from opwest.objects.csource import read_c_source
+
+        return read_c_source(path, content)
+    raise not_an_object(content)
+
+
+def _read(path: Path) -> bytes:
+    """Return the content of a regular file."""
+    try:
+        status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
+            raise ObjectError("this is a directory", "a file", "name the objects inside it, one by one")
+        if not stat.S_ISREG(status.st_mode):
+            raise ObjectError("this is not a regular file", "a file on the disk")
+        if status.st_size > LARGEST_FILE:
+            raise ObjectError(f"the file has {status.st_size} bytes", f"at most {LARGEST_FILE} bytes")
+        return path.read_bytes()
+    except FileNotFoundError as fault:
+        raise ObjectError("there is no such file", "a file that exists") from fault
+    except PermissionError as fault:
+        raise ObjectError("the file may not be read", hint="look at its permissions") from fault
+    except (OSError, ValueError) as fault:
+        reason = fault.strerror if isinstance(fault, OSError) else str(fault)
+        raise ObjectError(f"the file cannot be read: {reason}") from fault
+
+
+def _archive(content: bytes) -> list[Member]:
+    """Return the members of an archive."""
+    members = []
+    for name, data in archive_members(content):
+        try:
+            if not data.startswith(ELF):
+                what, hint = looks_like(data)
+                raise ObjectError(
+                    f"not an ELF object: this is {what}", "only ELF objects in the archive", hint
+                )
+            members.append(read_member(name, data, loose=False))
+        except ObjectError as fault:
+            raise ObjectError(
+                f"archive member {name}: {fault.message}", fault.expected, fault.hint
+            ) from fault
+    return members
+
+
+def read_member(name: str, content: bytes, *, loose: bool = True) -> Member:
+    """Return the facts about one ELF object."""
+    elf = parse_elf(content)
+    kinds = [section_kind(s) for s in elf.sections]
+    table = elf.symbol_table()
+    symbols, oddities = _symbols(elf, table, kinds) if table is not None else ((), set())
+    sizes = _sizes(elf, kinds, symbols)
+    faults = (*_container_faults(elf, table), *_section_faults(elf), *_symbol_faults(symbols, oddities, elf))
+    return Member(name, content, abi_of(elf), symbols, sizes, faults, loose)
+
+
+def section_kind(section: Section) -> SectionKind | None:
+    """Return where a section ends up in memory; None for sections that are not loaded."""
+    if not section.flags & elf_format.SHF_ALLOC:
+        return None
+    if section.flags & elf_format.SHF_EXECINSTR:
+        return "code"
+    if not section.flags & elf_format.SHF_WRITE:
+        return "constant"
+    if section.kind == elf_format.SHT_NOBITS:
+        return "bss"
+    # Constants that hold addresses, in position-independent code: written only by a dynamic linker.
+    if section.name == ".data.rel.ro" or section.name.startswith(".data.rel.ro."):
+        return "constant"
+    return "data"
+
+
+def _symbol_section(raw: RawSymbol, kinds: list[SectionKind | None]) -> SectionKind | None:
+    """Return where a symbol lies; None when its section is not loaded (debug information)."""
+    if raw.section == elf_format.UNDEFINED:
+        return "undefined"
+    if raw.section in (elf_format.COMMON, elf_format.X86_64_LARGE_COMMON):
+        return "common"
+    return kinds[raw.section] if raw.section > 0 else "absolute"
+
+
+def _symbols(elf: Elf, table: int, kinds: list[SectionKind | None]) -> tuple[tuple[Symbol, ...], set[str]]:
+    """Return the symbols a reader cares about, and the names of indirect functions."""
+    names = elf.strings_of(table)
+    mapped = elf.machine_name in ("arm", "aarch64", "riscv")
+    found: list[Symbol] = []
+    indirect: set[str] = set()
+    for raw in elf.raw_symbols(table):
+        kind = raw.info & 15
+        if kind in (_STT_SECTION, _STT_FILE):
+            continue
+        name = names.name(raw.name)
+        binding = _BINDINGS.get(raw.info >> 4)
+        if binding is None:
+            raise damaged(f"the symbol {name!r} has an unknown binding")
+        if binding == "local" and (not name or name.startswith(".L") or (mapped and name.startswith("$"))):
+            continue
+        section = _symbol_section(raw, kinds)
+        if section is None:
+            if binding == "local":
+                continue
+            section = "absolute"
+        if not name:
+            raise damaged("a global symbol has no name")
+        if kind == _STT_IFUNC:
+            indirect.add(name)
+        found.append(Symbol(name, binding, _KINDS.get(kind, "other"), section, raw.size))
+    return tuple(found), indirect
+
+
+def _sizes(elf: Elf, kinds: list[SectionKind | None], symbols: tuple[Symbol, ...]) -> Sizes:
+    """Return the bytes by kind."""
+    sums: dict[str, int] = {"code": 0, "constant": 0, "data": 0, "bss": 0}
+    for section, kind in zip(elf.sections, kinds, strict=True):
+        if kind is not None:
+            sums[kind] += section.size
+    sums["bss"] += sum(s.size for s in symbols if s.section == "common")
+    return Sizes(**sums)
+
+
+def _container_faults(elf: Elf, table: int | None) -> list[str]:
+    """Return the faults of the file as a whole."""
+    if elf.type == elf_format.ET_EXEC:
+        return ["not relocatable: an executable; link the .o files instead"]
+    if elf.type == elf_format.ET_DYN:
+        what = "an executable" if elf.find(".interp") else "a shared library"
+        return [f"not relocatable: {what}; link the .o files instead"]
+    if elf.type == elf_format.ET_CORE:
+        return ["not relocatable: a core dump, not an object"]
+    if elf.type != elf_format.ET_REL:
+        return [f"not relocatable: an ELF file of the unknown type {elf.type}"]
+    if table is None:
+        return ["it has no symbol table: do not strip objects (`strip --strip-debug` keeps it)"]
+    return []
+
+
+def _section_faults(elf: Elf) -> list[str]:
+    """Return the faults that sections show."""
+    faults = []
+    names = [s.name for s in elf.sections]
+    if any(n.startswith((".gnu.lto_", ".gnu.debuglto_.gnu.lto_")) or n == ".llvm.lto" for n in names):
+        faults.append(f"compiled with -flto: its symbols cannot be renamed; {_LTO_HINT}")
+    if elf.type == elf_format.ET_REL:
+        early = next((s.name for s in elf.sections if s.size and _runs_by_itself(s)), None)
+        if early:
+            faults.append(
+                f"has code that must run before or after main (section {early}): "
+                "remove constructors and destructors"
+            )
+    return faults
+
+
+def _runs_by_itself(section: Section) -> bool:
+    """Whether a section lists functions for the start or the end of the program."""
+    named = any(section.name == name or section.name.startswith(name + ".") for name in _CONSTRUCTORS)
+    return named or section.kind in _CONSTRUCTOR_KINDS
+
+
+def _symbol_faults(symbols: tuple[Symbol, ...], indirect: set[str], elf: Elf) -> list[str]:
+    """Return the faults that symbols show."""
+    faults = []
+    if elf.type == elf_format.ET_REL:
+        tls = [s.name for s in symbols if s.kind == "tls"]
+        if tls or any(s.flags & elf_format.SHF_TLS and s.size for s in elf.sections):
+            which = f" ({', '.join(tls[:3])}{', …' if len(tls) > 3 else ''})" if tls else ""
+            faults.append(f"uses thread-local variables{which}: remove _Thread_local or __thread")
+        if indirect:
+            shown = ", ".join(sorted(indirect)[:3])
+            faults.append(
+                f"chooses functions when the program starts ({shown}): remove ifunc and target_clones"
+            )
+    return faults

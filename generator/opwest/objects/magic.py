@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Telling what a file is that is neither an ELF object, an archive nor C: so that the message helps."""
+
+from __future__ import annotations
+
+import struct
+
+from opwest.objects.facts import ObjectError
+
+ELF = b"\x7fELF"
+ARCHIVE = b"!<arch>\n"
+THIN_ARCHIVE = b"!<thin>\n"
+EXPECTED = "an ELF object (.o), an archive of them (.a) or a C source (.c)"
+
+_CROSS = "compile for an ELF target, for example with a cross compiler"
+_UNPACK = "unpack it and name the objects inside"
+_BITCODE = "name it .bc, or compile it: `clang -c --target=<triple>` or `llc -filetype=obj`"
+_CONSTANT = "constants are declared under `constants`, not under `objects`"
+_BINARY = (
+    (b"BC\xc0\xde", "LLVM bitcode", _BITCODE),
+    (b"\xde\xc0\x17\x0b", "LLVM bitcode", _BITCODE),
+    (b"\xfe\xed\xfa\xce", "a Mach-O object (macOS)", _CROSS),
+    (b"\xfe\xed\xfa\xcf", "a Mach-O object (macOS)", _CROSS),
+    (b"\xce\xfa\xed\xfe", "a Mach-O object (macOS)", _CROSS),
+    (b"\xcf\xfa\xed\xfe", "a Mach-O object (macOS)", _CROSS),
+    (b"\xca\xfe\xba\xbe", "a Mach-O universal file or a Java class", _CROSS),
+    (b"MZ\x90\0", "a Windows program or library", _CROSS),
+    (b"\0asm", "a WebAssembly module", _CROSS),
+    (b"\x1f\x8b", "a gzip file", _UNPACK),
+    (b"PK\x03\x04", "a zip file", _UNPACK),
+    (b"\xfd7zXZ\0", "an xz file", _UNPACK),
+    (b"\x28\xb5\x2f\xfd", "a zstd file", _UNPACK),
+    (b"\x93NUMPY", "a NumPy array", _CONSTANT),
+    (b"\xff\xfe", "text in UTF-16", "save it as UTF-8"),
+    (b"\xfe\xff", "text in UTF-16", "save it as UTF-8"),
+)
+_IR_LINES = (b"; ModuleID", b"source_filename", b"target triple", b"target datalayout", b"define ")
+_ASSEMBLY_LINES = (b".text", b".file", b".syntax", b".section", b".globl")
+_SCRIPT_LINES = (b"INPUT(", b"GROUP(", b"INPUT (", b"GROUP (", b"OUTPUT_FORMAT")
+_COFF_MACHINES = (0x014C, 0x8664, 0x01C0, 0x01C4, 0xAA64)
+
+
+def _is_coff(content: bytes) -> bool:
+    """Whether this looks like a COFF object: it has no magic number, so its fields must make sense."""
+    if len(content) < 20:
+        return False
+    machine, sections, _date, table, symbols, optional, _flags = struct.unpack_from("<HHIIIHH", content)
+    if machine == 0 and sections == 0xFFFF:  # an import object, or one with many sections (/bigobj)
+        return True
+    return (
+        machine in _COFF_MACHINES
+        and optional == 0
+        and sections * 40 + 20 <= len(content)
+        and table + symbols * 18 <= len(content)
+    )
+
+
+def _text_kind(text: bytes) -> tuple[str, str | None]:
+    """Return what a text file is, and what to do."""
+    start = text[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
+    lines = start.splitlines()
+    if start.startswith(b"version https://git-lfs"):
+        return "a Git LFS pointer, not the file itself", "run `git lfs pull`"
+    if start.startswith(b"#!"):
+        return "a shell script or another script", "name what the script builds"
+    if start[:64].lower().startswith((b"<!doctype", b"<html", b"<?xml")):
+        return "HTML or XML", "perhaps a download that failed: look into the file"
+    if any(line.startswith(_IR_LINES) for line in lines):
+        return "LLVM IR text", "name it .ll"
+    if any(line.lstrip().startswith(_ASSEMBLY_LINES) for line in lines):
+        return "assembly text", "assemble it: `gcc -c file.s`"
+    if any(line.startswith(_SCRIPT_LINES) for line in lines):
+        return "a linker script", "name the objects that the script lists"
+    return "text", "a C source must be named .c, LLVM IR .ll"
+
+
+def looks_like(content: bytes) -> tuple[str, str | None]:
+    """Return what the content of a file is in words, and a hint; for files that cannot be read."""
+    if not content:
+        return "empty", "the step that was to write it may have failed"
+    for magic, what, hint in _BINARY:
+        if content.startswith(magic):
+            return what, hint
+    if content.startswith(THIN_ARCHIVE):
+        return "a thin archive: it only names files elsewhere", "make it a normal one: `ar rc lib.a *.o`"
+    if ELF.startswith(content[:4]) or content.startswith((ELF, ARCHIVE)):
+        return "a truncated object or archive", "copy or build it again"
+    if _is_coff(content):
+        return (
+            "a Windows COFF object",
+            "compile for an ELF target, for example with `clang --target=<triple>`",
+        )
+    if b"\0" not in content:
+        try:
+            content.decode("utf-8")
+        except UnicodeDecodeError:
+            return "data in an unknown format", None
+        return _text_kind(content)
+    return "data in an unknown format", None
+
+
+def is_known_binary(content: bytes) -> bool:
+    """Whether the first bytes are those of a known format that is not text."""
+    return any(content.startswith(magic) for magic, _what, _hint in _BINARY)
+
+
+def not_an_object(content: bytes) -> ObjectError:
+    """Return the error for a file that cannot be an object."""
+    what, hint = looks_like(content)
+    return ObjectError(f"not an object: this is {what}" if content else "the file is empty", EXPECTED, hint)

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of named targets, read from targets.yaml."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import yaml
+import yamlcore
+
+
+@cache
+def named_targets() -> dict[str, dict[str, Any]]:
+    """Return the entries of targets.yaml, shaped as `targets` of a manifest is."""
+    text = files(__name__).joinpath("targets.yaml").read_text(encoding="utf-8")
+    table: dict[str, dict[str, Any]] = yaml.load(text, Loader=yamlcore.CoreLoader)  # noqa: S506 (core schema: plain data only)
+    return table

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The file-system operations of the writing layer, and what is found at a path.
+
+Every operation that changes anything calls `_step` first. It does nothing: tests replace it, to kill the
+process or to fail with an error of the system at every single step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+OWN: Final = ".opwest"
+LOCK: Final = f"{OWN}/lock.json"
+JOURNAL: Final = f"{OWN}/journal.json"
+STAGE: Final = f"{OWN}/stage"
+MUTEX: Final = f"{OWN}/mutex"
+
+# What `look` says of a path that is no regular file. None of these can equal a checksum.
+LINK: Final = "a symbolic link"
+BEHIND_LINK: Final = "behind a symbolic link"
+FOLDER: Final = "a folder"
+BELOW_FILE: Final = "below a file"
+SPECIAL: Final = "a special file"
+
+
+def _step(name: str) -> None:
+    """Do nothing: the place where tests interrupt the step `name`."""
+
+
+def digest(content: bytes) -> str:
+    """Return the checksum of `content`."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def parents(path: str) -> list[str]:
+    """Return the folders that `path` is in, the outermost first, without the project folder itself."""
+    return [str(parent) for parent in reversed(PurePosixPath(path).parents)][1:]
+
+
+def obstacle(directory: Path, path: str) -> tuple[str, str] | None:
+    """Return the first parent of `path` that is no real folder, with what it is; None if there is none."""
+    for parent in parents(path):
+        try:
+            mode = (directory / parent).lstat().st_mode
+        except FileNotFoundError:
+            return None
+        if stat.S_ISLNK(mode):
+            return parent, BEHIND_LINK
+        if not stat.S_ISDIR(mode):
+            return parent, BELOW_FILE
+    return None
+
+
+def look(directory: Path, path: str) -> str | None:
+    """Return the checksum of the regular file at `path`, None if nothing is there, else what is there."""
+    if found := obstacle(directory, path):
+        return found[1]
+    place = directory / path
+    try:
+        mode = place.lstat().st_mode
+        if stat.S_ISREG(mode):
+            with place.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        return None
+    if stat.S_ISLNK(mode):
+        return LINK
+    return FOLDER if stat.S_ISDIR(mode) else SPECIAL
+
+
+def is_folder(place: Path) -> bool:
+    """Whether `place` is a folder itself, not a link to one."""
+    return place.is_dir() and not place.is_symlink()
+
+
+def make_folder(place: Path) -> None:
+    """Create one folder."""
+    _step(f"mkdir {place}")
+    place.mkdir()
+
+
+def write(place: Path, content: bytes) -> None:
+    """Create the file `place`, which must not exist, and bring it to the disk."""
+    _step(f"create {place}")
+    with place.open("xb") as file:
+        _step(f"write {place}")
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def preserve(place: Path, copy: Path) -> None:
+    """Give the file `place` a second name, or a copy where the file system has no links."""
+    _step(f"link {copy}")
+    try:
+        os.link(place, copy)
+    except OSError:
+        _step(f"copy {copy}")
+        shutil.copy2(place, copy)
+
+
+def replace(source: Path, place: Path) -> None:
+    """Move `source` to `place` in one atomic step, over what is there."""
+    _step(f"replace {place}")
+    source.replace(place)
+
+
+def remove(place: Path) -> None:
+    """Delete one file or link."""
+    _step(f"unlink {place}")
+    place.unlink()
+
+
+def remove_folder_if_empty(place: Path) -> None:
+    """Delete a folder, if it is there and nothing is in it."""
+    if is_folder(place) and not any(place.iterdir()):
+        _step(f"rmdir {place}")
+        place.rmdir()
+
+
+def remove_tree(place: Path, last: str = "") -> None:
+    """Delete a folder with all it holds, without following links; the entry named `last` goes last."""
+    if is_folder(place):
+        for entry in sorted(place.iterdir(), key=lambda entry: (entry.name == last, entry.name)):
+            remove_tree(entry)
+        _step(f"rmdir {place}")
+        place.rmdir()
+    elif os.path.lexists(place):
+        remove(place)
+
+
+def settle_folders(places: Iterable[Path]) -> None:
+    """Bring the entries of folders to the disk, where the system can (Windows and some shares cannot)."""
+    for place in sorted(set(places)):
+        with contextlib.suppress(OSError):
+            handle = os.open(place, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)

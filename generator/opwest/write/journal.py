@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The journal: from the moment `.opwest/journal.json` is in place, the change happens, whole.
+
+A change knows the checksum of its file before and after. What is still to do follows from what is on the
+disk, so the same journal is right however often, and wherever, its execution was cut off. A file that is
+neither as before nor as after was edited since: it stays as it is, and the next generation reports it.
+
+`.opwest/stage/` holds the new contents (`new/<number>`) and second names of the old ones (`old/<number>`):
+when the system refuses a step, the journal is turned round, and the old project comes back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Final, Literal
+
+from opwest.diagnostics import Diagnostic, Location, OpwestError
+
+from . import disk
+from .lock import is_digest, is_inside, to_json
+
+FORMAT: Final = 1
+DONE: Final = "done"  # the journal's name in the stage after the last change
+
+
+@dataclass(frozen=True)
+class Change:
+    """One file: its checksum before and after, None where there is no file."""
+
+    path: str
+    old: str | None
+    new: str | None
+
+
+@dataclass(frozen=True)
+class Journal:
+    """The whole change: its files (the lock last), and the folders that come and go with them."""
+
+    changes: tuple[Change, ...]
+    created: tuple[str, ...]
+    emptied: tuple[str, ...]
+    direction: Literal["forward", "back"] = "forward"
+
+    def to_bytes(self) -> bytes:
+        """Return the content of the journal file."""
+        return to_json({"format": FORMAT, **asdict(self)})
+
+
+def stage(directory: Path, journal: Journal, contents: Sequence[bytes | None]) -> None:
+    """Write everything the change needs to `.opwest/stage/`; `contents` goes with the changes."""
+    root = directory / disk.STAGE
+    for folder in (root, root / "new", root / "old"):
+        disk.make_folder(folder)
+    for number, (change, content) in enumerate(zip(journal.changes, contents, strict=True)):
+        if content is not None:
+            disk.write(root / "new" / str(number), content)
+        if change.old is not None:
+            disk.preserve(directory / change.path, root / "old" / str(number))
+    for draft in (journal, replace(journal, direction="back")):
+        disk.write(_draft(directory, draft), draft.to_bytes())
+    disk.settle_folders((root, root / "new", root / "old"))
+
+
+def publish(directory: Path, journal: Journal) -> None:
+    """Put the journal in place: the change is decided, in its direction."""
+    disk.replace(_draft(directory, journal), directory / disk.JOURNAL)
+    disk.settle_folders([directory / disk.OWN])
+
+
+def turn_back(directory: Path, journal: Journal) -> None:
+    """Give up a published change: bring the old project back. It takes no space on the disk."""
+    back = replace(journal, direction="back")
+    publish(directory, back)
+    execute(directory, back)
+
+
+def _draft(directory: Path, journal: Journal) -> Path:
+    return directory / disk.STAGE / f"journal-{journal.direction}.json"
+
+
+def execute(directory: Path, journal: Journal) -> None:
+    """Do what is left of a published change, in its direction, and retire the journal."""
+    forward = journal.direction == "forward"
+    steps = [(c.path, c.old, c.new) if forward else (c.path, c.new, c.old) for c in journal.changes]
+    sources = directory / disk.STAGE / ("new" if forward else "old")
+    going, coming = (journal.emptied, journal.created) if forward else (journal.created, journal.emptied)
+    _check_sources(directory, journal, steps, sources)
+
+    for path, before, after in steps:
+        if after is None and before is not None and disk.look(directory, path) == before:
+            disk.remove(directory / path)
+    for folder in sorted(going, key=_depth, reverse=True):
+        if disk.obstacle(directory, folder) is None:
+            disk.remove_folder_if_empty(directory / folder)
+    for folder in sorted(coming, key=_depth):
+        if disk.obstacle(directory, folder) is None and not disk.is_folder(directory / folder):
+            disk.make_folder(directory / folder)
+    for number, (path, before, after) in enumerate(steps):
+        source = sources / str(number)
+        if after is not None and disk.look(directory, path) in (before, None) and os.path.lexists(source):
+            disk.replace(source, directory / path)
+
+    touched = [path for path, _, _ in steps] + [*going, *coming]
+    disk.settle_folders((directory / path).parent for path in touched)
+    if forward and disk.is_folder(directory / disk.STAGE):
+        disk.replace(directory / disk.JOURNAL, directory / disk.STAGE / DONE)
+    else:
+        disk.remove(directory / disk.JOURNAL)
+    disk.settle_folders([directory / disk.OWN])
+
+
+def _depth(path: str) -> tuple[int, str]:
+    return len(PurePosixPath(path).parts), path
+
+
+def _check_sources(
+    directory: Path, journal: Journal, steps: Sequence[tuple[str, str | None, str | None]], sources: Path
+) -> None:
+    """Raise, before anything is touched, if a content still to be put in place is missing or damaged.
+
+    Where neither the content nor the file is there, the user deleted the file after it was put in place.
+    """
+    for number, (path, before, after) in enumerate(steps):
+        found, source = disk.look(directory, path), disk.look(sources, str(number))
+        pending = after is not None and found != after and found in (before, None)
+        deleted = found is None and source is None and path != disk.LOCK
+        if pending and source != after and not deleted:
+            raise _damaged(directory, f"the content for {path} is missing or damaged in {disk.STAGE}")
+
+
+def clean(directory: Path) -> None:
+    """Remove the stage; that a change was completed is forgotten last."""
+    disk.remove_tree(directory / disk.STAGE, last=DONE)
+
+
+def is_pending(directory: Path) -> bool:
+    """Whether an earlier run left something to finish or to undo."""
+    own = directory / disk.OWN
+    if not disk.is_folder(own):
+        return False
+    names = {entry.name for entry in own.iterdir()}
+    return not names.isdisjoint((Path(disk.JOURNAL).name, Path(disk.STAGE).name))
+
+
+def resume(directory: Path) -> Literal["nothing", "rolled forward", "rolled back"]:
+    """Finish or undo what an earlier run left. The mutex is held."""
+    if not is_pending(directory):
+        return "nothing"
+    journal = _read(directory)
+    if journal is not None:
+        execute(directory, journal)
+        forward = journal.direction == "forward"
+    else:
+        forward = disk.look(directory, f"{disk.STAGE}/{DONE}") is not None
+    clean(directory)
+    return "rolled forward" if forward else "rolled back"
+
+
+def _read(directory: Path) -> Journal | None:
+    found = disk.look(directory, disk.JOURNAL)
+    if found is None:
+        return None
+    if not is_digest(found):
+        raise _damaged(directory, f"it is {found}")
+    try:
+        value = json.loads((directory / disk.JOURNAL).read_bytes())
+    except (ValueError, RecursionError) as fault:
+        raise _damaged(directory, f"it is not JSON ({fault})") from None
+    try:
+        return _parse(value)
+    except (ValueError, KeyError, TypeError):
+        raise _damaged(directory, "it does not have the form that opwest writes") from None
+
+
+def _parse(value: object) -> Journal:
+    if not isinstance(value, dict):
+        raise ValueError
+    if value["format"] != FORMAT or value["direction"] not in ("forward", "back"):
+        raise ValueError
+    changes = tuple(Change(**change) for change in value["changes"])
+    created, emptied = tuple(value["created"]), tuple(value["emptied"])
+    if not all(is_inside(path) for path in (*(change.path for change in changes), *created, *emptied)):
+        raise ValueError
+    if not all(sum_ is None or is_digest(sum_) for change in changes for sum_ in (change.old, change.new)):
+        raise ValueError
+    return Journal(changes, created, emptied, value["direction"])
+
+
+def _damaged(directory: Path, reason: str) -> OpwestError:
+    return OpwestError(
+        [
+            Diagnostic(
+                "error",
+                f"an interrupted run left a journal that is damaged: {reason}",
+                Location(str(directory / disk.JOURNAL)),
+                hint="files may be new and old, mixed: restore the folder from version control, or delete "
+                f"{disk.JOURNAL} and {disk.STAGE}, and generate again",
+            )
+        ]
+    )

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write a generated project: all of it or nothing, and never over what the user wrote.
+
+The order of a run: refuse a folder that is not ours; take the mutex; finish or undo an interrupted run;
+decide everything; stage it; publish the journal (from here the new project wins); move; remove the stage.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from opwest.diagnostics import Diagnostic, Location, OpwestError
+
+from . import disk, journal, mutex
+from .lock import Lock, read_lock
+from .plan import Plan, ProjectFile, check_paths, decide
+
+__all__ = ["ProjectFile", "WriteResult", "read_record", "recover", "write_project"]
+
+_AS_BEFORE = "the project is as it was before"
+_UNFINISHED = "the project is half written: remove the cause and run opwest again, which completes it"
+
+
+@dataclass(frozen=True)
+class WriteResult:
+    """What a run did: files written and removed, how many were the same, and user's files left alone."""
+
+    written: tuple[str, ...]
+    unchanged: int
+    removed: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+def write_project(directory: Path, files: Sequence[ProjectFile], record: Mapping[str, Any]) -> WriteResult:
+    """Make `directory` the project of exactly `files`; `record` is kept for `read_record`."""
+    check_paths(files)
+    Lock(record).to_bytes()  # a record that is not JSON is a programmer's fault: before anything is touched
+    with _system_faults(directory, "cannot write the project", _AS_BEFORE):
+        _refuse_foreign(directory)
+        _make_own_folder(directory)
+        with mutex.held(directory):
+            with _system_faults(directory, "cannot complete an interrupted run", _UNFINISHED):
+                journal.resume(directory)
+            plan = decide(directory, files, read_lock(directory) or Lock(), record)
+            if plan.changes:
+                _carry_out(directory, plan)
+    return WriteResult(tuple(plan.written), plan.unchanged, tuple(plan.removed), tuple(plan.kept))
+
+
+def read_record(directory: Path) -> dict[str, Any] | None:
+    """Return the record of the project in `directory`, None if it is not one; only reads."""
+    with _system_faults(directory, "cannot read the project"):
+        lock = read_lock(directory)
+    return None if lock is None else dict(lock.record)
+
+
+def recover(directory: Path) -> Literal["nothing", "rolled forward", "rolled back"]:
+    """Finish or undo what an interrupted run left in `directory`."""
+    with _system_faults(directory, "cannot complete an interrupted run", _UNFINISHED):
+        if not journal.is_pending(directory):
+            return "nothing"
+        with mutex.held(directory):
+            return journal.resume(directory)
+
+
+def _carry_out(directory: Path, plan: Plan) -> None:
+    change = plan.journal(directory)
+    try:
+        journal.stage(directory, change, plan.contents)
+        journal.publish(directory, change)
+        journal.execute(directory, change)
+    except OSError:
+        if os.path.lexists(directory / disk.JOURNAL):
+            with _system_faults(
+                directory, "cannot complete the project, nor bring the old one back", _UNFINISHED
+            ):
+                journal.turn_back(directory, change)
+        with contextlib.suppress(OSError):
+            journal.clean(directory)
+        raise
+    with contextlib.suppress(OSError):  # done: a stage that stays is removed by the next run
+        journal.clean(directory)
+
+
+def _refuse_foreign(directory: Path) -> None:
+    """Raise unless `directory` is absent, empty or ours."""
+    if not os.path.lexists(directory):
+        return
+    if not directory.is_dir():
+        raise _fault(directory, "this is not a folder", "choose a folder that is new or empty")
+    names = {entry.name for entry in directory.iterdir()}
+    if not names:
+        return
+    if disk.OWN in names and disk.is_folder(directory / disk.OWN):
+        own = {f"{disk.OWN}/{entry.name}" for entry in (directory / disk.OWN).iterdir()}
+        if own & {disk.LOCK, disk.JOURNAL, disk.MUTEX}:
+            return
+        if names == {disk.OWN} and own <= {
+            disk.STAGE
+        }:  # a first run, cut off before its mutex; nothing to lose
+            return
+    message = "the folder is not empty and was not made by opwest"
+    raise _fault(directory, message, "choose a new folder, or empty this one")
+
+
+def _make_own_folder(directory: Path) -> None:
+    missing = [place for place in (directory / disk.OWN, directory, *directory.parents) if not place.is_dir()]
+    for place in reversed(missing):
+        try:
+            disk.make_folder(place)
+        except FileExistsError:  # another opwest was faster, or a file is in the way
+            if not place.is_dir():
+                raise
+
+
+@contextlib.contextmanager
+def _system_faults(directory: Path, what: str, hint: str | None = None) -> Iterator[None]:
+    """Turn an error of the operating system into one that a user can read."""
+    try:
+        yield
+    except OSError as fault:
+        place = fault.filename2 or fault.filename
+        where = os.fsdecode(place) if isinstance(place, str | bytes | os.PathLike) else str(directory)
+        reason = fault.strerror or str(fault)
+        if fault.errno in (errno.ENOSPC, errno.EDQUOT):
+            hint = f"{hint or ''}; free some space".removeprefix("; ")
+        raise _fault(Path(where), f"{what}: {reason}", hint) from fault
+
+
+def _fault(place: Path, message: str, hint: str | None) -> OpwestError:
+    return OpwestError([Diagnostic("error", message, Location(str(place)), hint=hint)])

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C operators of examples/digits against their numpy reference, on the host."""
+
+import ctypes
+import importlib.util
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
+STRICT = ["-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wsign-conversion"]
+MARGIN = 64
+
+
+def load_reference():
+    spec = importlib.util.spec_from_file_location("digits_reference", DIGITS / "reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+reference = load_reference()
+
+
+@pytest.fixture(scope="module")
+def operators(tmp_path_factory):
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler (cc or gcc) on the PATH")
+    library = tmp_path_factory.mktemp("digits") / "operators.so"
+    sources = sorted(str(path) for path in (DIGITS / "operators").glob("*.c"))
+    command = [compiler, "-std=c11", "-O2", "-shared", "-fPIC", *STRICT, *sources, "-o", str(library)]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return ctypes.CDLL(str(library))
+
+
+@pytest.fixture(scope="module")
+def parameters():
+    return reference.load_parameters()
+
+
+@pytest.fixture(scope="module")
+def held_out():
+    text = (DIGITS / "application" / "held_out.h").read_text(encoding="ascii")
+    rows = re.findall(r'^\t\{"([a-q]{64})", ([0-9]), ([0-9])\},$', text, flags=re.MULTILINE)
+    declared = re.search(r"HELD_OUT_IMAGES = ([0-9]+),", text)
+    assert declared and len(rows) == int(declared[1]) == text.count('"') // 2
+    pixels = np.array([list(row[0].encode()) for row in rows]) - ord("a")
+    images = pixels.astype(np.int8).reshape(-1, 8, 8, 1)
+    labels, predictions = (np.array([int(row[i]) for row in rows], dtype=np.int32) for i in (1, 2))
+    return images, labels, predictions
+
+
+def call(function, inputs, dtype, shape):
+    """Call an operator for one image; it has to return 0 and to write its output, whole, and no more."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    inputs = [np.ascontiguousarray(values) for values in inputs]
+    before = [values.copy() for values in inputs]
+    results = []
+    for filler in (0x5A, 0xA5):
+        memory = np.full(size + 2 * MARGIN, filler, dtype=np.uint8)
+        pointers = [ctypes.c_void_p(values.ctypes.data) for values in inputs]
+        function.restype = ctypes.c_int32
+        assert function(*pointers, ctypes.c_void_p(memory.ctypes.data + MARGIN)) == 0
+        assert (memory[:MARGIN] == filler).all() and (memory[MARGIN + size :] == filler).all()
+        results.append(memory[MARGIN : MARGIN + size].view(dtype).reshape(shape))
+    np.testing.assert_array_equal(results[0], results[1])
+    for values, copy in zip(inputs, before, strict=True):
+        np.testing.assert_array_equal(values, copy)
+    return results[0]
+
+
+def check_conv2d_relu(operators, images, weight, bias):
+    expected = reference.conv2d_relu(images, weight, bias)
+    assert expected.dtype == np.int8
+    for image, features in zip(images, expected, strict=True):
+        result = call(operators.conv2d_relu, [image, weight, bias], np.int8, features.shape)
+        np.testing.assert_array_equal(result, features)
+    return expected
+
+
+def check_max_pool(operators, features):
+    expected = reference.max_pool(features)
+    assert expected.dtype == np.int8
+    for values, pooled in zip(features, expected, strict=True):
+        np.testing.assert_array_equal(call(operators.max_pool, [values], np.int8, pooled.shape), pooled)
+    return expected
+
+
+def check_dense(operators, pooled, weight, bias):
+    expected = reference.dense(pooled, weight, bias)
+    assert expected.dtype == np.int32
+    for values, scores in zip(pooled, expected, strict=True):
+        result = call(operators.dense, [values, weight, bias], np.int32, scores.shape)
+        np.testing.assert_array_equal(result, scores)
+    return expected
+
+
+def check_arg_max(operators, scores):
+    expected = reference.arg_max(scores)
+    assert expected.dtype == np.int32
+    for values, label in zip(scores, expected, strict=True):
+        assert call(operators.arg_max, [values], np.int32, (1,)) == [label]
+    return expected
+
+
+def check_network(operators, images, parameters):
+    features = check_conv2d_relu(operators, images, parameters["conv_weight"], parameters["conv_bias"])
+    pooled = check_max_pool(operators, features)
+    scores = check_dense(operators, pooled, parameters["dense_weight"], parameters["dense_bias"])
+    labels = check_arg_max(operators, scores)
+    np.testing.assert_array_equal(labels, reference.predict(images, parameters))
+    return labels
+
+
+def int8_samples(shape, seed):
+    """All -128, all 127, a random mix of the two, all 0, and random values."""
+    random = np.random.default_rng(seed)
+    return [
+        np.full(shape, -128, dtype=np.int8),
+        np.full(shape, 127, dtype=np.int8),
+        random.choice(np.array([-128, 127], dtype=np.int8), shape),
+        np.zeros(shape, dtype=np.int8),
+        random.integers(-128, 128, shape, dtype=np.int8),
+    ]
+
+
+def int32_samples(shape, seed, limit=2**30):
+    """The bounds that the operators document for a bias, 0, and random values of a usual size."""
+    random = np.random.default_rng(seed)
+    return [
+        np.full(shape, -limit, dtype=np.int32),
+        np.full(shape, limit, dtype=np.int32),
+        np.zeros(shape, dtype=np.int32),
+        random.integers(-5000, 5000, shape, dtype=np.int32),
+    ]
+
+
+def test_held_out_images(operators, parameters, held_out):
+    images, _, predictions = held_out
+    np.testing.assert_array_equal(check_network(operators, images, parameters), predictions)
+
+
+def test_held_out_header_agrees_with_the_reference(held_out):
+    images, labels, predictions = held_out
+    assert len(images) >= 360
+    assert images.min() == 0 and images.max() == 16
+    assert set(labels) == set(range(10))
+    np.testing.assert_array_equal(reference.predict(images), predictions)
+    assert (predictions == labels).mean() >= 0.96
+
+
+def test_network_on_random_images(operators, parameters):
+    images = np.random.default_rng(1).integers(-128, 128, (200, 8, 8, 1), dtype=np.int8)
+    check_network(operators, images, parameters)
+
+
+def test_network_on_extreme_images(operators, parameters):
+    check_network(operators, np.stack(int8_samples((8, 8, 1), seed=2)), parameters)
+
+
+def test_conv2d_relu_extremes(operators):
+    images = np.stack(int8_samples((8, 8, 1), seed=3))
+    for weight in int8_samples((8, 3, 3, 1), seed=4):
+        for bias in int32_samples((8,), seed=5):
+            check_conv2d_relu(operators, images, weight, bias)
+
+
+def test_conv2d_relu_places_each_tap(operators):
+    """One bright pixel and one weight at a time: a flipped or shifted kernel would show."""
+    images = np.zeros((64, 8, 8, 1), dtype=np.int8)
+    images.reshape(64, 64)[np.arange(64), np.arange(64)] = 16
+    weight = np.zeros((8, 9), dtype=np.int8)
+    weight[np.arange(8), np.arange(8)] = 100
+    features = check_conv2d_relu(operators, images, weight.reshape(8, 3, 3, 1), np.zeros(8, dtype=np.int32))
+    # Tap (0, 0) looks one up and one left: a pixel at (2, 3) shows at (3, 4).
+    expected = np.zeros((8, 8), dtype=np.int8)
+    expected[3, 4] = 100 * 16 // 32
+    np.testing.assert_array_equal(features[2 * 8 + 3, :, :, 0], expected)
+
+
+@pytest.mark.parametrize(
+    ("total", "expected"),
+    [
+        (-(2**30), 0),
+        (-1, 0),
+        (0, 0),
+        (15, 0),
+        (16, 1),
+        (47, 1),
+        (48, 2),
+        (4079, 127),
+        (4080, 127),
+        (2**30, 127),
+    ],
+)
+def test_conv2d_relu_rounding(operators, total, expected):
+    images = np.zeros((1, 8, 8, 1), dtype=np.int8)
+    weight = np.zeros((8, 3, 3, 1), dtype=np.int8)
+    features = check_conv2d_relu(operators, images, weight, np.full(8, total, dtype=np.int32))
+    assert (features == expected).all()
+
+
+def test_max_pool_extremes(operators):
+    check_max_pool(operators, np.stack(int8_samples((8, 8, 8), seed=6)))
+
+
+def test_dense_extremes(operators):
+    pooled = np.stack(int8_samples((4, 4, 8), seed=7))
+    for weight in int8_samples((10, 128), seed=8):
+        for bias in int32_samples((10,), seed=9):
+            check_dense(operators, pooled, weight, bias)
+
+
+def test_arg_max_extremes(operators):
+    low, high = np.iinfo(np.int32).min, np.iinfo(np.int32).max
+    random = np.random.default_rng(10)
+    scores = [np.full(10, low), np.full(10, high), np.zeros(10), np.arange(10), -np.arange(10)]
+    scores += [np.where(np.arange(10) == i, high, low) for i in range(10)]
+    scores += list(random.choice([low, -1, 0, high], (100, 10)))
+    labels = check_arg_max(operators, np.stack(scores).astype(np.int32))
+    assert labels[:5].tolist() == [0, 0, 0, 9, 0]
+    assert labels[5:15].tolist() == list(range(10))
+
+
+def test_parameters_fit_the_manifest(parameters):
+    manifest = yaml.safe_load((DIGITS / "manifest.yaml").read_text(encoding="utf-8"))
+    assert {key: value["key"] for key, value in manifest["constants"].items()} == {k: k for k in parameters}
+    for step in manifest["run"]["steps"]:
+        declared = manifest["operators"][step["call"]]["args"]
+        for name, argument in zip(step["args"], declared, strict=True):
+            if name in parameters:
+                assert parameters[name].dtype == argument["dtype"]
+                assert list(parameters[name].shape) == argument["shape"]
+                assert parameters[name].flags.c_contiguous
