@@ -50,13 +50,34 @@ def check_version(manifest: Mapping, faults: Diagnostics) -> bool:
     return True
 
 
+# Optional keys that can be left out without changing what the rest of a manifest means.
+_SEPARATE = frozenset("description boards libc externals application quantization align size optional stateful console".split())
+
+
 def check_schema(manifest: Mapping, faults: Diagnostics) -> bool:
-    """Report everything that the schema does not allow; return whether there was nothing."""
-    clean = True
-    for error in _validator().iter_errors(manifest):
-        clean = False
+    """Report everything that the schema does not allow; return whether the meaning can still be looked at.
+
+    Faults of keys on which nothing else depends (unknown keys among them) are reported and the keys taken out
+    of `manifest`, so that a user sees all other faults in the same run.
+    """
+    errors = list(_validator().iter_errors(manifest))
+    for error in errors:
         _report(manifest, error, faults)
-    return clean
+    for error in errors:
+        _take_out(manifest, error)
+    return not errors or bool(_validator().is_valid(manifest))
+
+
+def _take_out(manifest: Mapping, error: Any) -> None:
+    path = list(error.instance_path)
+    if type(error.kind).__name__.endswith("AdditionalProperties"):
+        for key in error.kind.unexpected:
+            lookup(manifest, path).pop(key, None)
+        return
+    for length in range(len(path), 0, -1):
+        if path[length - 1] in _SEPARATE:
+            lookup(manifest, path[: length - 1]).pop(path[length - 1], None)
+            return
 
 
 def _report(manifest: Mapping, error: Any, faults: Diagnostics) -> None:

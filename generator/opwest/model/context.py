@@ -9,8 +9,11 @@ from typing import Any
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.manifest.located import Items, Mapping
-from opwest.model.dtypes import DTYPES, TensorType
+from opwest.model.dtypes import DTYPES, TensorType, is_finite
 from opwest.model.model import Devicetree, Quantization
+
+FLT_MIN = 1.17549435e-38
+"""The smallest normal float32 (ISO C 5.2.4.2.2)."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,10 @@ def quantization(context: Context, entry: Mapping, type_: TensorType) -> Quantiz
     zeros = given.get("zero_point", 0)
     zero_points = tuple(zeros) if isinstance(zeros, list) else (zeros,)
     axis = given.get("axis")
+    for scale in scales:
+        if not is_finite(scale, DTYPES["float32"]) or scale < FLT_MIN:
+            context.faults.error(f"scale {scale:g} is not a positive float32", at, expected=f"{FLT_MIN:g} to 3.40282e+38")
+            return None
     many = len(scales) > 1 or len(zero_points) > 1
     if many and axis is None:
         context.faults.error("there are several scales or zero points, but no axis", at, expected="axis: the dimension they belong to")
@@ -116,7 +123,12 @@ def quantization(context: Context, entry: Mapping, type_: TensorType) -> Quantiz
                 return None
     dtype = type_.dtype
     for value in zero_points:
+        if dtype.is_float and value == 0:
+            continue
         if dtype.minimum is None or dtype.maximum is None or not dtype.minimum <= value <= dtype.maximum:
             context.faults.error(f"zero point {value} is not a value of {dtype.name}", at)
+            return None
+        if not -(1 << 31) <= value < 1 << 31:
+            context.faults.error(f"zero point {value} is out of range", at, expected="a 32-bit value")
             return None
     return Quantization(tuple(float(s) for s in scales), zero_points, axis)

@@ -10,7 +10,7 @@ from typing import Any
 from opwest.diagnostics import Location, nearest
 from opwest.manifest.located import Mapping
 from opwest.model.context import Context, located_items
-from opwest.model.dtypes import TensorType
+from opwest.model.dtypes import TensorType, is_finite
 from opwest.model.identifiers import check_name
 from opwest.model.model import (
     DEFAULT_ALIGNMENT,
@@ -237,9 +237,11 @@ class _Dataflow:
             return None
         if isinstance(value, bool):
             value = int(value)
-        fits = dtype.is_float or (isinstance(value, int) and self._in_range(argument, value))
+        fits = is_finite(value, dtype) if dtype.is_float else isinstance(value, int) and self._in_range(argument, value)
         if not fits:
-            if dtype.minimum is None:
+            if dtype.is_float:
+                expected = "a finite number that the type can hold"
+            elif dtype.minimum is None:
                 expected = "the 16 bits of an IEEE half as a whole number, 0 to 65535"
             else:
                 expected = f"a whole number from {dtype.minimum} to {dtype.maximum}"

@@ -37,7 +37,22 @@ def operators(context: Context) -> dict[str, Operator]:
         at = context.section("operators").key_location(name)
         check_name("operator", name, at, context.faults)
         found[name] = _operator(context, name, entry, at)
+    _check_shared_symbols(context, found)
     return found
+
+
+def _check_shared_symbols(context: Context, found: dict[str, Operator]) -> None:
+    """One symbol may serve several operators, but it has one C prototype."""
+    first: dict[str, Operator] = {}
+    for operator in found.values():
+        other = first.setdefault(operator.symbol, operator)
+        if other is not operator and other.prototype != operator.prototype:
+            context.faults.error(
+                f"operators {other.name!r} and {operator.name!r} share symbol {operator.symbol!r}, but not its C prototype",
+                operator.location,
+                expected=other.prototype,
+                hint=f"this one declares {operator.prototype}",
+            )
 
 
 def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Operator:

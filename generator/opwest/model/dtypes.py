@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from math import prod
 
@@ -61,3 +62,25 @@ class TensorType:
 
     def __str__(self) -> str:
         return f"{self.dtype.name} {list(self.shape)}"
+
+
+def round_to_float32(value: float) -> float:
+    """Return the float32 nearest to `value`, in the fewest digits; raises OverflowError beyond its range."""
+    nearest: float = struct.unpack("<f", struct.pack("<f", value))[0]
+    for digits in range(1, 10):
+        short = float(f"{nearest:.{digits}g}")
+        if struct.unpack("<f", struct.pack("<f", short))[0] == nearest:
+            return short
+    return nearest
+
+
+def is_finite(value: float, dtype: DType) -> bool:
+    """Return whether `value` is a finite number of a floating type."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return False
+    try:
+        if dtype.size == 4:
+            round_to_float32(value)
+    except OverflowError:
+        return False
+    return True

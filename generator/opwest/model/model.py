@@ -37,6 +37,14 @@ class Argument:
     location: Location
 
     @property
+    def c_type(self) -> str:
+        """The C type of the parameter."""
+        c_type = self.type.dtype.c_type
+        if self.scalar:
+            return c_type
+        return f"const {c_type} *" if self.direction == "in" else f"{c_type} *"
+
+    @property
     def is_read(self) -> bool:
         """Whether the operator reads the tensor."""
         return self.direction in ("in", "inout")
@@ -60,6 +68,14 @@ class Operator:
     device_type: str | None
     stateful: bool
     location: Location
+
+    @property
+    def prototype(self) -> str:
+        """The C prototype without the function's name: `int32_t (const int8_t *, int8_t *)`."""
+        types = [a.c_type for a in self.args]
+        if self.takes_device:
+            types.append("const struct device *")
+        return f"{'int32_t' if self.returns_status else 'void'} ({', '.join(types)})"
 
     @property
     def step_args(self) -> tuple[Argument, ...]:

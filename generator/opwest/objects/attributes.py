@@ -21,6 +21,7 @@ _ARM_ARCHITECTURES = {
     10: "v7", 11: "v6-M", 12: "v6S-M", 13: "v7E-M", 14: "v8-A", 15: "v8-R", 16: "v8-M.baseline",
     17: "v8-M.mainline", 18: "v8.1-A", 19: "v8.2-A", 20: "v8.3-A", 21: "v8.1-M.mainline", 22: "v9-A",
 }  # fmt: skip
+_ARM_PROFILES = {ord("A"): "A", ord("R"): "R", ord("M"): "M"}
 _RISCV_FLOAT: tuple[FloatAbi, ...] = ("soft", "single", "double", "quad")
 
 Attributes = dict[int, int | str]
@@ -111,10 +112,8 @@ def _arm_architecture(attributes: Attributes) -> str | None:
         return None
     number = _number(attributes, _ARM_CPU_ARCH)
     name = _ARM_ARCHITECTURES.get(number, f"unknown-{number}")
-    profile = _number(attributes, _ARM_CPU_ARCH_PROFILE)
-    if name == "v7" and profile in b"ARM":
-        return f"v7-{chr(profile)}"
-    return name
+    profile = _ARM_PROFILES.get(_number(attributes, _ARM_CPU_ARCH_PROFILE))
+    return f"v7-{profile}" if name == "v7" and profile else name
 
 
 def _arm_float_abi(attributes: Attributes) -> FloatAbi | None:

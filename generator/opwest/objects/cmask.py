@@ -2,15 +2,16 @@
 """Blanking what a C grammar without a preprocessor stumbles over.
 
 Everything that is removed is replaced by spaces, so that offsets and line numbers stay. Removed are
-attributes, code for C++ (`#ifdef __cplusplus`), `#if 0`, and macros beside the specifiers of a
-declaration (`TVM_DLL int32_t f(void)`).
+attributes, code for C++ (`#ifdef __cplusplus`), `#if 0`, the alternatives of conditionals that cut
+through a statement or a function head, and macros beside the specifiers of a declaration
+(`TVM_DLL int32_t f(void)`).
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 _TOKEN = re.compile(
     rb"""
@@ -29,7 +30,17 @@ _CPLUSPLUS = re.compile(rb"(!?)\s*defined\s*\(?\s*__cplusplus\s*\)?\s*")
 _WITH_ARGUMENTS = frozenset(
     [b"__attribute__", b"__attribute", b"__declspec", b"_Alignas", b"alignas", b"__asm__", b"__asm", b"asm"]
 )
-_PLAIN = frozenset([b"__extension__", b"_Noreturn", b"noreturn", b"__noreturn__"])
+_PLAIN = frozenset(
+    [
+        b"__extension__",
+        b"_Noreturn",
+        b"noreturn",
+        b"__noreturn__",
+        b"_Thread_local",
+        b"thread_local",
+        b"__thread",
+    ]
+)
 _KEYWORDS = frozenset(
     b"void char short int long float double signed unsigned _Bool bool _Complex struct union enum const "
     b"volatile restrict static extern inline register typedef auto __inline __inline__ __const __volatile__ "
@@ -40,11 +51,11 @@ _TYPES = frozenset(
     b"void char short int long float double signed unsigned _Bool bool struct union enum __int128 "
     b"__int128_t __uint128_t __fp16 __bf16 _Float16 typeof __typeof__".split()
 )
+_LONGEST_OLD_STYLE = 256  # tokens of parameter declarations; keeps the search linear
 _MACRO = re.compile(rb"[A-Z_][A-Z0-9_]*|__\w+")
 
 
-@dataclass(slots=True)
-class _Token:
+class _Token(NamedTuple):
     kind: str
     text: bytes
     start: int
@@ -65,10 +76,13 @@ def mask(content: bytes) -> bytes:
     text = bytearray(content)
     if text.startswith(b"\xef\xbb\xbf"):
         text[:3] = b"   "
-    for start, end in _dead_regions(bytes(text)):
-        _blank(text, start, end)
-    for start, end in _noise(_tokens(bytes(text))):
-        _blank(text, start, end)
+    tokens = _tokens(bytes(text))
+    for step in (_dead_regions, _torn_regions, _noise):
+        regions = step(tokens)
+        for start, end in regions:
+            _blank(text, start, end)
+        # A blanked token is white space now. Finding tokens takes longest, so all steps share them.
+        tokens = [t for t in tokens if text[t.start] != 0x20] if regions else tokens
     return bytes(text)
 
 
@@ -88,12 +102,12 @@ def _condition(name: bytes, rest: bytes) -> bool | None:
     return bool(match.group(1)) if match else None
 
 
-def _dead_regions(text: bytes) -> list[tuple[int, int]]:
+def _dead_regions(tokens: list[_Token]) -> list[tuple[int, int]]:
     """Return the stretches that no C compiler sees, with the directives around them."""
     regions: list[tuple[int, int]] = []
     # Per open #if: what is known of the branch that is being read, and where it started.
     open_ifs: list[tuple[bool | None, int]] = []
-    for token in _tokens(text):
+    for token in tokens:
         if token.kind != "directive":
             continue
         match = _DIRECTIVE.match(token.text)
@@ -122,9 +136,48 @@ def _dead_regions(text: bytes) -> list[tuple[int, int]]:
     return regions
 
 
+def _torn_regions(tokens: list[_Token]) -> list[tuple[int, int]]:
+    """Return what to remove so that of each conditional that tears C apart the first branch stays.
+
+    A branch that opens a brace without closing it, or that ends within a statement, cannot be read
+    on its own. Conditionals with complete branches stay as they are, so that every branch counts.
+    """
+    regions: list[tuple[int, int]] = []
+    # Per open #if: its directives so far, the level before it, the level after its first branch, torn?
+    groups: list[tuple[list[_Token], int, list[int], list[bool]]] = []
+    level = 0
+    last: _Token | None = None
+    for token in tokens:
+        if token.kind != "directive":
+            level += (token.text in (b"{", b"(", b"[")) - (token.text in (b"}", b")", b"]"))
+            last = token
+            continue
+        match = _DIRECTIVE.match(token.text)
+        name = match.group(1) if match else b""
+        if name in (b"if", b"ifdef", b"ifndef"):
+            groups.append(([token], level, [], []))
+            continue
+        if name not in (b"else", b"elif", b"elifdef", b"elifndef", b"endif") or not groups:
+            continue
+        directives, before, after_first, torn = groups[-1]
+        complete = last is None or last.start < directives[-1].start or last.text in (b";", b"}")
+        torn.append(level != before or not complete)
+        after_first.append(level)
+        directives.append(token)
+        level = before
+        if name == b"endif":
+            groups.pop()
+            level = after_first[0]
+            if any(torn):
+                regions.extend((d.start, d.end) for d in directives)
+                regions.append((directives[1].start, token.end))
+    return regions
+
+
 def _noise(tokens: list[_Token]) -> list[tuple[int, int]]:
     """Return the stretches of attributes everywhere, and of macros in declarations at file scope."""
     found: list[tuple[int, int]] = []
+    closings = _closings(tokens)
     depth = 0
     depths: list[int] = []  # at each #if, so that branches which both open a brace do not count twice
     head: list[_Token] = []  # the words of the declaration so far, at file scope
@@ -137,7 +190,7 @@ def _noise(tokens: list[_Token]) -> list[tuple[int, int]]:
             depth = _depth_after(token, depth, depths)
             continue
         if token.kind == "word" and (token.text in _WITH_ARGUMENTS or token.text in _PLAIN):
-            end = _closing(tokens, index) if token.text in _WITH_ARGUMENTS else index
+            end = closings.get(index, index) if token.text in _WITH_ARGUMENTS else index
             if token.text in _PLAIN or end > index:
                 found.append((token.start, tokens[end - 1].end))
                 index = end
@@ -149,7 +202,7 @@ def _noise(tokens: list[_Token]) -> list[tuple[int, int]]:
         if depth or token.text in (b"}", b";"):
             head, in_head = [], depth == 0
         elif in_head and token.kind == "word":
-            end = _closing(tokens, index)
+            end = closings.get(index, index)
             following = tokens[end] if end < len(tokens) else None
             if end > index and _MACRO.fullmatch(token.text) and following and _starts(following):
                 found.append((token.start, tokens[end - 1].end))
@@ -157,6 +210,8 @@ def _noise(tokens: list[_Token]) -> list[tuple[int, int]]:
             else:
                 head.append(token)
         elif in_head and token.text != b"*":
+            if token.text == b"(":
+                found.extend(_old_style_parameters(tokens, index - 1, closings))
             found.extend((t.start, t.end) for t in _macros(head))
             head, in_head = [], False
     return found
@@ -175,20 +230,41 @@ def _depth_after(directive: _Token, depth: int, depths: list[int]) -> int:
     return depth
 
 
-def _closing(tokens: list[_Token], index: int) -> int:
-    """Return the index after the parenthesis that closes the one at `index`; `index` if there is none."""
-    level = 0
-    for at in range(index, len(tokens)):
-        text = tokens[at].text
-        if text == b"(":
-            level += 1
-        elif text == b")":
-            level -= 1
-            if level == 0:
-                return at + 1
-        elif level == 0 or text in (b"{", b";"):
-            return index
-    return index
+def _closings(tokens: list[_Token]) -> dict[int, int]:
+    """Return for each opening parenthesis the index after the one that closes it.
+
+    A brace or semicolon inside, as in a statement expression or a `for`, means that it is no list
+    of arguments.
+    """
+    closings: dict[int, int] = {}
+    opened: list[int] = []
+    for at, token in enumerate(tokens):
+        if token.text == b"(":
+            opened.append(at)
+        elif token.text == b")" and opened:
+            closings[opened.pop()] = at + 1
+        elif token.text in (b"{", b";"):
+            opened.clear()
+    return closings
+
+
+def _old_style_parameters(
+    tokens: list[_Token], opening: int, closings: dict[int, int]
+) -> list[tuple[int, int]]:
+    """Return the stretch between the parameter names and the body of `f(a, b) int a; int b; {`."""
+    end = closings.get(opening, opening)
+    names = tokens[opening + 1 : end - 1]
+    plain = all(t.text == b"," or (t.kind == "word" and t.text not in _KEYWORDS) for t in names)
+    if not names or not plain or end >= len(tokens) or tokens[end].kind != "word":
+        return []
+    for at in range(end, min(end + _LONGEST_OLD_STYLE, len(tokens))):
+        if tokens[at].text == b"{":
+            if tokens[at - 1].text != b";":
+                break
+            return [(tokens[end].start, tokens[at - 1].end)]
+        if tokens[at].text in (b"}", b"=") or tokens[at].kind == "directive":
+            break
+    return []
 
 
 def _starts(token: _Token) -> bool:

@@ -124,7 +124,7 @@ class _Reader:
             declaration = storage.parent
             if declaration is None or declaration.start_byte in self.at_file_scope:
                 continue
-            if self.slice(storage) in (b"static", b"_Thread_local", b"thread_local", b"__thread"):
+            if self.slice(storage) == b"static":
                 self._variables(declaration, file_scope=False)
         includes: dict[str, None] = {}
         local: dict[str, None] = {}

@@ -19,7 +19,7 @@ from opwest.objects.facts import Endian, ObjectError
 
 SHT_NULL, SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_NOBITS, SHT_DYNSYM = 0, 1, 2, 3, 8, 11
 SHT_INIT_ARRAY, SHT_FINI_ARRAY, SHT_PREINIT_ARRAY, SHT_SYMTAB_SHNDX = 14, 15, 16, 18
-SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR, SHF_TLS = 0x1, 0x2, 0x4, 0x400
+SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR, SHF_GROUP, SHF_TLS = 0x1, 0x2, 0x4, 0x200, 0x400
 SHN_LORESERVE, SHN_XINDEX = 0xFF00, 0xFFFF
 # Reserved indexes as `RawSymbol` gives them: below zero, so that no section can be mistaken for one.
 UNDEFINED, ABSOLUTE, COMMON, X86_64_LARGE_COMMON = 0, 0xFFF1 - 0x10000, 0xFFF2 - 0x10000, 0xFF02 - 0x10000
@@ -136,11 +136,9 @@ class Elf:
 
     def data(self, section: Section) -> bytes:
         """Return the bytes of a section."""
-        return (
-            b""
-            if section.kind == SHT_NOBITS
-            else self.content[section.offset : section.offset + section.size]
-        )
+        if section.kind in (SHT_NULL, SHT_NOBITS):
+            return b""
+        return self.content[section.offset : section.offset + section.size]
 
     def find(self, name: str) -> Section | None:
         """Return the first section of that name."""

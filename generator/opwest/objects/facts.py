@@ -48,6 +48,7 @@ class Symbol:
 
     name: str
     binding: Binding
+    """`weak` also for global definitions in a section group, of which a linker keeps one copy."""
     kind: SymbolKind
     section: SectionKind
     size: int

@@ -39,12 +39,7 @@ def inspect_object(path: Path) -> ObjectFile | CSource:
         return ObjectFile(path, "elf", (read_member(path.name, content),))
     if content.startswith(ARCHIVE):
         return ObjectFile(path, "archive", tuple(_archive(content)))
-    if (
-        path.suffix == ".c"
-        and content
-        and not is_known_binary(content)
-        and not content.startswith(THIN_ARCHIVE)
-    ):
+    if path.suffix == ".c" and content and not is_known_binary(content):
         # tree-sitter is loaded only where there is C to read.
         from opwest.objects.csource import read_c_source
 
@@ -117,6 +112,11 @@ def section_kind(section: Section) -> SectionKind | None:
     return "data"
 
 
+def _shared(section: Section) -> bool:
+    """Whether a section is in a group, of which a linker keeps one copy (`__x86.get_pc_thunk.ax`)."""
+    return bool(section.flags & elf_format.SHF_GROUP)
+
+
 def _symbol_section(raw: RawSymbol, kinds: list[SectionKind | None]) -> SectionKind | None:
     """Return where a symbol lies; None when its section is not loaded (debug information)."""
     if raw.section == elf_format.UNDEFINED:
@@ -147,6 +147,8 @@ def _symbols(elf: Elf, table: int, kinds: list[SectionKind | None]) -> tuple[tup
             if binding == "local":
                 continue
             section = "absolute"
+        elif binding == "global" and raw.section > 0 and _shared(elf.sections[raw.section]):
+            binding = "weak"
         if not name:
             raise damaged("a global symbol has no name")
         if kind == _STT_IFUNC:

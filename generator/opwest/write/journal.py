@@ -151,13 +151,17 @@ def resume(directory: Path) -> Literal["nothing", "rolled forward", "rolled back
     if not is_pending(directory):
         return "nothing"
     journal = _read(directory)
+    root = directory / disk.STAGE
+    outcome: Literal["nothing", "rolled forward", "rolled back"] = "rolled back"
     if journal is not None:
         execute(directory, journal)
-        forward = journal.direction == "forward"
-    else:
-        forward = disk.look(directory, f"{disk.STAGE}/{DONE}") is not None
+        outcome = "rolled forward" if journal.direction == "forward" else "rolled back"
+    elif is_digest(disk.look(directory, f"{disk.STAGE}/{DONE}")):
+        outcome = "rolled forward"
+    elif disk.is_folder(root) and not any(root.iterdir()):  # the first moment of a run, or the last
+        outcome = "nothing"
     clean(directory)
-    return "rolled forward" if forward else "rolled back"
+    return outcome
 
 
 def _read(directory: Path) -> Journal | None:

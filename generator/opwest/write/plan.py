@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -119,7 +118,7 @@ class _Decision:
         """Report a file that is to be written, and to be removed under another spelling of its name."""
         old = self.going.get(_folded(path))
         place = self.directory / path
-        if old is None or not os.path.lexists(place) or not place.samefile(self.directory / old):
+        if old is None or not place.exists() or not place.samefile(self.directory / old):
             return False
         message = f"the name changes only in case, to {path}, which this file system cannot tell apart"
         self._fault(old, message, "delete the file and generate again")

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each command does and prints. The docstrings are the commands' help."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import Any
+
+from opwest import pipeline
+from opwest.diagnostics import Diagnostics, Location
+from opwest.targets import named_targets
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command reports, for people and for programs."""
+
+    as_text: str
+    as_json: Any
+
+
+def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Write a complete Zephyr application. Run again, it updates what is opwest's and leaves alone what is yours."""
+    done = pipeline.generate(options.manifests, options.output, vendored=options.runtime == "vendored", faults=faults)
+    lines = [f"{options.output}: {len(done.written)} files written, {len(done.removed)} removed, {done.unchanged} unchanged"]
+    if done.kept:
+        lines.append(f"{len(done.kept)} files of yours left alone")
+    return Result(
+        "\n".join(lines),
+        {
+            "directory": str(options.output),
+            "written": list(done.written),
+            "removed": list(done.removed),
+            "unchanged": done.unchanged,
+            "kept": list(done.kept),
+        },
+    )
+
+
+def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Check manifests and their objects as `generate` would, write nothing, and show what would be made."""
+    from opwest.cli.summary import summary, summary_json
+
+    planned = pipeline.check(options.manifests, faults)
+    return Result("\n\n".join(summary(model, plan) for model, plan in planned), [summary_json(m, p) for m, p in planned])
+
+
+def inspect(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Show the machine, the ABI, the symbols and the sizes of objects, and whether each can be linked as it is."""
+    from opwest.objects.facts import ObjectError
+    from opwest.objects.inspect import inspect_object
+    from opwest.objects.report import as_json, as_text
+
+    texts, values = [], []
+    for path in options.files:
+        try:
+            item = inspect_object(path)
+        except ObjectError as error:
+            faults.error(error.message, Location(str(path)), expected=error.expected, hint=error.hint)
+            continue
+        texts.append(as_text(str(path), item))
+        values.append(as_json(str(path), item))
+    if faults.has_errors and not options.json and texts:
+        print("\n\n".join(texts))
+    faults.raise_if_errors()
+    return Result("\n\n".join(texts), values)
+
+
+def run(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Compile a generated application for this machine and run it: with --input once on your arrays, without it main()."""
+    from opwest.host.run import run_on_host
+
+    return run_on_host(options, faults)
+
+
+def targets(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """List the named targets: what an object may be compiled for, and the Zephyr configuration that selects each."""
+    table = named_targets()
+    lines = []
+    for name, entry in table.items():
+        abi = " ".join(str(entry[k]) for k in ("machine", "arch", "float_abi") if k in entry)
+        conditions = " ".join(f"{symbol}={value}" for symbol, value in entry["kconfig"].items())
+        lines.append(f"{name:<18} {abi:<30} {conditions}")
+    return Result("\n".join(lines), table)

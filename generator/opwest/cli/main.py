@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `opwest`: its arguments, its exit codes (0 fine, 1 the input is at fault, 2 usage), its output."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from opwest import __version__
+from opwest.cli import commands
+from opwest.diagnostics import Diagnostics, OpwestError
+
+_DESCRIPTION = """\
+Turns compiled operators and a device manifest into a Zephyr application.
+
+  opwest inspect conv.o                         what an object holds, and whether it can be linked
+  opwest check manifest.yaml                    every fault of a manifest, with its line
+  opwest generate manifest.yaml -o app          the application; then: west build -b BOARD app
+  opwest run app --host                         the same code on this machine, without Zephyr
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    top = argparse.ArgumentParser(
+        prog="opwest", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    top.add_argument("--version", action="version", version=f"opwest {__version__}")
+    verbs = top.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
+
+    generate = verbs.add_parser("generate", help="write a Zephyr application", description=commands.generate.__doc__)
+    generate.add_argument("manifests", metavar="MANIFEST", nargs="+", type=Path, help="device manifest; several make one application")
+    generate.add_argument("-o", "--output", metavar="DIR", type=Path, required=True, help="the application's folder: new, empty, or opwest's own")
+    generate.add_argument(
+        "--runtime",
+        choices=("vendored", "module"),
+        default="vendored",
+        help="vendored (default): copy the runtime into the application; module: take it from the workspace",
+    )
+    _add_json(generate)
+    generate.set_defaults(function=commands.generate)
+
+    check = verbs.add_parser("check", help="check a manifest and its objects", description=commands.check.__doc__)
+    check.add_argument("manifests", metavar="MANIFEST", nargs="+", type=Path, help="device manifest; several as one application")
+    _add_json(check)
+    check.set_defaults(function=commands.check)
+
+    inspect = verbs.add_parser("inspect", help="show what objects hold", description=commands.inspect.__doc__)
+    inspect.add_argument("files", metavar="FILE", nargs="+", type=Path, help=".o, .a or .c")
+    _add_json(inspect)
+    inspect.set_defaults(function=commands.inspect)
+
+    run = verbs.add_parser("run", help="run a generated application", description=commands.run.__doc__)
+    run.add_argument("directory", metavar="DIR", type=Path, help="a folder that `opwest generate` wrote")
+    run.add_argument("--host", action="store_true", required=True, help="compile for this machine with $CC (default cc) and run here")
+    run.add_argument("--model", metavar="NAME", help="which model, where there are several")
+    run.add_argument("--input", metavar="NAME=FILE.npy", action="append", default=[], help="an input; without any, the application's own main() runs")
+    run.add_argument("--output-dir", metavar="DIR", type=Path, help="where the outputs go, one NAME.npy each")
+    run.add_argument("--bits", type=int, choices=(32, 64), help="build with -m32 or -m64 (default: the compiler's own)")
+    _add_json(run)
+    run.set_defaults(function=commands.run)
+
+    targets = verbs.add_parser("targets", help="list the named targets", description=commands.targets.__doc__)
+    _add_json(targets)
+    targets.set_defaults(function=commands.targets)
+    return top
+
+
+def _add_json(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", action="store_true", help="print JSON on standard output, diagnostics included")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    options = parser().parse_args(arguments)
+    faults = Diagnostics()
+    try:
+        result = options.function(options, faults)
+        status = 0
+    except OpwestError as error:
+        for diagnostic in error.diagnostics:
+            faults.add(diagnostic)
+        result = None
+        status = 1
+    except BrokenPipeError:
+        return _closed_pipe()
+    except KeyboardInterrupt:
+        print("opwest: interrupted", file=sys.stderr)
+        return 130
+    found = faults.in_order()
+    try:
+        if options.json:
+            report = {"ok": status == 0, "diagnostics": [d.as_json() for d in found], "result": result and result.as_json}
+            print(json.dumps(report, indent=2))
+        else:
+            if result is not None and result.as_text:
+                print(result.as_text)
+            sys.stdout.flush()
+            for diagnostic in found:
+                print(diagnostic, file=sys.stderr)
+            errors = sum(d.severity == "error" for d in found)
+            if errors > 1:
+                print(f"opwest: {errors} errors", file=sys.stderr)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _closed_pipe()
+    return status
+
+
+def _closed_pipe() -> int:
+    """Whoever read our output has gone, as `| head` does: no fault of the input."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0

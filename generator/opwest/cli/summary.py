@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `check` shows of a good model: targets, memory, steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opwest.model.model import Model, TargetBuild
+from opwest.plan.memory import MemoryPlan
+
+
+def summary(model: Model, plan: MemoryPlan) -> str:
+    """Return a few lines about a model."""
+    lines = [f"{model.name}: {_counted(len(model.operators), 'operator')}, {_counted(len(model.steps), 'step')}"]
+    for tensor, role in [(t, "input") for t in model.inputs] + [(t, "output") for t in model.outputs]:
+        lines.append(f"  {role:<9} {tensor.name}: {tensor.type}, {tensor.type.size} bytes")
+    lines.append(f"  constants {sum(len(c.content) for c in model.constants)} bytes in {len(model.constants)}")
+    for pool in model.pools:
+        if pool.name in plan.pools:
+            planned = plan.pools[pool.name]
+            limit = f" of {pool.size}" if pool.size is not None else ""
+            lines.append(f"  pool      {pool.name}: {planned.size}{limit} bytes, lower bound {planned.lower_bound}")
+    for device in model.devices:
+        lines.append(f"  device    {device.name}: devicetree {device.devicetree.kind} {device.devicetree.value}")
+    lines += [f"  target    {_target(build)}" for build in model.builds]
+    return "\n".join(lines)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" + ("" if count == 1 else "s")
+
+
+def _target(build: TargetBuild) -> str:
+    sources = sum(s.compiled for s in build.sources)
+    parts = [_counted(len(build.objects), "object")] if build.objects else []
+    parts += [_counted(sources, "source")] if sources else []
+    name = build.target.name if build.target else "any"
+    libc = "the host's C library" if build.libc == "host" else f"the C library {build.libc}"
+    text = f"{name}: {', '.join(parts)}"
+    return f"{text}; undefined symbols checked against {libc}" if build.objects else f"{text}; undefined symbols are left to the linker"
+
+
+def summary_json(model: Model, plan: MemoryPlan) -> dict[str, Any]:
+    """Return the same for programs."""
+    return {
+        "model": model.name,
+        "operators": [o.name for o in model.operators],
+        "steps": [s.operator.name for s in model.steps],
+        "inputs": [{"name": t.name, "dtype": t.type.dtype.name, "shape": t.type.shape} for t in model.inputs],
+        "outputs": [{"name": t.name, "dtype": t.type.dtype.name, "shape": t.type.shape} for t in model.outputs],
+        "constant_bytes": sum(len(c.content) for c in model.constants),
+        "pools": {
+            name: {"size": p.size, "lower_bound": p.lower_bound, "align": p.align, "offsets": dict(p.offsets)}
+            for name, p in plan.pools.items()
+        },
+        "devices": [d.name for d in model.devices],
+        "targets": [
+            {"name": b.target.name if b.target else None, "objects": [o.origin for o in b.objects], "libc": b.libc}
+            for b in model.builds
+        ],
+    }

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loading one manifest: text, version, shape. What it means is the next layer's business."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from opwest.diagnostics import Diagnostics, Location
+from opwest.manifest.located import Mapping
+from opwest.manifest.schema import check_schema, check_version
+from opwest.manifest.yaml_reader import read_yaml
+
+MAX_BYTES = 64 << 20
+"""A manifest of ten thousand operators has four megabytes."""
+
+
+def load_manifest(path: Path, faults: Diagnostics) -> Mapping | None:
+    """Return a manifest whose shape can be resolved, None where that would only repeat faults."""
+    label = str(path)
+    try:
+        if path.is_dir():
+            faults.error("this is a folder", Location(label), expected="a manifest", hint=f"for example {path / 'manifest.yaml'}")
+            return None
+        if path.stat().st_size > MAX_BYTES:
+            faults.error(f"the file has {path.stat().st_size} bytes", Location(label), expected=f"at most {MAX_BYTES}")
+            return None
+        text = path.read_bytes()
+    except OSError as error:
+        faults.error(f"the manifest can't be read: {error.strerror}", Location(label), expected="a YAML file")
+        return None
+    manifest = read_yaml(text, label, faults)
+    if manifest is None or not check_version(manifest, faults) or not check_schema(manifest, faults):
+        return None
+    return manifest

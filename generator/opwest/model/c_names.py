@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every C identifier that is emitted, made in one place; names that clash are faults here, not compiler errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from opwest.diagnostics import Diagnostics, Location
+from opwest.model.model import Model
+
+# Headers of ISO C11 and POSIX: a model's header is <model>.h and must not hide one of these.
+_SYSTEM_HEADERS = frozenset(
+    """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic
+    stdbool stddef stdint stdio stdlib stdnoreturn string strings tgmath threads time uchar wchar wctype unistd pthread
+    sched poll semaphore dirent fcntl termios syslog malloc device autoconf""".split()
+)
+_WORKSPACE_MEMBERS = frozenset({"status", "opened", "input", "output"})
+
+
+@dataclass(frozen=True, slots=True)
+class CNames:
+    """The identifiers of one model; `model` is its name."""
+
+    model: str
+
+    @property
+    def macro(self) -> str:
+        """The prefix of macros."""
+        return self.model.upper()
+
+    def function(self, verb: str) -> str:
+        """`<model>_open`, `_run`, `_close`."""
+        return f"{self.model}_{verb}"
+
+    def constant(self, name: str) -> str:
+        """The symbol of a constant in flash."""
+        return f"{self.model}_constant_{name}"
+
+    def operator(self, symbol: str) -> str:
+        """The linker symbol of an operator, or of anything else that the model's objects define."""
+        return f"{self.model}__{symbol}"
+
+    def adapter(self, operator: str) -> str:
+        """The function that calls an operator by name (file scope)."""
+        return f"call_{operator}"
+
+    def tensor_macro(self, role: str, name: str) -> str:
+        """The prefix of the macros of an input or output."""
+        return f"{self.macro}_{role.upper()}_{name.upper()}"
+
+    def pool_macro(self, name: str) -> str:
+        """The prefix of the macros of a pool."""
+        return f"{self.macro}_POOL_{name.upper()}"
+
+    @property
+    def guard(self) -> str:
+        """The include guard of the public header."""
+        return f"OPWEST_MODEL_{self.macro}_H_"
+
+    @property
+    def kconfig(self) -> str:
+        """The model's Kconfig symbol, without CONFIG_."""
+        return f"OPWEST_MODEL_{self.macro}"
+
+    @property
+    def module(self) -> str:
+        """The name of the Zephyr module and of its CMake library."""
+        return f"opwest_{self.model}"
+
+
+def check_names(model: Model, faults: Diagnostics) -> None:
+    """Report names of one model that clash after prefixing."""
+    if model.name.lower() in _SYSTEM_HEADERS:
+        faults.error(
+            f"model name {model.name!r} would make a header {model.name}.h, which hides the system's", model.location, expected="another name"
+        )
+    if model.name.lower().startswith("opwest"):
+        faults.error(f"model name {model.name!r} begins as the runtime's own names do", model.location, expected="a name that does not begin with opwest")
+    for pool in model.pools:
+        if pool.name in _WORKSPACE_MEMBERS:
+            faults.error(
+                f"pool name {pool.name!r} is a member of every workspace", pool.location, expected=f"none of {', '.join(sorted(_WORKSPACE_MEMBERS))}"
+            )
+    _report_clashes(_identifiers(model), faults)
+
+
+def check_names_together(models: list[Model], faults: Diagnostics) -> None:
+    """Report names of several models that clash in one application."""
+    first: dict[str, Model] = {}
+    for model in models:
+        other = first.setdefault(model.name.lower(), model)
+        if other is not model:
+            faults.error(
+                f"two models are called {model.name!r}" if other.name == model.name else f"models {other.name!r} and {model.name!r} differ in case only",
+                model.location,
+                expected="names of their own",
+                hint=f"the other is {other.location}",
+            )
+            return
+    _report_clashes((item for model in models for item in _identifiers(model)), faults)
+
+
+def _identifiers(model: Model) -> Iterator[tuple[str, str, Location]]:
+    """Yield every identifier with external linkage and every macro prefix: what it is, and where it comes from."""
+    names = CNames(model.name)
+    for verb in ("open", "run", "close", "model", "registry", "inputs", "outputs", "workspace", "devices"):
+        yield names.function(verb), f"{names.function(verb)} of every model", model.location
+    for constant in model.constants:
+        yield names.constant(constant.name), f"constant {constant.name!r}", constant.location
+    for role, interfaces in (("input", model.inputs), ("output", model.outputs)):
+        for tensor in interfaces:
+            yield names.tensor_macro(role, tensor.name), f"{role} {tensor.name!r}", tensor.location
+    for pool in model.pools:
+        yield names.pool_macro(pool.name), f"pool {pool.name!r}", pool.location
+    for symbol in sorted({operator.symbol for operator in model.operators}):
+        yield names.operator(symbol), f"symbol {symbol!r}", model.location
+
+
+def _report_clashes(identifiers: Iterator[tuple[str, str, Location]], faults: Diagnostics) -> None:
+    first: dict[str, tuple[str, Location]] = {}
+    for identifier, what, location in identifiers:
+        if identifier in first:
+            other, at = first[identifier]
+            faults.error(
+                f"{what} and {other} both become {identifier} in C", location, expected="names that differ after prefixing", hint=f"the other is at {at}"
+            )
+        else:
+            first[identifier] = (what, location)

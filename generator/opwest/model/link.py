@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the linker would find, found before it: every operator in every target, every symbol's provider."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+from opwest.diagnostics import Location, nearest
+from opwest.model.context import Context
+from opwest.model.files import Files, Linkable
+from opwest.model.model import External, LinkObject, Operator, Target, TargetBuild
+from opwest.objects.closure import needed_members
+from opwest.objects.facts import CSource, Member
+from opwest.objects.providers import provider_of, uses_libm
+
+DEFAULT_LIBC = "picolibc"
+
+
+def resolve_builds(
+    context: Context,
+    targets: dict[str, Target],
+    files: Files,
+    operators: dict[str, Operator],
+    externals: dict[str, External],
+) -> list[TargetBuild]:
+    """Return what is linked for each target; report every symbol that the link would miss or find twice."""
+    needed: set[str] = set()
+    builds = []
+    every: list[Target | None] = [targets[name] for name in files.targets] or [None]
+    for target in every:
+        linkables = files.targets[target.name] if target else []
+        builds.append(_Link(context, target, linkables, files, operators, externals, needed).build())
+    for symbol, external in externals.items():
+        if symbol not in needed and not files.sources and not files.broken:
+            context.faults.warning(f"external {symbol!r} is not needed by any object", external.location)
+    return builds
+
+
+def needs_full_libc(files: Files) -> bool:
+    """Return whether an operator uses libm, which Zephyr's minimal C library lacks."""
+    for linkables in (*files.targets.values(), files.sources):
+        for linkable in linkables:
+            item = linkable.item
+            if isinstance(item, CSource):
+                if "math.h" in item.includes:
+                    return True
+            elif any(uses_libm(symbol) for symbol in item.undefined):
+                return True
+    return False
+
+
+class _Link:
+    """The link of one target."""
+
+    def __init__(
+        self,
+        context: Context,
+        target: Target | None,
+        linkables: list[Linkable],
+        files: Files,
+        operators: dict[str, Operator],
+        externals: dict[str, External],
+        needed: set[str],
+    ) -> None:
+        self.context = context
+        self.faults = context.faults
+        self.target = target
+        self.files = files
+        self.operators = operators
+        self.externals = externals
+        self.needed_externals = needed
+        self.where = f" for target {target.name!r}" if target else ""
+        self.libc = "host" if target and target.host else context.manifest.get("libc", DEFAULT_LIBC)
+        self.linked = self._closure(linkables)
+        self.all = [*self.linked, *files.sources]
+        self.definitions = self._definitions()
+
+    def build(self) -> TargetBuild:
+        """Check everything and return what goes into the firmware."""
+        self._check_operators()
+        self._check_duplicates()
+        self._check_undefined()
+        self._check_state()
+        taken: set[PurePosixPath] = set()
+        objects = tuple(
+            LinkObject(_object_name(one, taken), one.item.content, one.name)
+            for one in self.linked
+            if isinstance(one.item, Member)
+        )
+        renames = tuple(sorted(self.definitions))
+        return TargetBuild(self.target, objects, tuple(self.files.copies), renames, self.libc)
+
+    def _closure(self, linkables: list[Linkable]) -> list[Linkable]:
+        """Return the files and those members of archives that the operators need."""
+        members = [one.item for one in linkables if isinstance(one.item, Member)]
+        roots = {operator.symbol for operator in self.operators.values()}
+        for source in self.files.sources:
+            if isinstance(source.item, CSource):
+                roots |= set(source.item.calls)
+        for one in linkables:
+            if not one.archived and isinstance(one.item, Member):
+                roots |= set(one.item.undefined_strong)
+        kept = {id(member) for member in needed_members(members, roots)}
+        return [one for one in linkables if not one.archived or id(one.item) in kept]
+
+    def _definitions(self) -> dict[str, list[Linkable]]:
+        found: dict[str, list[Linkable]] = {}
+        for one in self.all:
+            for symbol in one.defined:
+                found.setdefault(symbol, []).append(one)
+        return found
+
+    def _check_operators(self) -> None:
+        reported = set()
+        for operator in self.operators.values():
+            if operator.symbol in reported:
+                continue
+            reported.add(operator.symbol)
+            owners = self.definitions.get(operator.symbol, [])
+            if not owners:
+                self._report_missing(operator)
+                continue
+            for one in owners:
+                if operator.symbol not in one.defined_functions:
+                    self.faults.error(
+                        f"symbol {operator.symbol!r} of operator {operator.name!r} is no function in {one.name}",
+                        _symbol_place(self.context, operator),
+                        expected="a function",
+                    )
+                elif isinstance(one.item, CSource):
+                    self._check_prototype(operator, one, one.item)
+
+    def _report_missing(self, operator: Operator) -> None:
+        at = _symbol_place(self.context, operator)
+        symbol = operator.symbol
+        for one in self.all:
+            if symbol in _local_names(one):
+                self.faults.error(
+                    f"symbol {symbol!r} of operator {operator.name!r} is local in {one.name}: nothing outside that file can call it",
+                    at,
+                    expected="a global function",
+                    hint="remove `static` and compile again",
+                )
+                return
+        if self.files.broken:
+            return  # it may be in the file that was just reported
+        functions = set().union(*(one.defined_functions for one in self.all)) if self.all else set()
+        self.faults.error(
+            f"symbol {symbol!r} of operator {operator.name!r} is in no object{self.where}",
+            at,
+            expected=f"a function in {', '.join(sorted({one.name.split('(')[0] for one in self.all})) or 'an object'}",
+            hint=nearest(symbol, functions),
+        )
+
+    def _check_prototype(self, operator: Operator, one: Linkable, source: CSource) -> None:
+        """Compare what a C source shows of a function with the manifest: count of parameters, void or not."""
+        function = next((f for f in source.functions if f.name == operator.symbol and not f.is_static), None)
+        if function is None:
+            return  # made by a macro: declared in entry_points
+        expected = len(operator.args) + operator.takes_device
+        at = operator.location
+        if function.parameters is not None and function.parameters != expected:
+            device = " and its device" if operator.takes_device else ""
+            self.faults.error(
+                f"{one.name}:{function.line}: function {function.name!r} has {function.parameters} parameters, "
+                f"operator {operator.name!r} has {len(operator.args)} arguments{device}",
+                at,
+                expected=f"{expected} parameters",
+            )
+        if (function.returns == "void") == operator.returns_status:
+            says = "status (the default)" if operator.returns_status else "void"
+            self.faults.error(
+                f"{one.name}:{function.line}: function {function.name!r} returns {function.returns}, operator {operator.name!r} returns {says}",
+                at,
+                expected="returns: void" if operator.returns_status else "returns: status",
+            )
+
+    def _check_duplicates(self) -> None:
+        for symbol, owners in self.definitions.items():
+            strong = [one for one in owners if _is_strong(one, symbol)]
+            if len(strong) > 1:
+                first, second = strong[0], strong[1]
+                self.faults.error(
+                    f"symbol {symbol!r} is defined twice{self.where}: in {first.name} and in {second.name}",
+                    second.location,
+                    expected="one definition",
+                    hint="remove one file, or make one of them static",
+                )
+
+    def _check_undefined(self) -> None:
+        machine = self.target.machine if self.target else ""
+        for one in self.linked:
+            if not isinstance(one.item, Member):
+                continue
+            for symbol in one.item.undefined_strong:
+                if symbol in self.externals:
+                    self.needed_externals.add(symbol)
+                elif symbol not in self.definitions and provider_of(symbol, machine, self.libc) is None and not self.files.broken:
+                    self.faults.error(
+                        f"{one.name} needs symbol {symbol!r}, which nobody provides{self.where}",
+                        one.location,
+                        expected=f"a definition in another object, libgcc, {_libc_words(self.libc)}, or an entry in externals",
+                        hint=nearest(symbol, self.definitions) if _close(symbol, self.definitions) else f"if a library provides it: externals: [{{symbol: {symbol}, from: ...}}]",
+                    )
+
+    def _check_state(self) -> None:
+        allowed = {operator.symbol for operator in self.operators.values() if operator.stateful}
+        for one in self.all:
+            if one.stateful or allowed & one.defined_functions:
+                continue
+            if isinstance(one.item, CSource):
+                names, amount = one.item.state, ""
+            elif one.item.writable_bytes:
+                names, amount = one.item.stateful_symbols, f" of {one.item.writable_bytes} bytes"
+            else:
+                continue
+            if not names and not amount:
+                continue
+            listed = ", ".join(sorted(set(names))[:5]) or "unnamed data"
+            self.faults.error(
+                f"{one.name} keeps writable state{amount}: {listed}",
+                one.location,
+                expected="operators without .data and .bss, so that models are reentrant",
+                hint="make it const, pass it as a scratch argument, or say `stateful: true`",
+            )
+
+
+def _libc_words(libc: str) -> str:
+    return "the host's C library" if libc == "host" else f"the C library ({libc})"
+
+
+def _close(symbol: str, known: Iterable[str]) -> bool:
+    hint = nearest(symbol, known)
+    return hint is not None and hint.startswith("did")
+
+
+def _local_names(one: Linkable) -> set[str]:
+    if isinstance(one.item, Member):
+        return {s.name for s in one.item.symbols if s.binding == "local" and s.kind == "function"}
+    return {f.name for f in one.item.functions if f.is_static}
+
+
+def _is_strong(one: Linkable, symbol: str) -> bool:
+    if isinstance(one.item, Member):
+        found = one.item.defined[symbol]
+        return found.binding == "global" and found.section != "common"
+    return True
+
+
+def _symbol_place(context: Context, operator: Operator) -> Location:
+    section = context.section("operators")
+    entry = section.get(operator.name)
+    if entry is not None and "symbol" in entry:
+        place: Location = entry.value_location("symbol")
+        return place
+    return operator.location
+
+
+def _object_name(one: Linkable, taken: set[PurePosixPath]) -> PurePosixPath:
+    """Return a file name of its own for an object: its own, or archive and member joined."""
+    file, _, member = one.name.partition("(")
+    stem = PurePosixPath(file).stem
+    if member:
+        stem += "__" + PurePosixPath(member.removesuffix(")")).stem
+    stem = re.sub(r"[^A-Za-z0-9_.+-]", "_", stem)
+    path, count = PurePosixPath(f"{stem}.o"), 1
+    while path in taken:
+        count += 1
+        path = PurePosixPath(f"{stem}_{count}.o")
+    taken.add(path)
+    return path

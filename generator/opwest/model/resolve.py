@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a manifest of the right shape to a checked `Model`."""
+
+from __future__ import annotations
+
+from opwest.diagnostics import Location
+from opwest.model import declarations
+from opwest.model.c_names import check_names
+from opwest.model.context import Context, located_items
+from opwest.model.dataflow import Names, constant_types, resolve_steps
+from opwest.model.files import read_files
+from opwest.model.identifiers import check_name
+from opwest.model.link import needs_full_libc, resolve_builds
+from opwest.model.model import Application, ApplicationFile, Model
+from opwest.model.targets import targets_used
+
+SOURCE_SUFFIXES = (".c", ".h", ".S", ".inc")
+
+
+def resolve(context: Context) -> Model:
+    """Return the model; every fault is reported to `context.faults`, and the model is good only without any."""
+    manifest = context.manifest
+    name = manifest["model"]
+    check_name("model", name, manifest.value_location("model"), context.faults)
+
+    operators = declarations.operators(context)
+    devices = declarations.devices(context)
+    pools = declarations.pools(context, devices)
+    externals = declarations.externals(context)
+    inputs = declarations.interface(context, "inputs")
+    outputs = declarations.interface(context, "outputs")
+    constants = declarations.constants(context, constant_types(context, operators))
+    steps, buffers = resolve_steps(
+        context, Names(operators, devices, pools, inputs, outputs, constants, context.section("constants"))
+    )
+
+    targets = targets_used(context)
+    files = read_files(context, targets)
+    builds = resolve_builds(context, targets, files, operators, externals)
+    if not files.targets and not files.sources and not files.broken:
+        context.faults.error(
+            "no object is there for any target", manifest.value_location("objects"), hint="compile the operators first"
+        )
+
+    model = Model(
+        name=name,
+        description=manifest.get("description"),
+        manifest=manifest.file,
+        boards=tuple(context.items("boards")),
+        operators=tuple(operators.values()),
+        devices=tuple(devices.values()),
+        pools=tuple(pools.values()),
+        constants=tuple(constants.values()),
+        inputs=tuple(inputs.values()),
+        outputs=tuple(outputs.values()),
+        buffers=tuple(buffers),
+        steps=tuple(steps),
+        builds=tuple(builds),
+        externals=tuple(externals.values()),
+        needs_full_libc=needs_full_libc(files),
+        application=_application(context),
+        location=manifest.value_location("model"),
+    )
+    check_names(model, context.faults)
+    return model
+
+
+def _application(context: Context) -> Application:
+    section = context.section("application")
+    files: dict[str, ApplicationFile] = {}
+    first: dict[str, Location] = {}
+    for file, at in located_items(context.items("sources", section)):
+        path = context.file(file, at)
+        if path is None:
+            continue
+        if not path.is_file():
+            context.faults.error(f"application source {file!r} does not exist", at, expected="a C file or a header")
+        elif path.suffix not in SOURCE_SUFFIXES:
+            context.faults.error(f"application source {file!r} is no C file", at, expected=" or ".join(SOURCE_SUFFIXES))
+        elif path.name in files:
+            context.faults.error(
+                f"two application sources are called {path.name!r}", at, expected="file names of their own", hint=f"first at line {first[path.name].line}"
+            )
+        else:
+            files[path.name] = ApplicationFile(path.name, path.read_bytes())
+            first[path.name] = at
+    return Application(tuple(files.values()), tuple(context.items("console", section)))

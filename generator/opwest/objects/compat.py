@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether an object can be linked for a target: the linker's answer, given earlier and in words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from opwest.objects.facts import Abi, Endian, FloatAbi
+
+EABI_VERSION = 5
+
+# Each M-profile architecture with the older ones whose code runs on it.
+_M_OLDER: dict[str, tuple[str, ...]] = {
+    "v6-M": (),
+    "v6S-M": ("v6-M",),
+    "v7-M": ("v6S-M",),
+    "v7E-M": ("v7-M",),
+    "v8-M.baseline": ("v6S-M",),
+    "v8-M.mainline": ("v7E-M", "v8-M.baseline"),
+    "v8.1-M.mainline": ("v8-M.mainline",),
+}
+# The application and real-time profiles, oldest first; v7-A and v7-R, v8-A and v8-R do not mix.
+_CLASSIC = ("pre-v4", "v4", "v4T", "v5T", "v5TE", "v5TEJ", "v6", "v6KZ", "v6T2", "v6K", "v7")
+_A_PROFILE = (*_CLASSIC, "v7-A", "v8-A", "v8.1-A", "v8.2-A", "v8.3-A", "v9-A")
+_R_PROFILE = (*_CLASSIC, "v7-R", "v8-R")
+
+_MARCH = {
+    "v6-M": "armv6-m",
+    "v6S-M": "armv6s-m",
+    "v7-M": "armv7-m",
+    "v7E-M": "armv7e-m",
+    "v8-M.baseline": "armv8-m.base",
+    "v8-M.mainline": "armv8-m.main",
+    "v8.1-M.mainline": "armv8.1-m.main",
+    "v7-A": "armv7-a",
+    "v7-R": "armv7-r",
+    "v8-A": "armv8-a",
+    "v8-R": "armv8-r",
+}
+_ARM_FLOAT_SEEN: dict[FloatAbi, str] = {
+    "soft": "passes floating-point arguments in integer registers (soft float ABI)",
+    "softfp": "uses FPU instructions, with arguments in integer registers (softfp float ABI)",
+    "hard": "passes floating-point arguments in FPU registers (hard float ABI)",
+}
+_RISCV_SUFFIX: dict[FloatAbi, str] = {"soft": "", "single": "f", "double": "d", "quad": "q"}
+_COMPILERS = {
+    "x86-64": "gcc -m64 -c",
+    "i386": "gcc -m32 -c",
+    "arm": "arm-none-eabi-gcc -mthumb -c",
+    "aarch64": "aarch64-none-elf-gcc -c",
+    "riscv": "riscv64-unknown-elf-gcc -c",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TargetAbi:
+    """What a target needs; None where it does not matter."""
+
+    name: str
+    machine: str
+    bits: int
+    endian: Endian
+    arch: str | None = None
+    float_abi: FloatAbi | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One reason why an object does not fit: what was seen, what was expected, what to do."""
+
+    message: str
+    expected: str
+    hint: str
+
+
+def abi_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
+    """Return why an object cannot be linked for a target; empty when it can."""
+    if (abi.machine, abi.bits, abi.endian) != (target.machine, target.bits, target.endian):
+        # The rest means nothing for another machine.
+        return [_machine_fault(abi, target)]
+    faults: list[Fault] = []
+    if abi.machine == "arm":
+        faults += _arm_faults(abi, target)
+    elif abi.machine == "riscv":
+        faults += _riscv_faults(abi, target)
+    return faults
+
+
+def _machine_fault(abi: Abi, target: TargetAbi) -> Fault:
+    command = _COMPILERS.get(target.machine)
+    flag = ""
+    if target.machine == "arm" and target.arch in _MARCH:
+        flag = f" -march={_MARCH[target.arch]}"
+    if target.machine == "riscv":
+        suffix = _RISCV_SUFFIX.get(target.float_abi or "soft", "")
+        flag = f" -march={target.arch or f'rv{target.bits}imac'} -mabi={_riscv_abi(target.bits, suffix)}"
+    if target.machine in ("arm", "aarch64") and target.endian == "big":
+        flag += " -mbig-endian"
+    hint = f"compile it for {target.name}"
+    return Fault(
+        f"compiled for {_machine(abi.machine, abi.bits, abi.endian)}",
+        _machine(target.machine, target.bits, target.endian),
+        f"{hint}, for example with `{command}{flag}`" if command else hint,
+    )
+
+
+def _machine(machine: str, bits: int, endian: Endian) -> str:
+    return f"{machine}, {bits} bits, {endian}-endian"
+
+
+def runs_on(arch: str, target: str) -> bool:
+    """Whether code for the Arm architecture `arch` runs on `target`."""
+    if arch == target:
+        return True
+    if target in _M_OLDER:
+        return any(runs_on(arch, older) for older in _M_OLDER[target])
+    for profile in (_A_PROFILE, _R_PROFILE):
+        if target in profile and arch in profile:
+            return profile.index(arch) <= profile.index(target)
+    return False
+
+
+def _arm_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
+    faults = []
+    if abi.eabi is not None and abi.eabi != EABI_VERSION:
+        seen = f"EABI version {abi.eabi}" if abi.eabi else "the obsolete GNU ABI (EABI version 0)"
+        faults.append(
+            Fault(f"uses {seen}", f"EABI version {EABI_VERSION}", "compile it with an arm-none-eabi compiler")
+        )
+    if abi.arch and target.arch and not runs_on(abi.arch, target.arch):
+        march = _MARCH.get(target.arch)
+        flag = f"with -march={march} -mthumb" if march else f"for Arm {target.arch}"
+        faults.append(
+            Fault(
+                f"compiled for the Arm architecture {abi.arch}",
+                f"{target.arch} or an older compatible one",
+                f"compile it {flag}, or with the -mcpu of {target.name}",
+            )
+        )
+    faults += _arm_float_faults(abi.float_abi, target)
+    return faults
+
+
+def _arm_float_faults(seen: FloatAbi | None, target: TargetAbi) -> list[Fault]:
+    """Return a fault where arguments would be passed in other registers, or where there is no FPU."""
+    wanted = target.float_abi
+    if seen is None or wanted is None or seen in ("any", wanted) or wanted == "any":
+        return []
+    if (seen, wanted) == ("soft", "softfp"):
+        return []
+    flag = f"-mfloat-abi={wanted}"
+    hint = f"compile it again with {flag}"
+    if wanted == "hard":
+        hint += f", and with the -mfpu or -mcpu of {target.name}"
+    elif wanted == "soft" and seen == "softfp":
+        hint += f" (the target {target.name} has no FPU)"
+    return [Fault(_ARM_FLOAT_SEEN.get(seen, f"has the float ABI {seen}"), flag, hint)]
+
+
+def _riscv_abi(bits: int, suffix: str) -> str:
+    return ("lp64" if bits == 64 else "ilp32") + suffix
+
+
+def _riscv_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
+    faults = []
+    if abi.float_abi and target.float_abi and abi.float_abi != target.float_abi:
+        seen = _riscv_abi(abi.bits, _RISCV_SUFFIX.get(abi.float_abi, ""))
+        wanted = _riscv_abi(target.bits, _RISCV_SUFFIX.get(target.float_abi, ""))
+        faults.append(
+            Fault(
+                f"has the {abi.float_abi} float ABI ({seen})",
+                f"-mabi={wanted}",
+                f"compile it again with -mabi={wanted}",
+            )
+        )
+    if abi.arch and target.arch:
+        missing = sorted(isa_extensions(abi.arch) - isa_extensions(target.arch))
+        if missing:
+            faults.append(
+                Fault(
+                    f"uses the RISC-V extensions {', '.join(missing)} ({abi.arch})",
+                    f"no more than {target.arch}",
+                    f"compile it again with -march={target.arch}",
+                )
+            )
+    return faults
+
+
+_IMPLIED: dict[str, tuple[str, ...]] = {
+    "g": ("i", "m", "a", "f", "d", "zicsr", "zifencei"),
+    "q": ("d",),
+    "d": ("f",),
+    "f": ("zicsr",),
+    "m": ("zmmul",),
+    "a": ("zaamo", "zalrsc"),
+    "c": ("zca",),
+    "i": ("e",),
+    "v": ("zve64d", "zvl128b"),
+    "b": ("zba", "zbb", "zbs"),
+}
+
+
+def isa_extensions(isa: str) -> frozenset[str]:
+    """Return the extensions that an ISA string names or implies, versions left out.
+
+    `rv32i2p1_m2p0_c2p0_zicsr2p0` and `rv32imc_zicsr` are both understood.
+    """
+    text = re.sub(r"^rv(32|64|128)", "", isa.lower())
+    found: set[str] = set()
+    for part in text.split("_"):
+        plain = re.sub(r"\d+p\d+", "", part)
+        # Single letters may stand together; a name of several letters fills the rest of the part.
+        letters = re.match(r"[a-rt-wy]*", plain)
+        singles = letters.group() if letters else ""
+        found.update(singles)
+        if plain[len(singles) :]:
+            found.add(plain[len(singles) :])
+    pending = list(found)
+    while pending:
+        for implied in _IMPLIED.get(pending.pop(), ()):
+            if implied not in found:
+                found.add(implied)
+                pending.append(implied)
+    if "c" in found:  # compressed floating-point loads come with the extension they belong to
+        found.update({"zcf"} if "f" in found else ())
+        found.update({"zcd"} if "d" in found else ())
+    return frozenset(found)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who usually provides what an object does not define: the compiler's support library or the libc.
+
+The lists under `libc/` were read from real libraries; each says from which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+LIBCS: Final = ("host", "picolibc", "newlib", "minimal")
+LINKER: Final = "linker"
+_LINKER_DEFINED: Final = frozenset(["_GLOBAL_OFFSET_TABLE_"])
+_SUPPORT_MACHINES: Final = ("arm", "riscv", "x86-64", "i386", "aarch64")
+
+
+def _sections(name: str) -> dict[str, frozenset[str]]:
+    """Return the names of a list by section; those before the first section header under ''."""
+    text = files("opwest.objects").joinpath("libc", name).read_text(encoding="utf-8")
+    found: dict[str, set[str]] = {"": set()}
+    current = ""
+    for line in text.splitlines():
+        if line.startswith("#"):
+            continue
+        if line.startswith("["):
+            current = line.strip("[]")
+            found[current] = set()
+        else:
+            found[current].update(line.split())
+    return {section: frozenset(names) for section, names in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Providers:
+    """What a machine's support library and one libc define."""
+
+    machine: str
+    libc: str
+    support: frozenset[str]
+    standard: frozenset[str]
+    math: frozenset[str]
+
+    def of(self, symbol: str) -> str | None:
+        """Return who provides a symbol: `libgcc`, `picolibc`, `picolibc (libm)`, …; None if nobody."""
+        if symbol in _LINKER_DEFINED:
+            return LINKER
+        if symbol in self.support:
+            return "libgcc"
+        if symbol in self.math:
+            return f"{self.libc} (libm)"
+        return self.libc if symbol in self.standard else None
+
+
+@cache
+def providers(machine: str, libc: str) -> Providers:
+    """Return the providers for a machine and a libc; an unknown machine has no support library."""
+    if libc not in LIBCS:
+        raise ValueError(f"unknown libc {libc!r}: there is {', '.join(LIBCS)}")
+    support = _sections(f"libgcc-{machine}.txt")[""] if machine in _SUPPORT_MACHINES else frozenset[str]()
+    library = _sections(f"{libc}.txt")
+    return Providers(machine, libc, support, library["libc"], library["libm"])
+
+
+def provider_of(symbol: str, machine: str, libc: str) -> str | None:
+    """Return who provides a symbol: `libgcc`, the libc's name, that with ` (libm)`, `linker`, or None."""
+    return providers(machine, libc).of(symbol)
+
+
+@cache
+def _libm() -> frozenset[str]:
+    return frozenset[str]().union(*(providers("", libc).math for libc in LIBCS))
+
+
+def uses_libm(symbol: str) -> bool:
+    """Whether a symbol belongs to the mathematical library, whatever the libc."""
+    return symbol in _libm()

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest inspect`: what an object is, in words and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from opwest.objects.facts import Abi, CSource, Member, ObjectFile, Sizes
+from opwest.objects.providers import LIBCS, LINKER, providers
+
+_LABEL = 13
+_NO_STATE = "none of its own"
+_FLOAT_WORDS = {
+    "soft": "soft float (no FPU)",
+    "softfp": "softfp (FPU used, arguments in integer registers)",
+    "hard": "hard float (arguments in FPU registers)",
+    "any": "any float ABI",
+}
+
+
+def as_text(path_label: str, item: ObjectFile | CSource) -> str:
+    """Return the facts about a file, aligned for reading; ends with a line end."""
+    lines = _source_lines(item) if isinstance(item, CSource) else _object_lines(item)
+    return "\n".join([_heading(path_label, item), *lines]) + "\n"
+
+
+def as_json(path_label: str, item: ObjectFile | CSource) -> dict[str, Any]:
+    """Return the facts about a file as plain JSON values."""
+    if isinstance(item, CSource):
+        return {
+            "file": path_label,
+            "kind": "c",
+            "functions": [
+                {
+                    "name": f.name,
+                    "returns": f.returns,
+                    "parameters": f.parameters,
+                    "static": f.is_static,
+                    "line": f.line,
+                }
+                for f in item.functions
+            ],
+            "globals": list(item.globals),
+            "state": list(item.state),
+            "includes": list(item.includes),
+            "calls": list(item.calls),
+            "unread_lines": list(item.unread),
+        }
+    total = Sizes.sum([m.sizes for m in item.members])
+    return {
+        "file": path_label,
+        "kind": item.kind,
+        "exportable": all(m.exportable for m in item.members),
+        "sizes": _sizes_json(total),
+        "members": [_member_json(m) for m in item.members],
+    }
+
+
+def _sizes_json(sizes: Sizes) -> dict[str, int]:
+    return {"code": sizes.code, "constant": sizes.constant, "data": sizes.data, "bss": sizes.bss}
+
+
+def _member_json(member: Member) -> dict[str, Any]:
+    abi = member.abi
+    return {
+        "name": member.name,
+        "abi": {
+            "machine": abi.machine,
+            "bits": abi.bits,
+            "endian": abi.endian,
+            "arch": abi.arch,
+            "float_abi": abi.float_abi,
+            "eabi": abi.eabi,
+        },
+        "sizes": _sizes_json(member.sizes),
+        "exportable": member.exportable,
+        "faults": list(member.faults),
+        "defined": [
+            {"name": s.name, "kind": s.kind, "section": s.section, "binding": s.binding, "size": s.size}
+            for s in member.defined.values()
+        ],
+        "undefined": [
+            {"name": name, "weak": weak, "provided_by": usual_providers(name, abi.machine)}
+            for names, weak in ((member.undefined_strong, False), (member.undefined_weak, True))
+            for name in names
+        ],
+        "state": list(member.stateful_symbols),
+    }
+
+
+def usual_providers(symbol: str, machine: str) -> list[str]:
+    """Return who provides a symbol, by libc where they differ: `libgcc`, `libm`, `libc`, `newlib`, …"""
+    found = {libc: providers(machine, libc).of(symbol) for libc in LIBCS if _fits(machine, libc)}
+    who = [name for name in found.values() if name is not None]
+    for everywhere in ("libgcc", LINKER):
+        if everywhere in who:
+            return [everywhere]
+    word = "libm" if any(name.endswith("(libm)") for name in who) else "libc"
+    if len(who) == len(found) or word == "libm":
+        return [word]
+    return [name for name in who if name in LIBCS]
+
+
+def _fits(machine: str, libc: str) -> bool:
+    """Whether firmware for a machine can have a libc: the host's only where it is the host."""
+    return (libc == "host") == (machine in ("x86-64", "i386")) or machine == "aarch64"
+
+
+def _printable(text: str) -> str:
+    """Return text without control characters, which a hostile file could send to the terminal."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+
+
+def _heading(label: str, item: ObjectFile | CSource) -> str:
+    if isinstance(item, CSource):
+        return f"{_printable(label)}: C source, compiled for whatever target the firmware has"
+    if item.kind == "elf":
+        return f"{_printable(label)}: ELF object"
+    count = len(item.members)
+    faulty = sum(not m.exportable for m in item.members)
+    verdict = "all exportable" if not faulty else f"{faulty} of them not exportable"
+    return f"{_printable(label)}: archive, {count} object{'' if count == 1 else 's'}, {verdict}"
+
+
+def _row(label: str, *values: str) -> list[str]:
+    """Return a labelled block; further values stand under the first."""
+    if not values:
+        return []
+    return [f"  {label:<{_LABEL}} {values[0]}", *(f"  {'':<{_LABEL}} {v}" for v in values[1:])]
+
+
+def _columns(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return rows with their columns aligned."""
+    table = [[_printable(cell) for cell in row] for row in rows]
+    widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]
+
+
+def _abi_words(abi: Abi) -> str:
+    words = [abi.machine, f"{abi.bits} bits", f"{abi.endian}-endian"]
+    if abi.arch:
+        words.append(abi.arch)
+    if abi.float_abi:
+        words.append(
+            _FLOAT_WORDS.get(abi.float_abi, f"{abi.float_abi} float ABI")
+            if abi.machine == "arm"
+            else f"{abi.float_abi} float ABI"
+        )
+    if abi.eabi is not None:
+        words.append(f"EABI {abi.eabi}")
+    return ", ".join(_printable(w) for w in words)
+
+
+def _size_words(sizes: Sizes) -> str:
+    return f"{sizes.code} bytes code, {sizes.constant} constant, {sizes.data} data, {sizes.bss} bss"
+
+
+def _object_lines(item: ObjectFile) -> list[str]:
+    lines: list[str] = []
+    if item.kind == "archive":
+        lines += _row("total", _size_words(Sizes.sum([m.sizes for m in item.members])))
+    for member in item.members:
+        if item.kind == "archive":
+            lines += ["", _printable(member.name)]
+        lines += _member_lines(member)
+    return lines
+
+
+def _member_lines(member: Member) -> list[str]:
+    faults = [_printable(fault) for fault in member.faults]
+    state = [_printable(name) for name in member.stateful_symbols]
+    shown = ", ".join(state[:12]) + (f", … ({len(state)} in all)" if len(state) > 12 else "")
+    verdict = [f"no: {faults[0]}", *(f"    {f}" for f in faults[1:])] if faults else ["yes"]
+    return [
+        *_row("machine", _abi_words(member.abi)),
+        *_row("size", _size_words(member.sizes)),
+        *_row("state", shown if state else _NO_STATE),
+        *_row("defines", *(_columns(_definition_rows(member)) or ["nothing"])),
+        *_row("needs", *(_columns(_need_rows(member)) or ["nothing"])),
+        *_row("exportable", *verdict),
+    ]
+
+
+def _definition_rows(member: Member) -> list[tuple[str, ...]]:
+    kinds = {"other": "symbol", "tls": "thread-local", "object": "variable", "function": "function"}
+    rows: list[tuple[str, ...]] = []
+    for symbol in member.defined.values():
+        kind = kinds[symbol.kind]
+        if symbol.section == "constant" and symbol.kind == "object":
+            kind = "constant"
+        weak = "weak" if symbol.binding == "weak" else ""
+        rows.append((symbol.name, kind, f"{symbol.size} bytes" if symbol.size else "", weak))
+    return rows
+
+
+def _need_rows(member: Member) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for name in member.undefined:
+        who = usual_providers(name, member.abi.machine)
+        weak = "weak, " if name in member.undefined_weak else ""
+        rows.append((name, weak + (" or ".join(who) if who else "not known: another object or a driver")))
+    return rows
+
+
+def _source_lines(source: CSource) -> list[str]:
+    functions = []
+    for function in source.functions:
+        count = function.parameters
+        arguments = "variable arguments" if count is None else f"{count} argument{'' if count == 1 else 's'}"
+        linkage = "static" if function.is_static else ""
+        functions.append((function.name, function.returns, arguments, f"line {function.line}", linkage))
+    calls = [f"{name}{' (libm)' if 'libm' in usual_providers(name, '') else ''}" for name in source.calls]
+    return [
+        *_row("defines", *(_columns(functions) or ["no functions"])),
+        *_row("variables", *map(_printable, source.globals)),
+        *_row(
+            "state",
+            ", ".join(map(_printable, source.state)) or _NO_STATE,
+        ),
+        *_row("includes", *([", ".join(map(_printable, source.includes))] if source.includes else [])),
+        *_row("calls", *([", ".join(map(_printable, calls))] if calls else [])),
+        *_row(
+            "unread",
+            *(
+                [f"not understood as C: line {', '.join(map(str, source.unread[:8]))}"]
+                if source.unread
+                else []
+            ),
+        ),
+    ]

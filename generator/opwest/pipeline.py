@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pipeline, as one can read it: load, check, plan, render, write. Each layer knows only the one below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from opwest.diagnostics import Diagnostics, Location
+from opwest.manifest.load import load_manifest
+from opwest.model.c_names import check_names_together
+from opwest.model.context import Context
+from opwest.model.resolve import resolve
+from opwest.plan.memory import plan_memory
+from opwest.render.application import Planned
+from opwest.render.project import project_record, render_project
+from opwest.resources import resource
+from opwest.write.project import WriteResult, write_project
+
+
+def generate(manifests: Sequence[Path], output: Path, *, vendored: bool, faults: Diagnostics) -> WriteResult:
+    """Make one application of the models that the manifests declare. Raises OpwestError with every fault."""
+    planned = check(manifests, faults)
+    runtime = read_runtime() if vendored else None
+    files = render_project(planned, runtime)
+    return write_project(output, files, project_record(planned, vendored=vendored))
+
+
+def check(manifests: Sequence[Path], faults: Diagnostics) -> list[Planned]:
+    """Return the checked and planned models. Raises OpwestError with every fault of every manifest."""
+    planned = []
+    for path in manifests:
+        manifest = load_manifest(path, faults)
+        if manifest is None:
+            continue
+        model = resolve(Context(manifest, path.parent, faults))
+        planned.append((model, plan_memory(model, faults)))
+    models = [model for model, _ in planned]
+    check_names_together(models, faults)
+    _check_applications(planned, faults)
+    faults.raise_if_errors()
+    return planned
+
+
+def _check_applications(planned: Sequence[Planned], faults: Diagnostics) -> None:
+    """Only one model of an application can bring a file of a name."""
+    first: dict[str, str] = {}
+    for model, _ in planned:
+        for file in model.application.files:
+            other = first.setdefault(file.name, model.name)
+            if other != model.name:
+                faults.error(
+                    f"models {other!r} and {model.name!r} both bring {file.name!r} for src/",
+                    Location(model.manifest),
+                    expected="file names of their own",
+                )
+
+
+def read_runtime() -> dict[PurePosixPath, bytes]:
+    """Return the files of the runtime module, by path inside it."""
+    root = resource("zephyr_module")
+    return {
+        PurePosixPath(path.relative_to(root).as_posix()): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }

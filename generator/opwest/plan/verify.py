@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The judge of every plan. It shares no code with the planners and knows nothing of how they work.
+
+TVM's USMP could place a buffer inside a live one; a plan is used only after this has passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from opwest.plan.problem import Block
+
+
+class PlanError(Exception):
+    """A plan is wrong: a fault of the planner, never of the user."""
+
+
+def verify(blocks: Sequence[Block], offsets: Mapping[str, int], size: int) -> None:
+    """Raise PlanError unless every block lies inside `size` bytes, aligned, and apart from all that live with it.
+
+    Sweeps over time with the live blocks sorted by offset: a new block only has to be compared with its
+    two neighbours, since all others were apart before.
+    """
+    events: list[tuple[int, int, Block]] = []
+    for block in blocks:
+        if block.name not in offsets:
+            raise PlanError(f"{block.name} has no place")
+        offset = offsets[block.name]
+        if offset < 0 or offset % block.align:
+            raise PlanError(f"{block.name} is at {offset}, not a multiple of {block.align}")
+        if offset + block.size > size:
+            raise PlanError(f"{block.name} ends at {offset + block.size}, outside {size} bytes")
+        events.append((block.first, 1, block))
+        events.append((block.last + 1, 0, block))
+    live: list[tuple[int, int, str]] = []
+    for _, starts, block in sorted(events, key=lambda e: (e[0], e[1], e[2].name)):
+        offset = offsets[block.name]
+        entry = (offset, offset + block.size, block.name)
+        if not starts:
+            live.remove(entry)
+            continue
+        position = sum(1 for other in live if other < entry)
+        for other in live[max(position - 1, 0) : position + 1]:
+            if other[0] < entry[1] and entry[0] < other[1]:
+                raise PlanError(f"{block.name} at {offset} overlaps {other[2]} at {other[0]}")
+        live.insert(position, entry)

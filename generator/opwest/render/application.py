@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The application's own files, which become the user's: CMake, configuration, main.c, what twister reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from opwest.model.c_names import CNames
+from opwest.model.model import Model
+from opwest.plan.memory import MemoryPlan
+from opwest.render.header import pool_rows
+from opwest.render.literals import kconfig_string, yaml_string
+from opwest.render.templates import render
+from opwest.render.tensors import interface_rows
+
+Planned = tuple[Model, MemoryPlan]
+DEFAULT_BOARD = "native_sim/native/64"
+
+
+def application_name(models: Sequence[Model]) -> str:
+    """Return the name of the application: its models' names."""
+    return "_".join(m.name for m in models)
+
+
+def application_files(planned: Sequence[Planned], *, vendored: bool) -> dict[str, bytes]:
+    """Return the files that are written once, by path."""
+    models = [model for model, _ in planned]
+    name = application_name(models)
+    boards = list(dict.fromkeys(board for model in models for board in model.boards))
+    own = {file.name: file.content for model in models for file in model.application.files}
+    has_main = any(model.application.has_main for model in models)
+    sources = sorted({n for n in own if n.endswith((".c", ".S"))} | {"main.c"})
+    files = {
+        "CMakeLists.txt": render("CMakeLists.txt", application=name, sources=sources),
+        "Kconfig": render("Kconfig", title=kconfig_string(name)),
+        "prj.conf": render(
+            "prj.conf",
+            models=[{"kconfig": CNames(m.name).kconfig} for m in models],
+            externals=sorted({e.kconfig for m in models for e in m.externals if e.kconfig}),
+        ),
+        "VERSION": render("VERSION"),
+        "README.md": _readme(name, planned, boards, vendored=vendored),
+        "sample.yaml": _sample(name, models, boards),
+        **{f"boards/{_file_name(board)}.conf": render("boards/board.conf", board=board) for board in boards},
+        **{f"src/{file}": content for file, content in own.items()},
+    }
+    if not has_main:
+        files["src/main.c"] = render("src/main.c", models=[_main_row(model) for model in models])
+    return files
+
+
+def _file_name(board: str) -> str:
+    """Return a board as Zephyr spells it in file names."""
+    return re.sub(r"[/@]", "_", board)
+
+
+def _sample(name: str, models: Sequence[Model], boards: Sequence[str]) -> bytes:
+    console = [line for model in models for line in model.application.console]
+    if not console:
+        console = [f"{model.name}: run returned 0" for model in models]
+    simulated = [b for b in boards if b.startswith(("native_", "qemu_"))]
+    return render(
+        "sample.yaml",
+        application=name,
+        description=yaml_string(models[0].description or f"Application with model {name}, made by opwest"),
+        console=[yaml_string(line) for line in console],
+        boards=boards,
+        integration=simulated or boards or [DEFAULT_BOARD],
+    )
+
+
+def _readme(name: str, planned: Sequence[Planned], boards: Sequence[str], *, vendored: bool) -> bytes:
+    board = boards[0] if boards else DEFAULT_BOARD
+    commands = [f"west build -p -b {board} PATH_OF_THIS_FOLDER", "west build -t run"]
+    rows = []
+    for model, plan in planned:
+        rows.append(
+            {
+                "name": model.name,
+                "description": model.description,
+                "tensors": interface_rows(model),
+                "step_count": len(model.steps),
+                "constant_size": sum(len(c.content) for c in model.constants),
+                "pools": pool_rows(model, plan),
+            }
+        )
+    return render("README.md", application=name, commands=commands, models=rows, vendored=vendored)
+
+
+def _main_row(model: Model) -> dict[str, Any]:
+    tensors = interface_rows(model)
+    inputs = [t for t in tensors if t["role"] == "input"]
+    outputs = [t for t in tensors if t["role"] == "output"]
+    return {
+        "name": model.name,
+        "macro": CNames(model.name).macro,
+        "tensors": tensors,
+        "inputs": ", ".join(t["buffer"] for t in inputs) or "0",
+        "outputs": ", ".join(t["buffer"] for t in outputs),
+        "results": [{**t, **_printed(t)} for t in outputs],
+    }
+
+
+def _printed(tensor: dict[str, Any]) -> dict[str, str]:
+    """Return how main.c prints an element: no floating-point printf, which small C libraries leave out."""
+    element = f"{tensor['buffer']}[i]"
+    dtype = tensor["dtype"]
+    if dtype in ("float32", "float64"):
+        return {"format": '%" PRId64 "', "value": f"(int64_t)({element} * 1000)", "unit": " (thousandths)"}
+    if dtype in ("int64", "uint64"):
+        specifier = "PRId64" if dtype == "int64" else "PRIu64"
+        return {"format": f'%" {specifier} "', "value": element, "unit": ""}
+    if dtype in ("uint32",):
+        return {"format": '%" PRIu32 "', "value": element, "unit": ""}
+    return {"format": '%" PRId32 "', "value": f"(int32_t){element}", "unit": " (IEEE half bits)" if dtype == "float16" else ""}

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values and texts as C, CMake, Kconfig and YAML spell them: the one place where anything is escaped."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+
+from opwest.model.dtypes import DType, round_to_float32
+
+
+def c_string(text: str) -> str:
+    """Return a C string literal of the UTF-8 bytes of `text`."""
+    out = []
+    for byte in text.encode("utf-8"):
+        char = chr(byte)
+        if char in '"\\?':  # ? because of trigraphs
+            out.append("\\" + char)
+        elif 0x20 <= byte < 0x7F:
+            out.append(char)
+        else:
+            out.append(f"\\{byte:03o}")  # three digits always: never runs into a digit that follows
+    return '"' + "".join(out) + '"'
+
+
+def c_comment(text: str) -> str:
+    """Return `text` on one line, such that it can't end a comment or splice its line."""
+    line = " ".join(text.split())
+    return line.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("@", "(at)")
+
+
+def c_integer(value: int, dtype: DType) -> str:
+    """Return an integer constant of at least the type's width."""
+    if value == -(1 << 63):
+        return "INT64_MIN"
+    if dtype.size == 8:
+        return f"UINT64_C({value})" if dtype.name == "uint64" else f"INT64_C({value})"
+    if value == -(1 << 31):
+        return "INT32_MIN"
+    return f"{value}U" if dtype.name.startswith("uint") else str(value)
+
+
+def c_float(value: float, dtype: DType) -> str:
+    """Return a floating constant that reads back as the same value of the type."""
+    text = repr(round_to_float32(value) if dtype.size == 4 else value)
+    if not any(mark in text for mark in ".en"):
+        text += ".0"
+    return text + ("f" if dtype.size == 4 else "")
+
+
+def c_number(value: int | float, dtype: DType) -> str:
+    """Return a constant for a scalar argument."""
+    return c_float(float(value), dtype) if dtype.is_float else c_integer(int(value), dtype)
+
+
+def cmake_string(text: str) -> str:
+    """Return a quoted CMake argument."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$").replace(";", "\\;")
+    return '"' + " ".join(escaped.split("\n")) + '"'
+
+
+def kconfig_string(text: str) -> str:
+    """Return a quoted Kconfig string."""
+    return '"' + " ".join(text.split()).replace("\\", "\\\\").replace('"', '\\"').replace("$", "") + '"'
+
+
+def yaml_string(text: str) -> str:
+    """Return a YAML string: JSON's spelling is one."""
+    return json.dumps(text)
+
+
+def wrapped(text: str, indent: str, width: int = 100) -> list[str]:
+    """Return comment lines of at most `width` columns."""
+    return textwrap.wrap(c_comment(text), width - len(indent.expandtabs(8)), break_long_words=False)

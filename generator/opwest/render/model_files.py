@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All files of one emitted model: the folder models/<model>/."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import Any
+
+from opwest.model.c_names import CNames
+from opwest.model.model import Constant, Model, TargetBuild
+from opwest.objects.rename import rename_symbols
+from opwest.plan.memory import MemoryPlan
+from opwest.render.header import device_rows, pool_rows, render_headers
+from opwest.render.literals import cmake_string, kconfig_string
+from opwest.render.metadata import render_metadata, render_registry
+from opwest.render.run import render_internal, render_run
+from opwest.render.templates import render
+from opwest.render.tensors import manifest_name
+
+
+def model_files(model: Model, plan: MemoryPlan) -> dict[PurePosixPath, bytes]:
+    """Return every file of the model, by its path inside the model's folder."""
+    names = CNames(model.name)
+    common = {"model": model.name, "manifest": manifest_name(model)}
+    files = {
+        "zephyr/module.yml": render("models/model/zephyr/module.yml", module=names.module),
+        "Kconfig": render(
+            "models/model/Kconfig",
+            kconfig=names.kconfig,
+            title=kconfig_string(f"opwest model {model.name}"),
+            full_libc=model.needs_full_libc,
+            manifest=manifest_name(model),
+        ),
+        "CMakeLists.txt": _cmake(model),
+        **render_headers(model, plan),
+        f"src/{model.name}_internal.h": render_internal(model),
+        f"src/{model.name}_run.c": render_run(model, plan),
+        f"src/{model.name}_metadata.c": render_metadata(model, plan),
+        f"src/{model.name}_registry.c": render_registry(model),
+        f"src/{model.name}_devices.c": render(
+            "models/model/src/model_devices.c", **common, devices=device_rows(model), pools=pool_rows(model, plan)
+        ),
+        **_constants(model, common),
+        **_objects(model),
+    }
+    return {PurePosixPath(path): content for path, content in files.items()}
+
+
+def target_folder(build: TargetBuild) -> str:
+    """Return the folder of a target below objects/."""
+    return build.target.name if build.target else "any"
+
+
+def rename_header(build: TargetBuild) -> str:
+    """Return the header that renames symbols in sources, for one target."""
+    return f"objects/{target_folder(build)}/rename.h"
+
+
+def _cmake(model: Model) -> bytes:
+    names = CNames(model.name)
+    targets = [
+        {
+            "name": build.target.name,
+            "kconfig": [f"{symbol}={value}" for symbol, value in build.target.kconfig],
+            "host": build.target.host,
+            "objects": [str(o.path) for o in build.objects],
+        }
+        for build in model.builds
+        if build.target
+    ]
+    sources = [str(s.path) for s in model.builds[0].sources if s.compiled] if model.builds else []
+    chosen = f"${{{model.name}_target}}" if targets else "any"
+    return render(
+        "models/model/CMakeLists.txt",
+        model=model.name,
+        module=names.module,
+        kconfig=names.kconfig,
+        externals=[
+            {"symbol": e.symbol, "provider": cmake_string(e.provider), "kconfig": e.kconfig}
+            for e in model.externals
+            if e.kconfig
+        ],
+        targets=targets,
+        sources=sources,
+        rename_header=f"objects/{chosen}/rename.h",
+        constants=[file for c in model.constants for file in constant_files(model, c)],
+    )
+
+
+def constant_files(model: Model, constant: Constant) -> dict[str, bytes]:
+    """Return the file of a constant below constants/, and its byte-swapped twin where a target needs one."""
+    files = {f"{constant.name}.bin": constant.content}
+    if _needs_big_endian(model, constant):
+        width = constant.type.dtype.size
+        content = constant.content
+        swapped = b"".join(content[i : i + width][::-1] for i in range(0, len(content), width))
+        files[f"{constant.name}.be.bin"] = swapped
+    return files
+
+
+def _needs_big_endian(model: Model, constant: Constant) -> bool:
+    wide = constant.type.dtype.size > 1
+    return wide and any(b.target and b.target.endian == "big" for b in model.builds)
+
+
+def _constants(model: Model, common: dict[str, Any]) -> dict[str, bytes]:
+    if not model.constants:
+        return {}
+    names = CNames(model.name)
+    rows = []
+    files = {}
+    for constant in model.constants:
+        own = constant_files(model, constant)
+        files.update({f"constants/{name}": content for name, content in own.items()})
+        rows.append(
+            {
+                "symbol": names.constant(constant.name),
+                "align": constant.align,
+                "size": len(constant.content),
+                "file": f"{constant.name}.bin",
+                "big_endian": f"{constant.name}.be.bin" if len(own) > 1 else None,
+            }
+        )
+    return {"constants.S": render("models/model/constants.S", **common, constants=rows), **files}
+
+
+def _objects(model: Model) -> dict[str, bytes]:
+    """Return the operators: objects with their symbols renamed, sources as they are with a header that renames."""
+    names = CNames(model.name)
+    files: dict[str, bytes] = {}
+    for build in model.builds:
+        renamed = {symbol: names.operator(symbol) for symbol in build.renames}
+        for item in build.objects:
+            files[f"objects/{target_folder(build)}/{item.path}"] = rename_symbols(item.content, renamed)
+        for source in build.sources:
+            files[f"objects/any/{source.path}"] = source.content
+        if build.sources:
+            rows = [{"symbol": symbol, "renamed": name} for symbol, name in renamed.items()]
+            files[rename_header(build)] = render("models/model/rename.h", model=model.name, renames=rows)
+    return files

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A minimal perfect hash over operator names, for lookups whose cost does not grow with their number.
+
+Hash and displace (Belazzougui, Botelho, Dietzfelbinger: "Hash, displace, and compress", ESA 2009): names fall
+into small buckets, and every bucket gets the displacement that sends its names to places that are still
+free. The functions must be the ones of zephyr_module/src/registry.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_MASK = 0xFFFFFFFF
+_NAMES_PER_BUCKET = 4
+_MAX_DISPLACEMENT = 0xFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class PerfectHash:
+    """`order[i]` is the index of the name in place i."""
+
+    seed: int
+    displacements: tuple[int, ...]
+    order: tuple[int, ...]
+
+
+def find(table: PerfectHash, name: str) -> int:
+    """Return the place that `name` hashes to, whether or not it is one of the names."""
+    hashed = _hash(name.encode(), table.seed)
+    bucket = _scale(_spread(hashed), len(table.displacements))
+    return _place(hashed, table.displacements[bucket], len(table.order))
+
+
+def perfect_hash(names: Sequence[str]) -> PerfectHash:
+    """Return a minimal perfect hash of distinct names."""
+    for seed in range(1000):
+        table = _try(names, seed)
+        if table is not None:
+            return table
+    raise AssertionError("no perfect hash was found")  # the names are not distinct
+
+
+def _try(names: Sequence[str], seed: int) -> PerfectHash | None:
+    count = len(names)
+    bucket_count = -(-count // _NAMES_PER_BUCKET)
+    hashes = [_hash(name.encode(), seed) for name in names]
+    if len(set(hashes)) != count:
+        return None
+    buckets: list[list[int]] = [[] for _ in range(bucket_count)]
+    for index, hashed in enumerate(hashes):
+        buckets[_scale(_spread(hashed), bucket_count)].append(index)
+    order = [-1] * count
+    displacements = [0] * bucket_count
+    # Full buckets first: they need the most room.
+    for bucket in sorted(range(bucket_count), key=lambda b: (-len(buckets[b]), b)):
+        for displacement in range(_MAX_DISPLACEMENT + 1):
+            places = {_place(hashes[index], displacement, count) for index in buckets[bucket]}
+            if len(places) == len(buckets[bucket]) and all(order[place] < 0 for place in places):
+                break
+        else:
+            return None
+        displacements[bucket] = displacement
+        for index in buckets[bucket]:
+            order[_place(hashes[index], displacement, count)] = index
+    return PerfectHash(seed, tuple(displacements), tuple(order))
+
+
+def _hash(name: bytes, seed: int) -> int:
+    hashed = 2166136261 ^ seed
+    for byte in name:
+        hashed = (hashed ^ byte) * 16777619 & _MASK
+    return hashed
+
+
+def _spread(hashed: int) -> int:
+    hashed = (hashed ^ hashed >> 16) * 0x85EBCA6B & _MASK
+    hashed = (hashed ^ hashed >> 13) * 0xC2B2AE35 & _MASK
+    return hashed ^ hashed >> 16
+
+
+def _scale(hashed: int, count: int) -> int:
+    return hashed * count >> 32
+
+
+def _place(hashed: int, displacement: int, count: int) -> int:
+    return _scale(_spread(hashed + displacement * 0x9E3779B9 & _MASK), count)

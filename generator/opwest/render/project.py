@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole project: {path: bytes} and whose each file is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from opwest.model.c_names import CNames
+from opwest.model.model import Model, TargetBuild
+from opwest.render.application import Planned, application_files
+from opwest.render.header import device_rows
+from opwest.render.model_files import model_files, rename_header, target_folder
+from opwest.render.tensors import interface_rows, manifest_name
+from opwest.write.plan import ProjectFile
+
+# Kept out of version control: they mean something only on the machine where a run was interrupted.
+_OWN_IGNORE = b"# SPDX-License-Identifier: Apache-2.0\nmutex\njournal.json\nstage/\n"
+
+
+def render_project(planned: Sequence[Planned], runtime: dict[PurePosixPath, bytes] | None) -> list[ProjectFile]:
+    """Return every file of the project. `runtime` holds the runtime's files where it is vendored."""
+    files = [
+        ProjectFile(PurePosixPath(path), content, "user")
+        for path, content in application_files(planned, vendored=runtime is not None).items()
+    ]
+    for model, plan in planned:
+        root = PurePosixPath("models") / model.name
+        files += [ProjectFile(root / path, content, "generator") for path, content in model_files(model, plan).items()]
+    for path, content in (runtime or {}).items():
+        files.append(ProjectFile(PurePosixPath("modules/opwest") / path, content, "generator"))
+    files.append(ProjectFile(PurePosixPath(".opwest/.gitignore"), _OWN_IGNORE, "generator"))
+    return files
+
+
+def project_record(planned: Sequence[Planned], *, vendored: bool) -> dict[str, Any]:
+    """Return what later commands need to know of a project without its manifests."""
+    return {
+        "runtime": "vendored" if vendored else "module",
+        "models": [_model_record(model) for model, _ in planned],
+    }
+
+
+def _model_record(model: Model) -> dict[str, Any]:
+    tensors = interface_rows(model)
+    kept = ("name", "role", "dtype", "shape", "size", "align", "c_type", "macro", "buffer")
+    return {
+        "name": model.name,
+        "macro": CNames(model.name).macro,
+        "manifest": manifest_name(model),
+        "tensors": [{key: tensor[key] for key in kept} for tensor in tensors],
+        "devices": [d["name"] for d in device_rows(model)],
+        "constants": bool(model.constants),
+        "full_libc": model.needs_full_libc,
+        "steps": [step.operator.name for step in model.steps],
+        "builds": [_build_record(build) for build in model.builds],
+    }
+
+
+def _build_record(build: TargetBuild) -> dict[str, Any]:
+    folder = target_folder(build)
+    return {
+        "target": build.target.name if build.target else None,
+        "bits": build.target.bits if build.target else None,
+        "host": list(build.target.host) if build.target else [],
+        "objects": [f"objects/{folder}/{o.path}" for o in build.objects],
+        "sources": [f"objects/any/{s.path}" for s in build.sources if s.compiled],
+        "rename": rename_header(build) if build.sources else None,
+    }

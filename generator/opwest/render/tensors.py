@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows about inputs and outputs that several files show: titles, macros, buffers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opwest.model.c_names import CNames
+from opwest.model.dtypes import DTYPES
+from opwest.model.model import Interface, Model, Quantization
+from opwest.render.literals import c_comment, c_float, c_string
+
+_FLOAT32 = DTYPES["float32"]
+
+
+def interface_rows(model: Model) -> list[dict[str, Any]]:
+    """Return a row for every input, then for every output."""
+    names = CNames(model.name)
+    rows = []
+    for role, tensors in (("input", model.inputs), ("output", model.outputs)):
+        for tensor in tensors:
+            macro = names.tensor_macro(role, tensor.name)
+            rows.append(
+                {
+                    "name": tensor.name,
+                    "role": role,
+                    "macro": macro,
+                    "title": title(role, tensor),
+                    "c_type": tensor.type.dtype.c_type,
+                    "dtype": tensor.type.dtype.name,
+                    "shape": list(tensor.type.shape),
+                    "size": tensor.type.size,
+                    "align": max(tensor.align, tensor.type.dtype.size),
+                    "buffer": f"{model.name}_{role}_{tensor.name}",
+                    "macros": _macros(macro, tensor),
+                }
+            )
+    return rows
+
+
+def title(role: str, tensor: Interface) -> str:
+    """Return one line that says all about a tensor."""
+    text = f"{role.capitalize()} {tensor.name}: {tensor.type}, {tensor.type.size} bytes"
+    if tensor.quantization:
+        text += f", {_quantization_words(tensor.quantization)}"
+    if tensor.description:
+        text += f". {tensor.description}"
+    return c_comment(text)
+
+
+def _quantization_words(quantization: Quantization) -> str:
+    if quantization.axis is not None:
+        return f"quantized along axis {quantization.axis}"
+    return f"real = {quantization.scales[0]:g} * (value - {quantization.zero_points[0]})"
+
+
+def _macros(macro: str, tensor: Interface) -> list[dict[str, str]]:
+    """Return the macros of one tensor: name and value."""
+    rows = [
+        (f"{macro}_DTYPE", tensor.type.dtype.code),
+        (f"{macro}_ELEMENTS", f"{tensor.type.elements}U"),
+        (f"{macro}_SIZE", f"{tensor.type.size}U"),
+        (f"{macro}_ALIGN", f"{max(tensor.align, tensor.type.dtype.size)}U"),
+        (f"{macro}_RANK", f"{len(tensor.type.shape)}U"),
+        *((f"{macro}_DIM_{i}", f"{n}U") for i, n in enumerate(tensor.type.shape)),
+    ]
+    quantization = tensor.quantization
+    if quantization and quantization.axis is None:
+        rows.append((f"{macro}_SCALE", c_float(quantization.scales[0], _FLOAT32)))
+        zero = quantization.zero_points[0]
+        rows.append((f"{macro}_ZERO_POINT", f"({zero})" if zero < 0 else str(zero)))
+    return [{"name": name, "value": value} for name, value in rows]
+
+
+def devicetree_node(kind: str, value: str, index: int) -> str:
+    """Return the devicetree.h expression of a node: names in lower case with _ for every other character."""
+    token = "".join(c if c.isalnum() else "_" for c in value)
+    if kind == "nodelabel":
+        return f"DT_NODELABEL({token})"
+    if kind == "compatible":
+        return f"DT_INST({index}, {token.lower()})"
+    return f"DT_{kind.upper()}({token.lower() if kind == 'alias' else token})"
+
+
+def where_fault(model: Model, line: int, message: str) -> str:
+    """Return a C string for a build error that names the manifest's line."""
+    return c_string(f"{manifest_name(model)}:{line}: {message}")
+
+
+def manifest_name(model: Model) -> str:
+    """Return the manifest's file name without its folder: output must not depend on where it lies."""
+    return model.manifest.replace("\\", "/").rsplit("/", 1)[-1]

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lets tests import the helpers that all test folders share (`tests/objects_factory.py`)."""
+
+import sys
+from pathlib import Path
+
+_SHARED = str(Path(__file__).parents[2])
+if _SHARED not in sys.path:
+    sys.path.insert(0, _SHARED)

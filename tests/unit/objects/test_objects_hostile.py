@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Damaged files end in ObjectError or in a value, quickly; never in another exception."""
+
+from __future__ import annotations
+
+import random
+import struct
+import time
+from pathlib import Path
+
+import pytest
+from elf_writer import build_elf
+from objects_factory import compile_object, make_archive
+from opwest.objects.facts import ObjectError
+from opwest.objects.inspect import inspect_object, read_member
+from opwest.objects.rename import rename_symbols
+from opwest.objects.report import as_json, as_text
+
+FLIPS = 2000
+
+
+def attributes() -> bytes:
+    """Return the build attributes of a Cortex-M3: CPU name, v7, profile M, Thumb-2, a tag with text."""
+    values = b"\x05Cortex-M3\0" + bytes([6, 10, 7, ord("M"), 9, 2, 18, 4, 20, 1]) + b"\x43conformance\0"
+    scope = b"\x01" + struct.pack("<I", len(values) + 5) + values
+    return b"A" + struct.pack("<I", len(scope) + 10) + b"aeabi\0" + scope
+
+
+def arm_object() -> bytes:
+    sections = (
+        (".text", 1, 6, b"\x00" * 8),
+        (".data", 1, 3, b"\x00" * 4),
+        (".bss", 8, 3, b""),
+        (".ARM.attributes", 0x70000003, 0, attributes()),
+    )
+    symbols = (("$t", 0, 0, 1), ("op", 1, 2, 1), ("state", 0, 1, 2), ("weak", 2, 2, 1), ("memcpy", 1, 0, 0))
+    return build_elf(bits=32, machine=40, flags=0x05000000, sections=sections, symbols=symbols)
+
+
+def archive_of(*contents: bytes) -> bytes:
+    result = b"!<arch>\n"
+    names = b"a_rather_long_member_name.o/\n"
+    result += (
+        f"{'//':<16}{'':<12}{'':<6}{'':<6}{'':<8}{len(names):<10}`\n".encode()
+        + names
+        + b"\n"[: len(names) % 2]
+    )
+    for name, content in zip(("/0", "two.o/", "#1/8"), contents, strict=False):
+        body = b"three.o\0" + content if name == "#1/8" else content
+        result += f"{name:<16}{0:<12}{0:<6}{0:<6}{'644':<8}{len(body):<10}`\n".encode() + body
+        result += b"\n"[: len(body) % 2]
+    return result
+
+
+def survive(path: Path, content: bytes) -> None:
+    """Read hostile content in every way there is."""
+    path.write_bytes(content)
+    try:
+        item = inspect_object(path)
+    except ObjectError as fault:
+        assert fault.message
+        return
+    as_text("x", item)
+    as_json("x", item)
+
+
+def survive_rename(content: bytes) -> None:
+    try:
+        renamed = rename_symbols(content, {"op": "model__op", "memcpy": "model__memcpy"})
+        read_member("x.o", renamed)
+    except ObjectError as fault:
+        assert fault.message
+
+
+def flipped(content: bytes, seed: int) -> bytes:
+    chance = random.Random(seed)
+    result = bytearray(content)
+    for _ in range(chance.choice((1, 1, 1, 2, 8))):
+        at = chance.randrange(len(result))
+        if chance.random() < 0.3:
+            result[at] = chance.choice((0, 0xFF, 0x7F, 0x80))
+        else:
+            result[at] ^= 1 << chance.randrange(8)
+    return bytes(result)
+
+
+@pytest.fixture(params=["arm", "wide", "archive"])
+def content(request: pytest.FixtureRequest) -> bytes:
+    return {
+        "arm": arm_object(),
+        "wide": build_elf(),
+        "archive": archive_of(arm_object(), build_elf(), build_elf()),
+    }[request.param]
+
+
+def test_the_originals_are_readable(tmp_path: Path) -> None:
+    one = read_member("x.o", arm_object())
+    assert one.abi.arch == "v7-M" and one.abi.float_abi == "soft" and one.exportable
+    (tmp_path / "x.a").write_bytes(archive_of(arm_object(), build_elf(), build_elf()))
+    item = inspect_object(tmp_path / "x.a")
+    assert [m.name for m in item.members] == ["a_rather_long_member_name.o", "two.o", "three.o"]  # type: ignore[union-attr]
+
+
+def test_truncated_at_every_byte(tmp_path: Path, content: bytes) -> None:
+    started = time.perf_counter()
+    for size in range(len(content)):
+        survive(tmp_path / "x.o", content[:size])
+        survive_rename(content[:size])
+    assert time.perf_counter() - started < 60
+
+
+def test_truncated_compiler_output(tmp_path: Path) -> None:
+    whole = compile_object(tmp_path, "int op(int a) { static int n; return a + n++; }").read_bytes()
+    for size in range(len(whole)):
+        with pytest.raises(ObjectError, match="truncated"):
+            read_member("x.o", whole[:size])
+
+
+def test_bit_flips(tmp_path: Path, content: bytes) -> None:
+    slowest = 0.0
+    for seed in range(FLIPS):
+        damaged = flipped(content, seed)
+        started = time.perf_counter()
+        survive(tmp_path / "x.o", damaged)
+        survive_rename(damaged)
+        slowest = max(slowest, time.perf_counter() - started)
+    assert slowest < 2
+
+
+def test_bit_flips_in_a_real_archive(tmp_path: Path) -> None:
+    path = compile_object(tmp_path, "int op(int a) { static int n; return a + n++; }", flags=["-g"])
+    whole = make_archive(tmp_path / "lib.a", [path]).read_bytes()
+    for seed in range(FLIPS):
+        survive(tmp_path / "x.a", flipped(whole, seed))
+
+
+@pytest.mark.parametrize("value", [0xFFFFFFFFFFFFFFFF, 1 << 63, 1 << 40])
+def test_huge_numbers_in_the_section_table(value: int) -> None:
+    whole = build_elf()
+    (table,) = struct.unpack_from("<Q", whole, 40)
+    for section in range((len(whole) - table) // 64):
+        for field in (8, 24, 32, 56):
+            content = bytearray(whole)
+            struct.pack_into("<Q", content, table + section * 64 + field, value)
+            try:
+                read_member("x.o", bytes(content))
+            except ObjectError as fault:
+                assert fault.message
+
+
+def test_section_counts_that_do_not_fit() -> None:
+    content = bytearray(build_elf())
+    struct.pack_into("<H", content, 60, 0)  # the count moves to section 0 …
+    (table,) = struct.unpack_from("<Q", content, 40)
+    struct.pack_into("<Q", content, table + 32, 1 << 60)  # … which promises too many
+    with pytest.raises(ObjectError, match="truncated: the section table ends at byte"):
+        read_member("x.o", bytes(content))
+
+
+def test_truncation_names_the_section() -> None:
+    content = bytearray(build_elf())
+    (table,) = struct.unpack_from("<Q", content, 40)
+    struct.pack_into("<Q", content, table + 64 + 32, 100_000)
+    with pytest.raises(
+        ObjectError, match=rf"truncated: section \.text ends at byte 100064, the file has {len(content)}"
+    ):
+        read_member("x.o", bytes(content))
+
+
+def test_names_that_share_one_long_string_stay_cheap() -> None:
+    symbols = [("x" * 16_000, 1, 2, 1)] * 2 + [("y", 1, 2, 1)]
+    content = bytearray(build_elf(symbols=symbols))
+    started = time.perf_counter()
+    read_member("x.o", bytes(content))
+    assert time.perf_counter() - started < 2
+
+
+def test_names_cannot_reach_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "x.o").write_bytes(build_elf(symbols=[("\x1b[2Jop", 1, 2, 1)]))
+    assert "\x1b" not in as_text("x.o", inspect_object(tmp_path / "x.o"))

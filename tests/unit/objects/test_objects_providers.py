@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who provides undefined symbols; the lists agree with the toolchains that are installed."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from objects_factory import compile_object, skip_without
+from opwest.objects.inspect import inspect_object
+from opwest.objects.providers import LIBCS, provider_of, providers, uses_libm
+
+
+def test_the_usual_ones() -> None:
+    assert provider_of("__aeabi_fadd", "arm", "picolibc") == "libgcc"
+    assert provider_of("__divdi3", "i386", "host") == "libgcc"
+    assert provider_of("__divdi3", "x86-64", "host") is None
+    assert provider_of("__muldi3", "riscv", "minimal") == "libgcc"
+    assert provider_of("__addtf3", "aarch64", "picolibc") == "libgcc"
+    assert provider_of("memcpy", "arm", "minimal") == "minimal"
+    assert provider_of("__aeabi_memcpy", "arm", "newlib") == "newlib"
+    assert provider_of("__aeabi_memcpy", "arm", "minimal") is None
+    assert provider_of("expf", "arm", "picolibc") == "picolibc (libm)"
+    assert provider_of("expf", "arm", "minimal") is None
+    assert provider_of("__stack_chk_fail", "x86-64", "host") == "host"
+    assert provider_of("__errno_location", "x86-64", "host") == "host"
+    assert provider_of("__errno", "arm", "newlib") == "newlib"
+    assert provider_of("_GLOBAL_OFFSET_TABLE_", "i386", "host") == "linker"
+    assert provider_of("npu_submit", "arm", "newlib") is None
+    assert provider_of("memcpy", "xtensa", "newlib") == "newlib"
+
+
+def test_libm() -> None:
+    assert uses_libm("expf") and uses_libm("sqrt") and uses_libm("tanh")
+    assert not uses_libm("memcpy") and not uses_libm("op")
+
+
+@pytest.mark.parametrize("libc", LIBCS)
+def test_every_libc_has_the_basics(libc: str) -> None:
+    for name in ("memcpy", "memset", "memmove", "memcmp", "strlen", "malloc", "printf", "qsort"):
+        assert provider_of(name, "arm", libc) == libc
+    if libc != "minimal":
+        for name in ("exp", "expf", "tanhf", "roundf", "lrintf", "erff", "powf", "fmaxf", "nearbyintf"):
+            assert provider_of(name, "arm", libc) == f"{libc} (libm)"
+            assert uses_libm(name)
+
+
+def test_unknown_libc() -> None:
+    with pytest.raises(ValueError, match="unknown libc"):
+        providers("arm", "musl")
+
+
+def defined_in(library: str) -> set[str]:
+    out = subprocess.run(
+        ["nm", "-g", "--defined-only", "-P", library], capture_output=True, text=True, check=False
+    )
+    return {line.split()[0] for line in out.stdout.splitlines() if len(line.split()) > 1}
+
+
+@pytest.mark.parametrize(
+    ("compiler", "machine", "libc"),
+    [("gcc", "x86-64", "host"), ("arm-none-eabi-gcc", "arm", "newlib")],
+)
+def test_lists_agree_with_the_toolchain(compiler: str, machine: str, libc: str) -> None:
+    skip_without(compiler, "nm")
+
+    def library(name: str) -> str:
+        found = subprocess.run(
+            [compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True
+        )
+        if not Path(found.stdout.strip()).is_absolute():
+            pytest.skip(f"{compiler} has no {name}")
+        return found.stdout.strip()
+
+    known = providers(machine, libc)
+    math = (
+        defined_in("/usr/lib/x86_64-linux-gnu/libm-2.36.a")
+        if libc == "host"
+        else defined_in(library("libm.a"))
+    )
+    standard = defined_in(library("libc.a")) | math
+    if len(standard) < 500:
+        pytest.skip(f"{compiler} has no static libc to compare with")
+    # Names that only other variants of the library have (other word sizes) are few.
+    assert len((known.standard | known.math) - standard) < 20
+    assert len(known.support & defined_in(library("libgcc.a"))) > 50
+
+
+@pytest.mark.parametrize(
+    ("compiler", "flags", "libc"),
+    [
+        ("gcc", [], "host"),
+        ("gcc", ["-m32"], "host"),
+        ("gcc", ["-fstack-protector-all", "-D_FORTIFY_SOURCE=2"], "host"),
+        ("arm-none-eabi-gcc", ["-mcpu=cortex-m0", "-mthumb"], "newlib"),
+        ("arm-none-eabi-gcc", ["-mcpu=cortex-m0", "-mthumb", "-fstack-protector-all"], "picolibc"),
+        ("arm-none-eabi-gcc", ["-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard"], "newlib"),
+    ],
+)
+def test_what_operators_need_is_known(tmp_path: Path, compiler: str, flags: list[str], libc: str) -> None:
+    source = """
+    #include <math.h>
+    #include <stdint.h>
+    #include <string.h>
+    float soft(float a, float b) { return expf(a) / b + sqrtf(a) * tanhf(b) + roundf(a); }
+    double wide(double a, int64_t b) { return pow(a, (double)b) + lrint(a) + floor(a); }
+    int64_t whole(int64_t a, int64_t b, uint64_t c) {
+        return a / b + (int64_t)(c % (uint64_t)a) + (a << (b & 7)); }
+    void copy(char *a, const char *b, unsigned n) {
+        char t[64]; strcpy(t, b); memcpy(a, t, n); memset(t, 0, n); }
+    int bits(unsigned a) { return __builtin_popcount(a) + __builtin_clz(a) + (int)(a / 7u); }
+    int choose(int a) { switch (a) { case 0: return 3; case 1: return 9; case 2: return 4; case 3: return 7;
+        case 4: return 1; case 5: return 8; default: return 0; } }
+    """
+    item = inspect_object(compile_object(tmp_path, source, compiler, flags))
+    one = item.members[0]  # type: ignore[union-attr]
+    unknown = [n for n in one.undefined if provider_of(n, one.abi.machine, libc) is None]
+    assert unknown == []

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `opwest inspect` shows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from elf_writer import build_elf
+from objects_factory import compile_object, make_archive
+from opwest.objects.facts import ObjectFile
+from opwest.objects.inspect import inspect_object, read_member
+from opwest.objects.report import as_json, as_text, usual_providers
+
+SYMBOLS = [("op", 1, 2, 1), ("state", 1, 1, 2), ("memcpy", 1, 0, 0), ("expf", 1, 0, 0), ("npu", 2, 0, 0)]
+SECTIONS = [(".text", 1, 6, bytes(16)), (".bss", 8, 3, b"")]
+
+
+def sample(**more: object) -> ObjectFile:
+    content = build_elf(symbols=SYMBOLS, sections=SECTIONS, **more)  # type: ignore[arg-type]
+    return ObjectFile(Path("x.o"), "elf", (read_member("x.o", content),))
+
+
+def test_text_of_an_object() -> None:
+    assert as_text("objects/x.o", sample()) == (
+        "objects/x.o: ELF object\n"
+        "  machine       x86-64, 64 bits, little-endian\n"
+        "  size          16 bytes code, 0 constant, 0 data, 64 bss\n"
+        "  state         state\n"
+        "  defines       op     function  4 bytes\n"
+        "                state  variable  4 bytes\n"
+        "  needs         memcpy  libc\n"
+        "                expf    libm\n"
+        "                npu     weak, not known: another object or a driver\n"
+        "  exportable    yes\n"
+    )
+
+
+def test_text_says_why_not() -> None:
+    text = as_text("x.so", sample(kind=3))
+    assert "exportable    no: not relocatable: a shared library; link the .o files instead" in text
+
+
+def test_text_of_an_archive(tmp_path: Path) -> None:
+    flags = ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard"]
+    path = compile_object(tmp_path, "float op(float a) { return a; }", "arm-none-eabi-gcc", flags)
+    lines = as_text("lib.a", inspect_object(make_archive(tmp_path / "lib.a", [path]))).splitlines()
+    assert lines[0] == "lib.a: archive, 1 object, all exportable"
+    assert lines[3] == "operators.o"
+    assert "arm, 32 bits, little-endian, v7E-M, hard float (arguments in FPU registers), EABI 5" in lines[4]
+    assert lines[6].split() == ["state", "none", "of", "its", "own"]
+
+
+def test_text_of_c(tmp_path: Path) -> None:
+    (tmp_path / "x.c").write_text(
+        "#include <math.h>\nint total;\nstatic float g(float a) { return expf(a); }\n"
+        "int op(const char *format, ...) { return total++; }\n"
+    )
+    assert as_text("x.c", inspect_object(tmp_path / "x.c")) == (
+        "x.c: C source, compiled for whatever target the firmware has\n"
+        "  defines       g   float  1 argument          line 3  static\n"
+        "                op  int    variable arguments  line 4\n"
+        "  variables     total\n"
+        "  state         total\n"
+        "  includes      math.h\n"
+        "  calls         expf (libm)\n"
+    )
+
+
+def test_json(tmp_path: Path) -> None:
+    data = as_json("x.o", sample())
+    assert json.loads(json.dumps(data)) == data
+    (member,) = data["members"]
+    assert member["exportable"] and member["abi"]["machine"] == "x86-64"
+    assert member["undefined"][1] == {"name": "expf", "weak": False, "provided_by": ["libm"]}
+    assert [s["name"] for s in member["defined"]] == ["op", "state"]
+    (tmp_path / "x.c").write_text("int op(void) { return 0; }\n")
+    data = as_json("x.c", inspect_object(tmp_path / "x.c"))
+    assert json.loads(json.dumps(data)) == data
+    assert data["functions"] == [
+        {"name": "op", "returns": "int", "parameters": 0, "static": False, "line": 1}
+    ]
+
+
+def test_libcs_that_differ_are_named() -> None:
+    assert usual_providers("__aeabi_memcpy", "arm") == ["picolibc", "newlib"]
+    assert usual_providers("memcpy", "arm") == ["libc"]
+    assert usual_providers("__aeabi_fadd", "arm") == ["libgcc"]
+    assert usual_providers("_GLOBAL_OFFSET_TABLE_", "x86-64") == ["linker"]
+    assert usual_providers("nobody", "arm") == []

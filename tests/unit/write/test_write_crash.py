@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kills and errors of the system at every single step: the whole old project or the whole new one."""
+
+import errno
+import itertools
+import os
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from opwest.write import disk, read_record, recover
+from write_support import (
+    NEW_RECORD,
+    OLD_RECORD,
+    at_step,
+    child,
+    generate_new,
+    generate_old,
+    killed_at,
+    refusal,
+    tree,
+)
+
+
+@pytest.fixture(params=["first", "update"])
+def start(request, tmp_path):
+    """The project before: absent or old; with its tree, and the tree that the new generation makes of it."""
+    start = tmp_path / "start"
+    if request.param == "update":
+        generate_old(start)
+        (start / "src/main.c").write_text("edited by the user\n")
+        (start / "notes.txt").write_text("mine\n")
+    expected = copy(start, tmp_path / "expected")
+    generate_new(expected)
+    return start, tree(start), tree(expected)
+
+
+def copy(source, target):
+    if target.exists():
+        shutil.rmtree(target)
+    if source.exists():
+        shutil.copytree(source, target, symlinks=True)
+    return target
+
+
+def is_old(found, old):
+    """Whether `found` is the old tree; a first generation may have made its own folder."""
+    return found == old or (not old and found == {".opwest": None})
+
+
+def test_killed_at_every_step(start, tmp_path):
+    before, old, new = start
+    outcomes = []
+    number = chained = 0
+    while True:
+        number += 1
+        app = copy(before, tmp_path / "app")
+        if not killed_at(number, lambda app=app: generate_new(app)):
+            break
+        again = copy(app, tmp_path / "again")
+        generate_new(again)
+        assert tree(again) == new, number
+
+        chain = copy(app, tmp_path / "chain")  # and recovery itself is killed at each of its steps
+        step = 1
+        while killed_at(step, lambda chain=chain: recover(chain)):
+            step += 1
+        chained += step - 1
+        outcome = recover(app)
+        outcomes.append(outcome)
+        found = tree(app)
+        assert tree(chain) == found, number
+        if "rolled forward" in outcomes:  # from the journal on, the new project wins
+            assert found == new, number
+        else:
+            assert is_old(found, old), number
+        assert read_record(app) == (NEW_RECORD if found == new else OLD_RECORD if old else None)
+        assert recover(app) == "nothing"
+    assert tree(app) == new
+    print(f"{number - 1} crash points, and {chained} kills of their recovery")
+    assert number > 40
+    runs = [outcome for outcome, _ in itertools.groupby(outcomes)]
+    assert runs == ["nothing", "rolled back", "rolled forward", "nothing"]
+
+
+def failing(number, code):
+    def fail(name):
+        raise OSError(code, os.strerror(code), name.split(" ", 1)[1])
+
+    return at_step(number, fail)
+
+
+def test_system_error_at_every_step(start, tmp_path, monkeypatch):
+    """The step fails, once: the project is as before, and says so; or it was complete already."""
+    before, old, new = start
+    monkeypatch.setattr(disk, "_step", disk._step)  # restored at the end
+    number = 0
+    complete = False
+    while not complete:
+        number += 1
+        app = copy(before, tmp_path / "app")
+        seen = failing(number, errno.ENOSPC)
+        try:
+            text = refusal(generate_new, app)
+        except AssertionError:
+            complete = len(seen) < number
+            at_step(0, None)
+            generate_new(app)
+            assert tree(app) == new
+            continue
+        assert "error: cannot write the project: No space left on device\n" in text
+        assert text.endswith("hint: the project is as it was before; free some space")
+        assert is_old(tree(app), old) or not app.exists(), (number, seen[number - 1])
+        at_step(0, None)
+        generate_new(app)
+        assert tree(app) == new
+    assert number > 40
+
+
+def test_killed_while_going_back(start, tmp_path):
+    """A step fails, and the process is killed while it brings the old project back."""
+    before, old, new = start
+    points = 0
+    steps = []
+
+    def run(app, fail, kill):
+        def step(name):
+            steps.append(name)
+            if len(steps) == fail:
+                raise OSError(errno.EIO, "broken")
+            if len(steps) == kill:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        disk._step = step
+        generate_new(app)
+
+    monkey = disk._step
+    try:
+        run(copy(before, tmp_path / "app"), 0, 0)
+    finally:
+        disk._step = monkey
+    first = next(n for n, name in enumerate(steps) if name.endswith("journal.json") and "replace" in name) + 2
+    last = next(n for n, name in enumerate(steps) if name.endswith("stage/done")) + 1
+    names = list(steps)
+    for fail in sorted({first, (first + last) // 2, last}):
+        kill = fail
+        while True:
+            kill += 1
+            app = copy(before, tmp_path / "app")
+            steps.clear()
+            code = child(lambda app=app, fail=fail, kill=kill: refusal(run, app, fail, kill))
+            if code != -signal.SIGKILL:
+                assert code == 0
+                assert is_old(tree(app), old)
+                break
+            points += 1
+            again = copy(app, tmp_path / "again")
+            if recover(app) == "rolled forward":  # killed before it turned round
+                assert tree(app) == new, (names[fail - 1], kill)
+            else:
+                assert is_old(tree(app), old), (names[fail - 1], kill)
+            generate_new(again)
+            assert tree(again) == new
+    print(f"{points} crash points on the way back")
+    assert points > 20
+
+
+def test_neither_forward_nor_back(tmp_path, monkeypatch):
+    app = tmp_path / "app"
+    generate_old(app)
+
+    def broken(source, place):
+        if place.name == "changed.c":
+            raise PermissionError(errno.EACCES, "Permission denied", str(source), None, str(place))
+        if "journal-back" in str(source):
+            raise OSError(errno.EIO, "Input/output error", str(source), None, str(place))
+        replace(source, place)
+
+    replace = disk.replace
+    monkeypatch.setattr(disk, "replace", broken)
+    assert refusal(generate_new, app) == (
+        f"{app}/.opwest/journal.json: error: cannot complete the project, nor bring the old one back: "
+        "Input/output error\n"
+        "  hint: the project is half written: remove the cause and run opwest again, which completes it"
+    )
+    text = refusal(generate_new, app)
+    assert text.startswith(
+        f"{app}/keep/changed.c: error: cannot complete an interrupted run: Permission denied"
+    )
+    assert refusal(recover, app) == text
+    monkeypatch.undo()
+    assert recover(app) == "rolled forward"
+    assert read_record(app) == NEW_RECORD
+
+
+def test_times_come_back(tmp_path, monkeypatch):
+    app = tmp_path / "app"
+    generate_old(app)
+    before = {p: p.stat().st_mtime_ns for p in app.rglob("*") if p.is_file()}
+    for links in (True, False):
+        if not links:
+            monkeypatch.setattr(
+                os, "link", lambda *_: (_ for _ in ()).throw(OSError(errno.EPERM, "no links"))
+            )
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                disk, "_step", lambda name: (_ for _ in ()).throw(OSError(5, "x")) if "done" in name else None
+            )
+            refusal(generate_new, app)
+        assert {p: p.stat().st_mtime_ns for p in app.rglob("*") if p.is_file()} == before
+    generate_new(app)
+    assert read_record(app) == NEW_RECORD
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_every_change_is_a_step(tmp_path, monkeypatch, links):
+    """The tests above see everything: no change of the disk comes without a step right before it."""
+    app = tmp_path / "app"
+    if not links:
+        monkeypatch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(OSError(errno.EPERM, "no links")))
+
+    def watched():
+        announced, seen, stray = [], set(), []
+
+        def audit(event, arguments):
+            if event == "open":
+                changes = isinstance(arguments[2], int) and arguments[2] & (
+                    os.O_WRONLY | os.O_RDWR | os.O_CREAT
+                )
+            else:
+                changes = event in ("os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.link")
+            if changes and str(app) in str(arguments):
+                mutex = str(arguments[0]).endswith("mutex") and Path(arguments[0]).exists()
+                seen.add(event)
+                if not announced and not mutex:
+                    stray.append((event, arguments))
+                announced.clear()
+
+        disk._step = announced.append
+        sys.addaudithook(audit)
+        generate_old(app)
+        generate_new(app)
+        assert not stray
+        assert seen == {
+            "open",
+            "os.rename",
+            "os.mkdir",
+            "os.remove",
+            "os.rmdir",
+            *(["os.link"] if links else []),
+        }
+
+    assert child(watched) == 0

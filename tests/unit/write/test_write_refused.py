@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is refused: things in the way, foreign folders, impossible input, broken locks."""
+
+import os
+import shutil
+
+import pytest
+from opwest import __version__
+from opwest.write import read_record, recover
+from write_support import RECORD, gen, refusal, times, tree, user, write
+
+# --- what is in the way
+
+
+def test_folder_and_file_in_the_way(app):
+    write(app)
+    (app / "a.c").mkdir()
+    (app / "u").mkdir()
+    (app / "m").write_text("mine")
+    assert refusal(write, app, gen("a.c"), gen("m/x/b.c"), user("u"), user("m/u")) == (
+        f"{app}/a.c: error: a folder is where opwest would write a file\n  hint: move or rename the folder\n"
+        f"{app}/m: error: a file is where opwest needs a folder (for m/u)\n"
+        "  hint: move or rename the file\n"
+        f"{app}/m: error: a file is where opwest needs a folder (for m/x/b.c)\n"
+        "  hint: move or rename the file\n"
+        f"{app}/u: error: a folder is where opwest would write a file\n  hint: move or rename the folder"
+    )
+
+
+def test_folder_in_the_way_that_keeps_a_file(app):
+    write(app, gen("a/b.c"))
+    (app / "a/mine").write_text("mine")
+    before = times(app)
+    assert "/a: error: a folder is where opwest would write a file" in refusal(write, app, gen("a"))
+    assert times(app) == before
+
+
+@pytest.mark.parametrize("target", ["../outside", "inside"])
+def test_links_to_folders_are_not_followed(app, tmp_path, target):
+    write(app, gen("inside/x.c"), gen("m/a.c"))
+    (tmp_path / "outside").mkdir()
+    shutil.rmtree(app / "m")
+    (app / "m").symlink_to(target)
+    (app / "m/theirs").write_text("theirs")
+    assert refusal(write, app, gen("inside/x.c"), gen("m/a.c"), user("m/u"), user("m/theirs")) == "\n".join(
+        f"{app}/m: error: opwest does not write through a symbolic link (for m/{name})\n"
+        "  hint: replace the link by a real folder"
+        for name in ("a.c", "u")
+    )
+    assert write(app, gen("inside/x.c")).kept == ("m/a.c",)  # nor deleted from
+    assert sorted(p.name for p in (app / "m").iterdir() if p.name != "x.c") == ["theirs"]
+
+
+def test_link_in_place_of_our_file(app, tmp_path):
+    write(app, gen("a.c"))
+    (tmp_path / "outside").write_text("generated\n")
+    (app / "a.c").unlink()
+    (app / "a.c").symlink_to("../outside")
+    assert refusal(write, app, gen("a.c", "new")) == (
+        f"{app}/a.c: error: opwest does not write through a symbolic link\n"
+        "  hint: delete the link and generate again"
+    )
+    assert (tmp_path / "outside").read_text() == "generated\n"
+
+
+def test_special_file_in_the_way(app):
+    write(app)
+    os.mkfifo(app / "a.c")
+    assert refusal(write, app, gen("a.c")) == (
+        f"{app}/a.c: error: a special file is where opwest would write\n  hint: move or rename it"
+    )
+
+
+def test_name_that_changes_only_in_case(app):
+    """On a file system that ignores case both names are one file; here a hard link plays that."""
+    write(app, gen("Foo.c"))
+    os.link(app / "Foo.c", app / "foo.c")
+    assert refusal(write, app, gen("foo.c")) == (
+        f"{app}/Foo.c: error: the name changes only in case, to foo.c, "
+        "which this file system cannot tell apart\n"
+        "  hint: delete the file and generate again"
+    )
+    (app / "foo.c").unlink()
+    (app / "foo.c").symlink_to("nowhere")
+    assert "foo.c: error: opwest does not write through a symbolic link" in refusal(write, app, gen("foo.c"))
+    (app / "foo.c").unlink()
+    assert write(app, gen("foo.c")).written == ("foo.c",)
+    assert tree(app, own=False) == {"foo.c": b"generated\n"}
+
+
+# --- folders that are not ours
+
+FOREIGN = (
+    "error: the folder is not empty and was not made by opwest\n"
+    "  hint: choose a new folder, or empty this one"
+)
+
+
+@pytest.mark.parametrize("content", ["main.c", ".git/HEAD", ".opwest/other", ".opwest", "file-opwest"])
+def test_foreign_folder_is_refused(app, content):
+    if content == "file-opwest":
+        app.mkdir()
+        (app / ".opwest").write_text("a file")
+    elif content == ".opwest":  # of an interrupted run, but something else is here too
+        (app / ".opwest").mkdir(parents=True)
+        (app / "mine").write_text("mine")
+    else:
+        (app / content).parent.mkdir(parents=True)
+        (app / content).write_text("mine")
+    before = times(app)
+    assert refusal(write, app, gen("a.c")) == f"{app}: {FOREIGN}"
+    assert times(app) == before
+    assert read_record(app) is None
+    assert recover(app) == "nothing"
+    assert times(app) == before
+
+
+def test_linked_own_folder_is_refused(app, tmp_path):
+    write(tmp_path / "other", gen("a.c"))
+    app.mkdir()
+    (app / ".opwest").symlink_to("../other/.opwest")
+    assert refusal(write, app, gen("a.c")) == f"{app}: {FOREIGN}"
+
+
+@pytest.mark.parametrize("kind", ["file", "dangling"])
+def test_not_a_folder(app, kind):
+    app.write_text("mine") if kind == "file" else app.symlink_to("nowhere")
+    expected = f"{app}: error: this is not a folder\n  hint: choose a folder that is new or empty"
+    assert refusal(write, app, gen("a.c")) == expected
+    assert read_record(app) is None
+    assert recover(app) == "nothing"
+
+
+def test_file_above_the_folder(app):
+    app.write_text("mine")
+    assert refusal(write, app / "x/y", gen("a.c")).startswith(f"{app}: error: cannot write the project: ")
+    assert app.read_text() == "mine"
+
+
+# --- the caller's mistakes
+
+
+@pytest.mark.parametrize(
+    ("paths", "message"),
+    [
+        (["/etc/x"], "not a path in the project: '/etc/x'"),
+        (["a/../b"], "not a path in the project: 'a/../b'"),
+        ([".."], "not a path in the project: '..'"),
+        (["."], "not a path in the project: '.'"),
+        (["a\\b"], r"not a path in the project: 'a\\b'"),
+        (["a\0b"], r"not a path in the project: 'a\x00b'"),
+        (["a", "b", "a"], "path given twice, or reserved: 'a'"),
+        (["src/Main.c", "src/main.c"], "paths that differ only in case: 'src/Main.c' and 'src/main.c'"),
+        (["Src/a.c", "src/b.c"], "paths that differ only in case: 'Src' and 'src'"),
+        (["u\u0308", "\u00fc"], "paths that differ only in case: 'u\u0308' and 'ü'"),
+        (["a/b", "a"], "both a file and a folder: 'a'"),
+        ([".opwest/lock.json"], "path given twice, or reserved: '.opwest/lock.json'"),
+        ([".opwest/Stage/x"], "both a file and a folder: '.opwest/Stage'"),
+        ([".OPWEST/x"], "paths that differ only in case: '.opwest' and '.OPWEST'"),
+    ],
+)
+def test_impossible_paths(app, paths, message):
+    with pytest.raises(ValueError) as caught:
+        write(app, *map(gen, paths))
+    assert str(caught.value) == message
+    assert not app.exists()
+
+
+def test_impossible_record_and_owner(app):
+    with pytest.raises(TypeError, match="set is not a JSON value"):
+        write(app, record={"a": {1}})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write(app, record={"a": float("nan")})
+    with pytest.raises(ValueError, match="not an owner: 'me'"):
+        write(app, type(gen("a"))(gen("a").path, b"", "me"))
+    assert not app.exists()
+
+
+# --- reading the record
+
+
+def test_read_record(app):
+    assert read_record(app) is None
+    app.mkdir()
+    assert read_record(app) is None
+    write(app, gen("a.c"))
+    before = times(app)
+    assert read_record(app) == RECORD
+    assert times(app) == before
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("<<<<<<< ours", "it is not JSON (Expecting value: line 1 column 1 (char 0))"),
+        ("[" * 100_000, "it is not JSON (maximum recursion depth exceeded"),
+        ("[]", "it is not a JSON object"),
+        ("{}", "its format is None, not 1"),
+        ('{"format": true}', "its format is True, not 1"),
+        ('{"format": 1}', "'record' is not an object"),
+        (
+            '{"format": 1, "record": {}, "files": []}',
+            "'files' does not map paths in the project to SHA-256 sums",
+        ),
+        (
+            '{"format": 1, "record": {}, "files": {"a": 1}}',
+            "'files' does not map paths in the project to SHA-256",
+        ),
+        ('{"format": 1, "record": {}, "files": {"../a": "' + "0" * 64 + '"}}', "'files' does not map paths"),
+        (
+            '{"format": 1, "record": {}, "files": {}, "user": ["/a"]}',
+            "'user' is not a list of paths in the project",
+        ),
+    ],
+)
+def test_broken_lock(app, content, reason):
+    write(app, gen("a.c"))
+    (app / ".opwest/lock.json").write_text(content)
+    before = times(app)
+    for call in (lambda: read_record(app), lambda: write(app, gen("a.c", "new"))):
+        text = refusal(call)
+        assert text.startswith(f"{app}/.opwest/lock.json: error: the lock is damaged: {reason}")
+        assert text.endswith(
+            "hint: restore it from version control, "
+            "or generate into a new folder and move your own files there"
+        )
+    assert times(app) == before
+
+
+def test_lock_that_is_a_link(app, tmp_path):
+    write(app, gen("a.c"))
+    (app / ".opwest/lock.json").rename(tmp_path / "lock")
+    (app / ".opwest/lock.json").symlink_to(tmp_path / "lock")
+    assert "error: the lock is damaged: it is a symbolic link" in refusal(write, app, gen("a.c"))
+
+
+def test_lock_of_a_newer_opwest(app):
+    write(app)
+    (app / ".opwest/lock.json").write_text('{"format": 2, "opwest": "9.0"}')
+    assert refusal(read_record, app) == (
+        f"{app}/.opwest/lock.json: error: a newer opwest wrote the project (9.0, lock format 2)\n"
+        f"  expected: lock format 1 (opwest {__version__})\n"
+        "  hint: update opwest, or generate into a new folder"
+    )
+
+
+def test_lost_lock(app):
+    """The folder is still known as ours; what is the same is taken over, nothing else is overwritten."""
+    write(app, gen("a.c"), gen("b.c"))
+    (app / ".opwest/lock.json").unlink()
+    assert "b.c: error: the file was not written by opwest" in refusal(
+        write, app, gen("a.c"), gen("b.c", "new")
+    )
+    assert write(app, gen("a.c"), gen("b.c")).unchanged == 2
+    assert write(app, gen("a.c"), gen("b.c", "new")).written == ("b.c",)

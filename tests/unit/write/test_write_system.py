@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real refusals of the system, and two writers at once."""
+
+import os
+import resource
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from opwest.write import disk, mutex, read_record, recover
+from write_support import (
+    NEW_RECORD,
+    OLD,
+    OLD_RECORD,
+    child,
+    gen,
+    generate_new,
+    generate_old,
+    refusal,
+    times,
+    tree,
+    write,
+)
+
+# --- real refusals of the system
+
+
+@pytest.fixture
+def nobody():
+    """A folder of an ordinary user, and that user's rights: root may write everywhere."""
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    if os.geteuid() != 0:
+        yield folder
+    else:
+        os.chown(folder, 65534, 65534)
+        os.seteuid(65534)
+        try:
+            yield folder
+        finally:
+            os.seteuid(0)
+    for place in [folder, *folder.rglob("*")]:
+        if place.is_dir():
+            place.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+def test_no_permission_to_make_the_folder(nobody):
+    nobody.chmod(0o555)
+    assert refusal(generate_new, nobody / "app") == (
+        f"{nobody}/app: error: cannot write the project: Permission denied\n"
+        "  hint: the project is as it was before"
+    )
+
+
+@pytest.mark.parametrize("place", [".", ".opwest", "keep", "gone/deep"])
+def test_no_permission_to_write(nobody, place):
+    app = nobody / "app"
+    generate_old(app)
+    old = tree(app)
+    (app / place).chmod(0o555)
+    text = refusal(generate_new, app)
+    assert (
+        "error: cannot write the project: Permission denied\n  hint: the project is as it was before" in text
+    )
+    assert tree(app) == old
+    assert recover(app) == "nothing"
+    (app / place).chmod(0o755)
+    generate_new(app)
+
+
+def test_no_permission_to_read(nobody):
+    app = nobody / "app"
+    generate_old(app)
+    (app / "keep/changed.c").chmod(0)
+    assert refusal(generate_new, app).startswith(
+        f"{app}/keep/changed.c: error: cannot write the project: Permission denied"
+    )
+    (app / ".opwest/lock.json").chmod(0)
+    assert refusal(read_record, app) == (
+        f"{app}/.opwest/lock.json: error: cannot read the project: Permission denied"
+    )
+
+
+def test_file_too_large(tmp_path):
+    app = tmp_path / "app"
+    generate_old(app)
+    old = tree(app)
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+        text = refusal(write, app, *OLD, gen("big", "x" * 100_000))
+        assert "error: cannot write the project: File too large" in text
+
+    assert child(limited) == 0
+    assert tree(app) == old
+
+
+# --- two at once
+
+
+def test_another_opwest_is_writing(tmp_path, monkeypatch):
+    app = tmp_path / "app"
+    generate_old(app)
+    monkeypatch.setattr(mutex, "WAIT_SECONDS", 0.2)
+    before = times(app)
+    with mutex.held(app):
+        start = time.monotonic()
+        assert refusal(generate_new, app) == (
+            f"opwest: error: another opwest is writing {app}\n  hint: wait until it is done"
+        )
+        assert 0.2 <= time.monotonic() - start < 2
+        assert read_record(app) == OLD_RECORD
+    assert times(app) == before
+    generate_new(app)
+
+
+def test_second_writer_waits(tmp_path):
+    app = tmp_path / "app"
+
+    def slow():
+        disk._step = lambda name: time.sleep(0.01)
+        write(app, *OLD, record=OLD_RECORD)
+
+    def both():
+        process = os.fork()
+        if process == 0:
+            try:
+                slow()
+            finally:
+                os._exit(0)
+        while not (app / ".opwest/stage").exists():
+            time.sleep(0.001)
+        generate_new(app)
+        assert read_record(app) == NEW_RECORD
+        assert os.waitpid(process, 0)[1] == 0
+
+    assert child(both) == 0
+    expected = tmp_path / "expected"
+    generate_old(expected)
+    generate_new(expected)
+    assert tree(app) == tree(expected)
+
+
+def test_mutex_without_flock(tmp_path, monkeypatch):
+    app = tmp_path / "app"
+    monkeypatch.setattr(mutex, "_fcntl", None)
+    monkeypatch.setattr(mutex, "WAIT_SECONDS", 0.1)
+    generate_old(app)
+    assert not (app / ".opwest/mutex").exists()
+    (app / ".opwest/mutex").touch()
+    assert refusal(generate_new, app) == (
+        f"opwest: error: another opwest is writing {app}\n"
+        f"  hint: wait until it is done; if no opwest is running, delete {app}/.opwest/mutex"
+    )
+    (app / ".opwest/mutex").unlink()
+    generate_new(app)
+
+
+def test_mutex_is_not_a_link(tmp_path):
+    app = tmp_path / "app"
+    generate_old(app)
+    (app / ".opwest/mutex").unlink()
+    (app / ".opwest/mutex").symlink_to(tmp_path / "made")
+    assert f"{app}/.opwest/mutex: error: cannot write the project: " in refusal(generate_new, app)
+    assert not (tmp_path / "made").exists()

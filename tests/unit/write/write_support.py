@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the writing layer share."""
+
+import os
+import signal
+import stat
+import warnings
+from pathlib import Path, PurePosixPath
+
+from opwest.diagnostics import OpwestError
+from opwest.write import ProjectFile, WriteResult, disk, write_project
+
+RECORD = {"manifests": {"models/digits.yaml": "aa"}, "options": {"runtime": "vendored"}}
+
+
+def gen(path, content="generated\n"):
+    return ProjectFile(PurePosixPath(path), content.encode(), "generator")
+
+
+def user(path, content="yours\n"):
+    return ProjectFile(PurePosixPath(path), content.encode(), "user")
+
+
+def write(directory, *files, record=RECORD) -> WriteResult:
+    return write_project(directory, files, record)
+
+
+def tree(directory: Path, *, own=True):
+    """Return all of a folder but the mutex: {path: content, link target, or None for a folder}."""
+    found = {}
+    if not directory.is_dir():
+        return found
+    for place in sorted(directory.rglob("*")):
+        path = place.relative_to(directory).as_posix()
+        if path == ".opwest/mutex" or (not own and path.split("/")[0] == ".opwest"):
+            continue
+        if place.is_symlink():
+            found[path] = str(place.readlink())
+        else:
+            found[path] = None if place.is_dir() else place.read_bytes()
+    return found
+
+
+def times(directory: Path):
+    """Return what changes when anything is touched: inodes, sizes, modes and times, of folders too."""
+    places = [directory, *directory.rglob("*")]
+    return {
+        str(place): (s.st_ino, s.st_size, s.st_mode, s.st_mtime_ns, s.st_ctime_ns)
+        for place in places
+        for s in [place.lstat()]
+    }
+
+
+def refusal(call, *arguments) -> str:
+    """Return the text of the OpwestError that `call` raises."""
+    try:
+        call(*arguments)
+    except OpwestError as fault:
+        return str(fault)
+    raise AssertionError("not refused")
+
+
+def child(work) -> int:
+    """Run `work` in a child process; return its exit code, negative for a signal."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12+: pytest-xdist has a thread
+        process = os.fork()
+    if process == 0:
+        code = 99
+        try:
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def at_step(number, act):
+    """Make `act(name)` happen at the step `number` (from 1) of this process; return the list of steps."""
+    seen = []
+
+    def step(name):
+        seen.append(name)
+        if len(seen) == number:
+            act(name)
+
+    disk._step = step
+    return seen
+
+
+def killed_at(number, work) -> bool:
+    """Run `work` in a child that is killed at the step `number`; False if it came to its end before."""
+
+    def doomed():
+        at_step(number, lambda _: os.kill(os.getpid(), signal.SIGKILL))
+        work()
+
+    code = child(doomed)
+    assert code in (0, -signal.SIGKILL), code
+    return code != 0
+
+
+def mode(place: Path) -> int:
+    return stat.S_IMODE(place.stat().st_mode)
+
+
+# An old and a new project that differ in everything that can differ.
+
+OLD = (
+    gen("keep/same.c"),
+    gen("keep/changed.c", "old\n"),
+    gen("gone/deep/er.c", "old\n"),
+    gen("was_file", "old\n"),
+    gen("was_folder/x.c", "old\n"),
+    user("src/main.c"),
+)
+NEW = (
+    gen("keep/same.c"),
+    gen("keep/changed.c", "new\n"),
+    gen("added/deep/er.c", "new\n"),
+    gen("was_file/x.c", "new\n"),
+    gen("was_folder", "new\n"),
+    user("src/main.c", "never written\n"),
+    user("src/other.c"),
+)
+OLD_RECORD, NEW_RECORD = {"generation": 1}, {"generation": 2}
+
+
+def generate_old(app):
+    write(app, *OLD, record=OLD_RECORD)
+
+
+def generate_new(app):
+    write(app, *NEW, record=NEW_RECORD)

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file
+ * @brief The constant description of a model: its operators, tensors, pools and devices.
+ *
+ * All of it lives in flash and is never written. Parts that nothing refers to are dropped by the linker.
+ */
+#ifndef OPWEST_MODEL_H_
+#define OPWEST_MODEL_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#define OPWEST_ALIGNED(bytes) alignas(bytes)
+#define OPWEST_STATIC_ASSERT(condition, message) static_assert(condition, message)
+#else
+/** Storage aligned to so many bytes, in C and C++. */
+#define OPWEST_ALIGNED(bytes) _Alignas(bytes)
+/** A check at compile time, in C and C++. */
+#define OPWEST_STATIC_ASSERT(condition, message) _Static_assert(condition, message)
+#endif
+
+/** The layout of the structures below; generated code checks that it was made for this one. */
+#define OPWEST_METADATA_VERSION 1
+
+/** Element types. float16 is uint16_t (IEEE bits) and bool is uint8_t in C. */
+enum opwest_dtype {
+	OPWEST_INT8 = 0,
+	OPWEST_UINT8 = 1,
+	OPWEST_INT16 = 2,
+	OPWEST_UINT16 = 3,
+	OPWEST_INT32 = 4,
+	OPWEST_UINT32 = 5,
+	OPWEST_INT64 = 6,
+	OPWEST_UINT64 = 7,
+	OPWEST_FLOAT16 = 8,
+	OPWEST_FLOAT32 = 9,
+	OPWEST_FLOAT64 = 10,
+	OPWEST_BOOL = 11,
+};
+
+/** What an operator does with an argument. */
+enum opwest_direction {
+	OPWEST_IN = 0,
+	OPWEST_OUT = 1,
+	OPWEST_INOUT = 2,
+	OPWEST_SCRATCH = 3,
+};
+
+/** The argument is passed by value. */
+#define OPWEST_TENSOR_SCALAR 0x01U
+
+/** The operator returns a status; without it, nothing. */
+#define OPWEST_OPERATOR_STATUS 0x01U
+/** The operator takes its device as the explicit last argument. */
+#define OPWEST_OPERATOR_DEVICE 0x02U
+/** The operator keeps writable state: it is not reentrant. */
+#define OPWEST_OPERATOR_STATEFUL 0x04U
+
+/** The device of a step that runs on the CPU. */
+#define OPWEST_NO_DEVICE UINT16_MAX
+
+/** real = scale * (value - zero_point). */
+struct opwest_quantization {
+	/** One scale, or one per slice along @ref axis. */
+	const float *scales;
+	/** One zero point, or one per slice along @ref axis. */
+	const int32_t *zero_points;
+	uint32_t scale_count;
+	uint32_t zero_point_count;
+	/** The dimension along which they vary; -1 when there is one pair. */
+	int32_t axis;
+};
+
+/** A tensor or scalar: an argument, an input or an output. */
+struct opwest_tensor {
+	const char *name;
+	/** @ref rank dimensions, outermost first; NULL when the rank is 0. */
+	const uint32_t *shape;
+	/** NULL when the values stand for themselves. */
+	const struct opwest_quantization *quantization;
+	/** Bytes, in C order without padding. */
+	uint32_t size;
+	/** enum opwest_dtype */
+	uint8_t dtype;
+	uint8_t rank;
+	/** enum opwest_direction */
+	uint8_t direction;
+	/** OPWEST_TENSOR_* */
+	uint8_t flags;
+};
+
+/** An operator's signature. */
+struct opwest_operator {
+	const char *name;
+	/** @ref arg_count arguments in the order of the C function, the device left out. */
+	const struct opwest_tensor *args;
+	uint16_t arg_count;
+	/** OPWEST_OPERATOR_* */
+	uint16_t flags;
+};
+
+/** One call of run. */
+struct opwest_step {
+	/** Index into the model's operators. */
+	uint16_t operator_index;
+	/** Index into the model's devices, or OPWEST_NO_DEVICE. */
+	uint16_t device_index;
+};
+
+/** A memory pool of the workspace. */
+struct opwest_pool {
+	const char *name;
+	/** Bytes that the plan uses. */
+	uint32_t size;
+	/** Bytes. */
+	uint32_t align;
+};
+
+/** A member of the device context. */
+struct opwest_device {
+	const char *name;
+	/** The type that operators may require; NULL when none was declared. */
+	const char *type;
+};
+
+/** A model. */
+struct opwest_model {
+	const char *name;
+	const struct opwest_tensor *inputs;
+	const struct opwest_tensor *outputs;
+	/** In the manifest's order. */
+	const struct opwest_operator *operators;
+	const struct opwest_step *steps;
+	const struct opwest_pool *pools;
+	const struct opwest_device *devices;
+	/** Bytes of all constants in flash. */
+	uint32_t constant_size;
+	/** OPWEST_METADATA_VERSION */
+	uint16_t version;
+	uint16_t input_count;
+	uint16_t output_count;
+	uint16_t operator_count;
+	uint16_t step_count;
+	uint16_t pool_count;
+	uint16_t device_count;
+};
+
+/**
+ * @brief Name an element type.
+ *
+ * @param dtype A value of enum opwest_dtype.
+ *
+ * @return Its name as the manifest spells it ("int8"), or NULL if there is no such type
+ */
+const char *opwest_dtype_name(uint8_t dtype);
+
+/**
+ * @brief Tell the size of an element.
+ *
+ * @param dtype A value of enum opwest_dtype.
+ *
+ * @return Bytes, or 0 if there is no such type
+ */
+size_t opwest_dtype_size(uint8_t dtype);
+
+/**
+ * @brief Find an input of a model by name.
+ *
+ * @param model The model.
+ * @param name  The input's name.
+ *
+ * @return The input, or NULL if there is none of that name
+ */
+const struct opwest_tensor *opwest_model_input(const struct opwest_model *model, const char *name);
+
+/**
+ * @brief Find an output of a model by name.
+ *
+ * @param model The model.
+ * @param name  The output's name.
+ *
+ * @return The output, or NULL if there is none of that name
+ */
+const struct opwest_tensor *opwest_model_output(const struct opwest_model *model, const char *name);
+
+/**
+ * @brief Name the operator that a step calls.
+ *
+ * @param model The model.
+ * @param step  The step, counted from 0, as in struct opwest_status.
+ *
+ * @return The operator's name, or NULL if there is no such step
+ */
+const char *opwest_model_step_name(const struct opwest_model *model, uint16_t step);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* OPWEST_MODEL_H_ */
