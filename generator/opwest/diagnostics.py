@@ -78,13 +78,23 @@ class Diagnostics:
         self._found[diagnostic] = None
 
     def error(
-        self, message: str, location: Location | None = None, *, expected: str | None = None, hint: str | None = None
+        self,
+        message: str,
+        location: Location | None = None,
+        *,
+        expected: str | None = None,
+        hint: str | None = None,
     ) -> None:
         """Report a fault in the input."""
         self.add(Diagnostic("error", message, location, expected, hint))
 
     def warning(
-        self, message: str, location: Location | None = None, *, expected: str | None = None, hint: str | None = None
+        self,
+        message: str,
+        location: Location | None = None,
+        *,
+        expected: str | None = None,
+        hint: str | None = None,
     ) -> None:
         """Report something that works but is likely not meant."""
         self.add(Diagnostic("warning", message, location, expected, hint))

@@ -68,10 +68,10 @@ static int classify_all(struct tally *tally)
 	return 0;
 }
 
-/** Print the last two lines; the percentage is rounded down, without floating point. */
+/** Print the last two lines; the percentage is rounded, without floating point. */
 static void report(const struct tally *tally)
 {
-	int hundredths = (int)(tally->correct * 10000 / HELD_OUT_IMAGES);
+	int hundredths = (int)((tally->correct * 10000 + HELD_OUT_IMAGES / 2) / HELD_OUT_IMAGES);
 
 	printf("predictions: %d of %d equal the reference\n", (int)tally->as_reference,
 	       (int)HELD_OUT_IMAGES);

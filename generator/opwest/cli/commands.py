@@ -23,7 +23,9 @@ class Result:
 def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Write a complete Zephyr application. Run again, it updates what is opwest's and leaves alone what is yours."""
     done = pipeline.generate(options.manifests, options.output, vendored=options.runtime == "vendored", faults=faults)
-    lines = [f"{options.output}: {len(done.written)} files written, {len(done.removed)} removed, {done.unchanged} unchanged"]
+    lines = [
+        f"{options.output}: {len(done.written)} files written, {len(done.removed)} removed, {done.unchanged} unchanged"
+    ]
     if done.kept:
         lines.append(f"{len(done.kept)} files of yours left alone")
     return Result(
@@ -43,7 +45,9 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
     from opwest.cli.summary import summary, summary_json
 
     planned = pipeline.check(options.manifests, faults)
-    return Result("\n\n".join(summary(model, plan) for model, plan in planned), [summary_json(m, p) for m, p in planned])
+    return Result(
+        "\n\n".join(summary(model, plan) for model, plan in planned), [summary_json(m, p) for m, p in planned]
+    )
 
 
 def inspect(options: argparse.Namespace, faults: Diagnostics) -> Result:

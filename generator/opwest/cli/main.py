@@ -33,8 +33,21 @@ def parser() -> argparse.ArgumentParser:
     verbs = top.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
 
     generate = verbs.add_parser("generate", help="write a Zephyr application", description=commands.generate.__doc__)
-    generate.add_argument("manifests", metavar="MANIFEST", nargs="+", type=Path, help="device manifest; several make one application")
-    generate.add_argument("-o", "--output", metavar="DIR", type=Path, required=True, help="the application's folder: new, empty, or opwest's own")
+    generate.add_argument(
+        "manifests",
+        metavar="MANIFEST",
+        nargs="+",
+        type=Path,
+        help="device manifest; several make one application",
+    )
+    generate.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        type=Path,
+        required=True,
+        help="the application's folder: new, empty, or opwest's own",
+    )
     generate.add_argument(
         "--runtime",
         choices=("vendored", "module"),
@@ -45,7 +58,13 @@ def parser() -> argparse.ArgumentParser:
     generate.set_defaults(function=commands.generate)
 
     check = verbs.add_parser("check", help="check a manifest and its objects", description=commands.check.__doc__)
-    check.add_argument("manifests", metavar="MANIFEST", nargs="+", type=Path, help="device manifest; several as one application")
+    check.add_argument(
+        "manifests",
+        metavar="MANIFEST",
+        nargs="+",
+        type=Path,
+        help="device manifest; several as one application",
+    )
     _add_json(check)
     check.set_defaults(function=commands.check)
 
@@ -56,9 +75,20 @@ def parser() -> argparse.ArgumentParser:
 
     run = verbs.add_parser("run", help="run a generated application", description=commands.run.__doc__)
     run.add_argument("directory", metavar="DIR", type=Path, help="a folder that `opwest generate` wrote")
-    run.add_argument("--host", action="store_true", required=True, help="compile for this machine with $CC (default cc) and run here")
+    run.add_argument(
+        "--host",
+        action="store_true",
+        required=True,
+        help="compile for this machine with $CC (default cc) and run here",
+    )
     run.add_argument("--model", metavar="NAME", help="which model, where there are several")
-    run.add_argument("--input", metavar="NAME=FILE.npy", action="append", default=[], help="an input; without any, the application's own main() runs")
+    run.add_argument(
+        "--input",
+        metavar="NAME=FILE.npy",
+        action="append",
+        default=[],
+        help="an input; without any, the application's own main() runs",
+    )
     run.add_argument("--output-dir", metavar="DIR", type=Path, help="where the outputs go, one NAME.npy each")
     run.add_argument("--bits", type=int, choices=(32, 64), help="build with -m32 or -m64 (default: the compiler's own)")
     _add_json(run)
@@ -94,7 +124,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = faults.in_order()
     try:
         if options.json:
-            report = {"ok": status == 0, "diagnostics": [d.as_json() for d in found], "result": result and result.as_json}
+            report = {
+                "ok": status == 0,
+                "diagnostics": [d.as_json() for d in found],
+                "result": result and result.as_json,
+            }
             print(json.dumps(report, indent=2))
         else:
             if result is not None and result.as_text:

@@ -37,7 +37,11 @@ def _target(build: TargetBuild) -> str:
     name = build.target.name if build.target else "any"
     libc = "the host's C library" if build.libc == "host" else f"the C library {build.libc}"
     text = f"{name}: {', '.join(parts)}"
-    return f"{text}; undefined symbols checked against {libc}" if build.objects else f"{text}; undefined symbols are left to the linker"
+    return (
+        f"{text}; undefined symbols checked against {libc}"
+        if build.objects
+        else f"{text}; undefined symbols are left to the linker"
+    )
 
 
 def summary_json(model: Model, plan: MemoryPlan) -> dict[str, Any]:
@@ -55,7 +59,11 @@ def summary_json(model: Model, plan: MemoryPlan) -> dict[str, Any]:
         },
         "devices": [d.name for d in model.devices],
         "targets": [
-            {"name": b.target.name if b.target else None, "objects": [o.origin for o in b.objects], "libc": b.libc}
+            {
+                "name": b.target.name if b.target else None,
+                "objects": [o.origin for o in b.objects],
+                "libc": b.libc,
+            }
             for b in model.builds
         ],
     }

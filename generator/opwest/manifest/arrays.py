@@ -37,7 +37,10 @@ def read_array(path: Path, key: str, *, key_given: bool) -> Array:
         if magic.startswith(b"PK") and path.suffix != ".bin":
             return _numpy(path, key)
         if path.suffix in (".npy", ".npz"):
-            raise ArrayError(f"{path.name} is not a {path.suffix} file", f"a file written by numpy.save{'z' * (path.suffix == '.npz')}")
+            raise ArrayError(
+                f"{path.name} is not a {path.suffix} file",
+                f"a file written by numpy.save{'z' * (path.suffix == '.npz')}",
+            )
         if key_given:
             raise ArrayError("a key is given, but the file is not an .npz", hint="remove the key")
         return Array(path.read_bytes(), None, None)
@@ -64,4 +67,6 @@ def _numpy(path: Path, key: str | None) -> Array:
         return Array(little.tobytes(), dtype.newbyteorder("=").name, tuple(int(n) for n in array.shape))
     except (ValueError, EOFError, KeyError, zipfile.BadZipFile, MemoryError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ArrayError(f"{path.name} can't be read: {reason}", "plain numbers written by numpy.save or numpy.savez") from error
+        raise ArrayError(
+            f"{path.name} can't be read: {reason}", "plain numbers written by numpy.save or numpy.savez"
+        ) from error

@@ -19,7 +19,12 @@ def load_manifest(path: Path, faults: Diagnostics) -> Mapping | None:
     label = str(path)
     try:
         if path.is_dir():
-            faults.error("this is a folder", Location(label), expected="a manifest", hint=f"for example {path / 'manifest.yaml'}")
+            faults.error(
+                "this is a folder",
+                Location(label),
+                expected="a manifest",
+                hint=f"for example {path / 'manifest.yaml'}",
+            )
             return None
         if path.stat().st_size > MAX_BYTES:
             faults.error(f"the file has {path.stat().st_size} bytes", Location(label), expected=f"at most {MAX_BYTES}")

@@ -44,14 +44,19 @@ def check_version(manifest: Mapping, faults: Diagnostics) -> bool:
         known = " or ".join(str(v) for v in SUPPORTED_VERSIONS)
         hint = "a newer opwest may read it" if isinstance(version, int) and version > max(SUPPORTED_VERSIONS) else None
         faults.error(
-            f"version is {describe(version)}", manifest.value_location("version"), expected=f"version: {known}", hint=hint
+            f"version is {describe(version)}",
+            manifest.value_location("version"),
+            expected=f"version: {known}",
+            hint=hint,
         )
         return False
     return True
 
 
 # Optional keys that can be left out without changing what the rest of a manifest means.
-_SEPARATE = frozenset("description boards libc externals application quantization align size optional stateful console".split())
+_SEPARATE = frozenset(
+    "description boards libc externals application quantization align size optional stateful console".split()
+)
 
 
 def check_schema(manifest: Mapping, faults: Diagnostics) -> bool:
@@ -93,7 +98,11 @@ def _report(manifest: Mapping, error: Any, faults: Diagnostics) -> None:
         for key in kind.unexpected:
             faults.error(f"unknown key {key!r} in {here}", _key_location(manifest, path, key), hint=nearest(key, known))
     elif name == "Required":
-        faults.error(f"the key {kind.property!r} is missing in {here}", where, expected=_described(error, kind.property))
+        faults.error(
+            f"the key {kind.property!r} is missing in {here}",
+            where,
+            expected=_described(error, kind.property),
+        )
     elif name == "PropertyNames":
         faults.error(f"{here} has a name that can't be used: {error.message}", where)
     elif name in ("Type", "AnyOf"):

@@ -140,7 +140,11 @@ class _Builder:
         value, size = self.anchors[event.anchor]
         self.expanded += size
         if self.expanded > MAX_EXPANSION:
-            self._fail(f"aliases expand to more than {MAX_EXPANSION} values", event, hint="write them out, or use fewer")
+            self._fail(
+                f"aliases expand to more than {MAX_EXPANSION} values",
+                event,
+                hint="write them out, or use fewer",
+            )
         return value, size
 
     def _scalar(self, event: Any) -> Any:
@@ -183,7 +187,10 @@ class _Builder:
         if key in collection.keys_at:
             line, column = collection.keys_at[key]
             self.faults.error(
-                f"{key!r} is given twice", where, expected="each name once", hint=f"first at line {line}, column {column}"
+                f"{key!r} is given twice",
+                where,
+                expected="each name once",
+                hint=f"first at line {line}, column {column}",
             )
 
     def _fail(self, message: str, event: Any, *, expected: str | None = None, hint: str | None = None) -> Any:

@@ -73,14 +73,22 @@ def check_names(model: Model, faults: Diagnostics) -> None:
     """Report names of one model that clash after prefixing."""
     if model.name.lower() in _SYSTEM_HEADERS:
         faults.error(
-            f"model name {model.name!r} would make a header {model.name}.h, which hides the system's", model.location, expected="another name"
+            f"model name {model.name!r} would make a header {model.name}.h, which hides the system's",
+            model.location,
+            expected="another name",
         )
     if model.name.lower().startswith("opwest"):
-        faults.error(f"model name {model.name!r} begins as the runtime's own names do", model.location, expected="a name that does not begin with opwest")
+        faults.error(
+            f"model name {model.name!r} begins as the runtime's own names do",
+            model.location,
+            expected="a name that does not begin with opwest",
+        )
     for pool in model.pools:
         if pool.name in _WORKSPACE_MEMBERS:
             faults.error(
-                f"pool name {pool.name!r} is a member of every workspace", pool.location, expected=f"none of {', '.join(sorted(_WORKSPACE_MEMBERS))}"
+                f"pool name {pool.name!r} is a member of every workspace",
+                pool.location,
+                expected=f"none of {', '.join(sorted(_WORKSPACE_MEMBERS))}",
             )
     _report_clashes(_identifiers(model), faults)
 
@@ -92,7 +100,9 @@ def check_names_together(models: list[Model], faults: Diagnostics) -> None:
         other = first.setdefault(model.name.lower(), model)
         if other is not model:
             faults.error(
-                f"two models are called {model.name!r}" if other.name == model.name else f"models {other.name!r} and {model.name!r} differ in case only",
+                f"two models are called {model.name!r}"
+                if other.name == model.name
+                else f"models {other.name!r} and {model.name!r} differ in case only",
                 model.location,
                 expected="names of their own",
                 hint=f"the other is {other.location}",
@@ -123,7 +133,10 @@ def _report_clashes(identifiers: Iterator[tuple[str, str, Location]], faults: Di
         if identifier in first:
             other, at = first[identifier]
             faults.error(
-                f"{what} and {other} both become {identifier} in C", location, expected="names that differ after prefixing", hint=f"the other is at {at}"
+                f"{what} and {other} both become {identifier} in C",
+                location,
+                expected="names that differ after prefixing",
+                hint=f"the other is at {at}",
             )
         else:
             first[identifier] = (what, location)

@@ -43,7 +43,10 @@ class Context:
         expected = "a path inside the manifest's folder"
         if PurePosixPath(name).is_absolute() or PureWindowsPath(name).is_absolute() or "\\" in name or "\0" in name:
             self.faults.error(
-                f"path {name!r} is not relative with forward slashes", location, expected=expected, hint="for example objects/conv.o"
+                f"path {name!r} is not relative with forward slashes",
+                location,
+                expected=expected,
+                hint="for example objects/conv.o",
             )
             return None
         try:
@@ -53,7 +56,10 @@ class Context:
             return None
         if not path.is_relative_to(self.folder.resolve()):
             self.faults.error(
-                f"path {name!r} leaves the manifest's folder", location, expected=expected, hint="copy the file beside the manifest"
+                f"path {name!r} leaves the manifest's folder",
+                location,
+                expected=expected,
+                hint="copy the file beside the manifest",
             )
             return None
         return self.folder / name
@@ -85,7 +91,9 @@ def devicetree(context: Context, entry: Mapping, location: Location) -> Devicetr
     if len(ways) != 1:
         seen = " and ".join(ways) if ways else "none of them"
         context.faults.error(
-            f"the devicetree node is named by {seen}", location, expected="exactly one of nodelabel, alias, chosen, compatible"
+            f"the devicetree node is named by {seen}",
+            location,
+            expected="exactly one of nodelabel, alias, chosen, compatible",
         )
         return None
     if "index" in entry and ways[0] != "compatible":
@@ -106,20 +114,34 @@ def quantization(context: Context, entry: Mapping, type_: TensorType) -> Quantiz
     axis = given.get("axis")
     for scale in scales:
         if not is_finite(scale, DTYPES["float32"]) or scale < FLT_MIN:
-            context.faults.error(f"scale {scale:g} is not a positive float32", at, expected=f"{FLT_MIN:g} to 3.40282e+38")
+            context.faults.error(
+                f"scale {scale:g} is not a positive float32", at, expected=f"{FLT_MIN:g} to 3.40282e+38"
+            )
             return None
     many = len(scales) > 1 or len(zero_points) > 1
     if many and axis is None:
-        context.faults.error("there are several scales or zero points, but no axis", at, expected="axis: the dimension they belong to")
+        context.faults.error(
+            "there are several scales or zero points, but no axis",
+            at,
+            expected="axis: the dimension they belong to",
+        )
         return None
     if axis is not None:
         if axis >= len(type_.shape):
-            context.faults.error(f"axis {axis} is outside the shape {list(type_.shape)}", at, expected=f"0 to {len(type_.shape) - 1}")
+            context.faults.error(
+                f"axis {axis} is outside the shape {list(type_.shape)}",
+                at,
+                expected=f"0 to {len(type_.shape) - 1}",
+            )
             return None
         length = type_.shape[axis]
         for what, values in (("scales", scales), ("zero points", zero_points)):
             if len(values) not in (1, length):
-                context.faults.error(f"there are {len(values)} {what} for {length} slices along axis {axis}", at, expected=f"1 or {length}")
+                context.faults.error(
+                    f"there are {len(values)} {what} for {length} slices along axis {axis}",
+                    at,
+                    expected=f"1 or {length}",
+                )
                 return None
     dtype = type_.dtype
     for value in zero_points:

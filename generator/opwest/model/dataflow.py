@@ -111,7 +111,10 @@ class _Dataflow:
                 if name in roles:
                     other, first = roles[name]
                     self.faults.error(
-                        f"{name!r} is declared as {role} and as {other}", at, expected="one meaning a name", hint=f"first at line {first.line}"
+                        f"{name!r} is declared as {role} and as {other}",
+                        at,
+                        expected="one meaning a name",
+                        hint=f"first at line {first.line}",
                     )
                 else:
                     roles[name] = (role, at)
@@ -131,7 +134,9 @@ class _Dataflow:
         operator = self.names.operators.get(entry["call"])
         if operator is None:
             self.faults.error(
-                f"there is no operator {entry['call']!r}", entry.value_location("call"), hint=nearest(entry["call"], self.names.operators)
+                f"there is no operator {entry['call']!r}",
+                entry.value_location("call"),
+                hint=nearest(entry["call"], self.names.operators),
             )
             return None
         device = self._device(entry, operator, at)
@@ -177,7 +182,11 @@ class _Dataflow:
         where = entry.value_location("device")
         device = self.names.devices.get(name)
         if device is None:
-            self.faults.error(f"there is no device {name!r}", where, hint=nearest(name, self.names.devices) or "declare it under devices")
+            self.faults.error(
+                f"there is no device {name!r}",
+                where,
+                hint=nearest(name, self.names.devices) or "declare it under devices",
+            )
             return None
         self.used.add(name)
         if not operator.takes_device:
@@ -233,7 +242,11 @@ class _Dataflow:
     def _number(self, argument: Argument, value: Any, place: Location) -> Binding | None:
         dtype = argument.type.dtype
         if isinstance(value, str):
-            self.faults.error(f"argument {argument.name!r} is a scalar, the step gives {value!r}", place, expected=f"a number of {dtype.name}")
+            self.faults.error(
+                f"argument {argument.name!r} is a scalar, the step gives {value!r}",
+                place,
+                expected=f"a number of {dtype.name}",
+            )
             return None
         if isinstance(value, bool):
             value = int(value)
@@ -258,7 +271,12 @@ class _Dataflow:
 
     def _bind_input(self, argument: Argument, name: str, place: Location) -> Binding:
         if argument.is_written:
-            self.faults.error(f"input {name!r} is written by this step", place, expected="inputs are read only", hint="write another tensor")
+            self.faults.error(
+                f"input {name!r} is written by this step",
+                place,
+                expected="inputs are read only",
+                hint="write another tensor",
+            )
         self._agree(argument, self.names.inputs[name].type, f"input {name!r}", place)
         return Binding("input", name)
 
@@ -277,7 +295,9 @@ class _Dataflow:
         self._agree(argument, self.names.outputs[name].type, f"output {name!r}", place)
         return Binding("output", name)
 
-    def _bind_intermediate(self, index: int, argument: Argument, name: str, place: Location, device: str | None) -> Binding | None:
+    def _bind_intermediate(
+        self, index: int, argument: Argument, name: str, place: Location, device: str | None
+    ) -> Binding | None:
         if argument.is_read and not self._check_written(index, name, f"tensor {name!r}", place):
             if name not in self.writers:
                 return None
@@ -318,11 +338,20 @@ class _Dataflow:
         if name in self.writers:
             writer = self.writers[name]
             by = "only by this step itself" if writer == index else f"by step {writer}, which comes later"
-            self.faults.error(f"{what} is read by step {index} before it is written: it is written {by}", place, hint="steps run in the order given")
+            self.faults.error(
+                f"{what} is read by step {index} before it is written: it is written {by}",
+                place,
+                hint="steps run in the order given",
+            )
         else:
             known = {*self.names.inputs, *self.constants, *self.names.outputs, *self.written}
             expected = "an input, a constant, or a tensor that an earlier step writes"
-            self.faults.error(f"{what} is read, but never written: no step has it as a result", place, expected=expected, hint=nearest(name, known))
+            self.faults.error(
+                f"{what} is read, but never written: no step has it as a result",
+                place,
+                expected=expected,
+                hint=nearest(name, known),
+            )
         return False
 
     def _agree(self, argument: Argument, type_: TensorType, what: str, place: Location) -> None:
@@ -339,7 +368,9 @@ class _Dataflow:
             hint=hint,
         )
 
-    def _scratch(self, index: int, operator: Operator, argument: Argument, device: str | None, at: Location) -> Binding | None:
+    def _scratch(
+        self, index: int, operator: Operator, argument: Argument, device: str | None, at: Location
+    ) -> Binding | None:
         name = f"{argument.name} of step {index}"
         pool = self._pool({device or "cpu"}, None, name, at)
         if pool is None:
@@ -378,14 +409,22 @@ class _Dataflow:
         for pool in pools.values():
             if agents <= (pool.reachable_by or agents):
                 return pool.name
-        self.faults.error(f"no pool can be reached by all that use tensor {tensor!r}: {', '.join(sorted(agents))}", at, hint="see reachable_by of each pool")
+        self.faults.error(
+            f"no pool can be reached by all that use tensor {tensor!r}: {', '.join(sorted(agents))}",
+            at,
+            hint="see reachable_by of each pool",
+        )
         return None
 
     def _check_unused(self) -> None:
         """Report outputs that nothing writes; warn of what nothing uses."""
         for name, output in self.names.outputs.items():
             if name not in self.written and name not in self.writers:
-                self.faults.error(f"output {name!r} is never written", output.location, expected="a step that has it as a result")
+                self.faults.error(
+                    f"output {name!r} is never written",
+                    output.location,
+                    expected="a step that has it as a result",
+                )
         for role, named in (
             ("input", self.names.inputs),
             ("constant", self.names.constants),
@@ -400,4 +439,6 @@ class _Dataflow:
         for name in self.declared:
             if name not in self.tensors and name not in self.names.inputs and name not in self.names.outputs:
                 at = self.declared.key_location(name)
-                self.faults.error(f"tensor {name!r} is declared, but no step uses it", at, hint=nearest(name, self.tensors))
+                self.faults.error(
+                    f"tensor {name!r} is declared, but no step uses it", at, hint=nearest(name, self.tensors)
+                )

@@ -59,16 +59,23 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
     symbol = entry.get("symbol", name)
     if not is_symbol(symbol) and "symbol" in entry:
         context.faults.error(
-            f"symbol {symbol!r} can't be called from C", entry.value_location("symbol"), expected="a C identifier", hint="wrap it in a C function"
+            f"symbol {symbol!r} can't be called from C",
+            entry.value_location("symbol"),
+            expected="a C identifier",
+            hint="wrap it in a C function",
         )
     convention = entry.get("convention", "unpacked")
     if convention != "unpacked":
         context.faults.error(
-            f"calling convention {convention!r} is not implemented yet", entry.value_location("convention"), expected="unpacked"
+            f"calling convention {convention!r} is not implemented yet",
+            entry.value_location("convention"),
+            expected="unpacked",
         )
     if entry.get("async"):
         context.faults.error(
-            "asynchronous operators are not implemented yet", entry.value_location("async"), expected="async: false, or no such key"
+            "asynchronous operators are not implemented yet",
+            entry.value_location("async"),
+            expected="async: false, or no such key",
         )
     args: list[Argument] = []
     names: dict[str, Location] = {}
@@ -107,12 +114,19 @@ def _argument(context: Context, entry: Mapping, place: Location) -> Argument:
         if entry.get("shape"):
             faults.error("a scalar has no shape", entry.value_location("shape"), expected="scalar: true, or a shape")
         if direction != "in":
-            faults.error(f"a scalar is passed by value and can't be {direction}", entry.value_location("direction"), expected="in")
+            faults.error(
+                f"a scalar is passed by value and can't be {direction}",
+                entry.value_location("direction"),
+                expected="in",
+            )
     else:
         if "shape" not in entry:
             context.untyped.add(at)
             faults.error(
-                f"argument {entry['name']!r} has no shape", place, expected="shape: [...]", hint="or scalar: true where it is passed by value"
+                f"argument {entry['name']!r} has no shape",
+                place,
+                expected="shape: [...]",
+                hint="or scalar: true where it is passed by value",
             )
         type_ = tensor_type(entry)
     return Argument(
@@ -135,7 +149,10 @@ def devices(context: Context) -> dict[str, Device]:
         check_name("device", name, at, context.faults)
         if name == "cpu":
             context.faults.error(
-                "device name 'cpu' stands for the host processor", at, expected="another name", hint="steps without a device run on it"
+                "device name 'cpu' stands for the host processor",
+                at,
+                expected="another name",
+                hint="steps without a device run on it",
             )
         node = devicetree(context, entry["devicetree"], entry.value_location("devicetree"))
         if "program" in entry:
@@ -153,7 +170,9 @@ def _program(context: Context, entry: Mapping) -> None:
         context.faults.error(f"program {entry['program']!r} does not exist", at, expected="a file")
     else:
         context.faults.warning(
-            "the program is not loaded: accelerators are not programmed by opwest yet", at, hint="let the driver load it at start"
+            "the program is not loaded: accelerators are not programmed by opwest yet",
+            at,
+            hint="let the driver load it at start",
         )
 
 
@@ -169,7 +188,9 @@ def pools(context: Context, known_devices: dict[str, Device]) -> dict[str, Pool]
         reachable = context.items("reachable_by", entry)
         for device, place in located_items(reachable):
             if device not in known_devices and device != "cpu":
-                context.faults.error(f"there is no device {device!r}", place, hint=nearest(device, [*known_devices, "cpu"]))
+                context.faults.error(
+                    f"there is no device {device!r}", place, hint=nearest(device, [*known_devices, "cpu"])
+                )
         boards = []
         for board, node in context.section("boards", entry).items():
             place = entry["boards"].value_location(board)
@@ -234,7 +255,9 @@ def constants(context: Context, wanted: dict[str, TensorType]) -> dict[str, Cons
         if path is None:
             continue
         if not path.is_file():
-            context.faults.error(f"constant file {entry['file']!r} does not exist", where, expected="a .npy, .npz or raw file")
+            context.faults.error(
+                f"constant file {entry['file']!r} does not exist", where, expected="a .npy, .npz or raw file"
+            )
             continue
         try:
             array = read_array(path, entry.get("key", name), key_given="key" in entry)
@@ -249,7 +272,9 @@ def constants(context: Context, wanted: dict[str, TensorType]) -> dict[str, Cons
     return found
 
 
-def _constant_type(context: Context, name: str, entry: Mapping, array: Array, wanted: TensorType | None) -> TensorType | None:
+def _constant_type(
+    context: Context, name: str, entry: Mapping, array: Array, wanted: TensorType | None
+) -> TensorType | None:
     """Return the type of a constant, from its file, its entry and its use; report where they differ."""
     faults = context.faults
     where = entry.value_location("file")
@@ -263,7 +288,11 @@ def _constant_type(context: Context, name: str, entry: Mapping, array: Array, wa
         return None
     type_ = TensorType(DTYPES[dtype], tuple(shape))
     if array.dtype is not None and array.dtype != dtype:
-        faults.error(f"constant {name!r} holds {array.dtype}, the manifest says {dtype}", entry.value_location("dtype"), expected=array.dtype)
+        faults.error(
+            f"constant {name!r} holds {array.dtype}, the manifest says {dtype}",
+            entry.value_location("dtype"),
+            expected=array.dtype,
+        )
         return None
     if array.shape is not None and array.shape != type_.shape:
         faults.error(
@@ -273,7 +302,11 @@ def _constant_type(context: Context, name: str, entry: Mapping, array: Array, wa
         )
         return None
     if 0 in type_.shape:
-        faults.error(f"constant {name!r} is empty: its shape is {list(type_.shape)}", where, expected="at least one element")
+        faults.error(
+            f"constant {name!r} is empty: its shape is {list(type_.shape)}",
+            where,
+            expected="at least one element",
+        )
         return None
     if len(array.content) != type_.size:
         faults.error(

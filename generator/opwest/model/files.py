@@ -68,7 +68,12 @@ def read_files(context: Context, targets: dict[str, Target]) -> Files:
             found.targets.setdefault(name, [])
         for file, at in located_items(entry["files"]):
             if (name, file) in seen:
-                context.faults.error(f"{file!r} is listed twice for this target", at, expected="each file once", hint=f"first at line {seen[name, file].line}")
+                context.faults.error(
+                    f"{file!r} is listed twice for this target",
+                    at,
+                    expected="each file once",
+                    hint=f"first at line {seen[name, file].line}",
+                )
                 continue
             seen[name, file] = at
             item = _read(context, file, at, cache)
@@ -92,7 +97,9 @@ def _left_out(context: Context, entry: Mapping) -> bool:
     return True
 
 
-def _read(context: Context, file: str, at: Location, cache: dict[Path, ObjectFile | CSource]) -> ObjectFile | CSource | None:
+def _read(
+    context: Context, file: str, at: Location, cache: dict[Path, ObjectFile | CSource]
+) -> ObjectFile | CSource | None:
     path = context.file(file, at)
     if path is None:
         return None
@@ -106,10 +113,15 @@ def _read(context: Context, file: str, at: Location, cache: dict[Path, ObjectFil
 
 
 def _add_source(context: Context, found: Files, entry: Mapping, file: str, source: CSource, at: Location) -> None:
-    linkable = Linkable(source, file, at, entry.get("stateful", False), entry_points=frozenset(entry.get("entry_points", ())))
+    linkable = Linkable(
+        source, file, at, entry.get("stateful", False), entry_points=frozenset(entry.get("entry_points", ()))
+    )
     if "target" in entry:
         context.faults.error(
-            f"{file!r} is a source, compiled for whichever target is built", at, expected="an entry without target", hint="move it to an entry of its own"
+            f"{file!r} is a source, compiled for whichever target is built",
+            at,
+            expected="an entry without target",
+            hint="move it to an entry of its own",
         )
     found.sources.append(linkable)
     _copy(context, found, PurePosixPath(file), source.text, compiled=True)
@@ -123,7 +135,11 @@ def _copy(context: Context, found: Files, path: PurePosixPath, content: bytes, *
     for name in _quoted_includes(content):
         header = PurePosixPath(_normal(path.parent / name))
         on_disk = context.folder / header
-        if ".." not in header.parts and on_disk.is_file() and on_disk.resolve().is_relative_to(context.folder.resolve()):
+        if (
+            ".." not in header.parts
+            and on_disk.is_file()
+            and on_disk.resolve().is_relative_to(context.folder.resolve())
+        ):
             _copy(context, found, header, on_disk.read_bytes(), compiled=False)
 
 
@@ -149,7 +165,13 @@ def _normal(path: PurePosixPath) -> str:
 
 
 def _add_object(
-    context: Context, found: Files, entry: Mapping, item: ObjectFile, file: str, target: Target | None, at: Location
+    context: Context,
+    found: Files,
+    entry: Mapping,
+    item: ObjectFile,
+    file: str,
+    target: Target | None,
+    at: Location,
 ) -> None:
     if target is None:
         context.faults.error(
@@ -169,7 +191,9 @@ def _add_object(
         for abi_fault in abi_faults(member.abi, abi):
             if abi_fault.message not in reported:  # once for an archive, not once a member
                 reported.add(abi_fault.message)
-                context.faults.error(f"{name}: {abi_fault.message}", at, expected=abi_fault.expected, hint=abi_fault.hint)
+                context.faults.error(
+                    f"{name}: {abi_fault.message}", at, expected=abi_fault.expected, hint=abi_fault.hint
+                )
         found.targets[target.name].append(
             Linkable(member, name, at, entry.get("stateful", False), archived=item.kind == "archive")
         )

@@ -197,12 +197,18 @@ class _Link:
             for symbol in one.item.undefined_strong:
                 if symbol in self.externals:
                     self.needed_externals.add(symbol)
-                elif symbol not in self.definitions and provider_of(symbol, machine, self.libc) is None and not self.files.broken:
+                elif (
+                    symbol not in self.definitions
+                    and provider_of(symbol, machine, self.libc) is None
+                    and not self.files.broken
+                ):
                     self.faults.error(
                         f"{one.name} needs symbol {symbol!r}, which nobody provides{self.where}",
                         one.location,
                         expected=f"a definition in another object, libgcc, {_libc_words(self.libc)}, or an entry in externals",
-                        hint=nearest(symbol, self.definitions) if _close(symbol, self.definitions) else f"if a library provides it: externals: [{{symbol: {symbol}, from: ...}}]",
+                        hint=nearest(symbol, self.definitions)
+                        if _close(symbol, self.definitions)
+                        else f"if a library provides it: externals: [{{symbol: {symbol}, from: ...}}]",
                     )
 
     def _check_state(self) -> None:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from opwest.diagnostics import Location
 from opwest.model.dtypes import DType, TensorType
+from opwest.objects.facts import FloatAbi
 
 Direction = Literal["in", "out", "inout", "scratch"]
 DEFAULT_ALIGNMENT = 8
@@ -189,7 +190,7 @@ class Target:
     bits: int
     endian: Literal["little", "big"]
     arch: str | None
-    float_abi: str | None
+    float_abi: FloatAbi | None
     host: tuple[str, ...]
     kconfig: tuple[tuple[str, str], ...]
 

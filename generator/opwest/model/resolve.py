@@ -39,7 +39,9 @@ def resolve(context: Context) -> Model:
     builds = resolve_builds(context, targets, files, operators, externals)
     if not files.targets and not files.sources and not files.broken:
         context.faults.error(
-            "no object is there for any target", manifest.value_location("objects"), hint="compile the operators first"
+            "no object is there for any target",
+            manifest.value_location("objects"),
+            hint="compile the operators first",
         )
 
     model = Model(
@@ -79,7 +81,10 @@ def _application(context: Context) -> Application:
             context.faults.error(f"application source {file!r} is no C file", at, expected=" or ".join(SOURCE_SUFFIXES))
         elif path.name in files:
             context.faults.error(
-                f"two application sources are called {path.name!r}", at, expected="file names of their own", hint=f"first at line {first[path.name].line}"
+                f"two application sources are called {path.name!r}",
+                at,
+                expected="file names of their own",
+                hint=f"first at line {first[path.name].line}",
             )
         else:
             files[path.name] = ApplicationFile(path.name, path.read_bytes())

@@ -18,7 +18,9 @@ def targets_used(context: Context) -> dict[str, Target]:
     for name in own:
         if name in named_targets():
             context.faults.error(
-                f"target {name!r} is one of the named targets", own.key_location(name), expected="a name of your own"
+                f"target {name!r} is one of the named targets",
+                own.key_location(name),
+                expected="a name of your own",
             )
     known = {**named_targets(), **own}
     used: dict[str, Target] = {}

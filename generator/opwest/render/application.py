@@ -114,4 +114,8 @@ def _printed(tensor: dict[str, Any]) -> dict[str, str]:
         return {"format": f'%" {specifier} "', "value": element, "unit": ""}
     if dtype in ("uint32",):
         return {"format": '%" PRIu32 "', "value": element, "unit": ""}
-    return {"format": '%" PRId32 "', "value": f"(int32_t){element}", "unit": " (IEEE half bits)" if dtype == "float16" else ""}
+    return {
+        "format": '%" PRId32 "',
+        "value": f"(int32_t){element}",
+        "unit": " (IEEE half bits)" if dtype == "float16" else "",
+    }

@@ -39,7 +39,9 @@ def _bindings(model: Model, pool: Pool) -> list[dict[str, str]]:
                 "kconfig": board_kconfig(board),
                 "node": devicetree_node(tree.kind, tree.value, tree.index),
                 "fault": where_fault(model, line, f"pool {pool.name}: board {board} has no enabled node {node}"),
-                "size_fault": where_fault(model, line, f"pool {pool.name}: the region {node} of board {board} is too small"),
+                "size_fault": where_fault(
+                    model, line, f"pool {pool.name}: the region {node} of board {board} is too small"
+                ),
             }
         )
     return rows
@@ -107,4 +109,6 @@ def render_headers(model: Model, plan: MemoryPlan) -> dict[str, bytes]:
 def _reentrancy(stateful: list[str]) -> str:
     if not stateful:
         return "."
-    return f", but for\n * operators that keep state of their own and are therefore not reentrant: {', '.join(stateful)}."
+    return (
+        f", but for\n * operators that keep state of their own and are therefore not reentrant: {', '.join(stateful)}."
+    )

@@ -36,7 +36,9 @@ class _Shared:
             return "NULL"
         return "&" + self.quantizations.setdefault(quantization, f"quantization_{len(self.quantizations)}")
 
-    def tensor(self, name: str, type_: TensorType, quantization: Quantization | None, direction: str, flags: str) -> str:
+    def tensor(
+        self, name: str, type_: TensorType, quantization: Quantization | None, direction: str, flags: str
+    ) -> str:
         """Return the initialiser of a struct opwest_tensor."""
         return ", ".join(
             [
@@ -60,7 +62,10 @@ def render_metadata(model: Model, plan: MemoryPlan) -> bytes:
     """Return src/<model>_metadata.c."""
     shared = _Shared()
     tables = []
-    for name, tensors, direction in (("inputs", model.inputs, "OPWEST_IN"), ("outputs", model.outputs, "OPWEST_OUT")):
+    for name, tensors, direction in (
+        ("inputs", model.inputs, "OPWEST_IN"),
+        ("outputs", model.outputs, "OPWEST_OUT"),
+    ):
         rows = [shared.tensor(t.name, t.type, t.quantization, direction, "0") for t in tensors]
         if rows:
             tables.append({"name": name, "rows": rows})
@@ -77,7 +82,8 @@ def render_metadata(model: Model, plan: MemoryPlan) -> bytes:
         tensor_tables=tables,
         operators=[f"{c_string(o.name)}, args_{o.name}, {len(o.args)}, {_flags(o)}" for o in model.operators],
         steps=[
-            f"{index[s.operator.name]}, {device_index[s.device] if s.device else 'OPWEST_NO_DEVICE'}" for s in model.steps
+            f"{index[s.operator.name]}, {device_index[s.device] if s.device else 'OPWEST_NO_DEVICE'}"
+            for s in model.steps
         ],
         pools=pool_rows(model, plan),
         devices=[f"{c_string(d['name'])}, {d['type']}" for d in device_rows(model)],

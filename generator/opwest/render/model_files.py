@@ -38,7 +38,10 @@ def model_files(model: Model, plan: MemoryPlan) -> dict[PurePosixPath, bytes]:
         f"src/{model.name}_metadata.c": render_metadata(model, plan),
         f"src/{model.name}_registry.c": render_registry(model),
         f"src/{model.name}_devices.c": render(
-            "models/model/src/model_devices.c", **common, devices=device_rows(model), pools=pool_rows(model, plan)
+            "models/model/src/model_devices.c",
+            **common,
+            devices=device_rows(model),
+            pools=pool_rows(model, plan),
         ),
         **_constants(model, common),
         **_objects(model),

@@ -44,7 +44,9 @@ def _step_row(names: CNames, places: dict[str, str], step: Step) -> dict[str, An
     head = ("status = " if step.operator.returns_status else "") + names.operator(step.operator.symbol)
     return {
         "index": step.index,
-        "comment": f"Step {step.index}: {step.operator.name}" + (f" on {step.device}" if step.device else "") + f" ({c_comment(shown)})",
+        "comment": f"Step {step.index}: {step.operator.name}"
+        + (f" on {step.device}" if step.device else "")
+        + f" ({c_comment(shown)})",
         "call": call_text(head, args).removeprefix("status = "),
         "has_status": step.operator.returns_status,
     }
@@ -66,7 +68,8 @@ def _expression(names: CNames, places: dict[str, str], argument: Argument, bindi
 
 def call_text(head: str, args: list[str]) -> str:
     """Return a call, broken where a line would pass 100 columns (tabs count 8)."""
-    lines, line = [], f"{head}("
+    lines: list[str] = []
+    line = f"{head}("
     for index, arg in enumerate(args):
         piece = arg + (", " if index + 1 < len(args) else ")")
         width = (8 if not lines else 16) + len(line) + len(piece.rstrip())

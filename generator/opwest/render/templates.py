@@ -17,7 +17,7 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(resource("project_template")),
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701 (C, CMake and YAML: literals.py escapes)
+        autoescape=False,
     )
 
 

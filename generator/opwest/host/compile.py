@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiling the portable C of a generated project with the host's compiler."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from opwest.diagnostics import Diagnostic, Location, OpwestError
+from opwest.resources import resource
+
+RUNTIME_SOURCES = ("call.c", "metadata.c", "port_host.c", "registry.c", "status.c")
+FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra")
+
+
+def fail(
+    message: str, where: Path | None = None, *, expected: str | None = None, hint: str | None = None
+) -> OpwestError:
+    """Return the error for one fault."""
+    location = Location(str(where)) if where is not None else None
+    return OpwestError([Diagnostic("error", message, location, expected, hint)])
+
+
+class HostCompiler:
+    """The host's C compiler ($CC, default cc), working in a folder of its own."""
+
+    def __init__(self, work: Path, bits: int | None) -> None:
+        words = shlex.split(os.environ.get("CC", "cc"))
+        if not words or shutil.which(words[0]) is None:
+            raise fail(
+                f"no C compiler: {words[0] if words else '$CC'} is not there",
+                hint="install gcc or clang, or set CC",
+            )
+        self.command = [*words, *([f"-m{bits}"] if bits else [])]
+        self.work = work
+        self.objects: list[str] = []
+
+    def pointer_bits(self) -> int:
+        """Return the word size that the compiler builds for."""
+        probe = self._run([*self.command, "-dM", "-E", "-x", "c", os.devnull])
+        return 64 if "__SIZEOF_POINTER__ 8" in probe else 32
+
+    def machine(self) -> str:
+        """Return the processor that the compiler builds for, as the first part of its triple: x86_64, aarch64."""
+        return self._run([*self.command, "-dumpmachine"]).strip().split("-", 1)[0]
+
+    def compile(self, source: Path, includes: Iterable[Path], extra: Iterable[str] = ()) -> None:
+        """Compile one source; its object joins the link."""
+        target = self.work / f"{len(self.objects)}_{source.stem}.o"
+        options = [f"-I{path}" for path in includes]
+        self._run([*self.command, *FLAGS, *options, *extra, "-c", str(source), "-o", str(target)])
+        self.objects.append(str(target))
+
+    def link(self, program: Path, extra: Iterable[str] = ()) -> None:
+        """Link everything that was compiled or added."""
+        self._run([*self.command, "-o", str(program), *self.objects, *extra])
+
+    def _run(self, command: list[str]) -> str:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        if done.returncode != 0:
+            raise fail(
+                f"the compiler failed: {shlex.join(command)}\n{_first_lines(done.stderr)}",
+                hint="-m32 needs the 32-bit C library (Debian: gcc-multilib)" if "-m32" in command else None,
+            )
+        return done.stdout
+
+
+def _first_lines(text: str, count: int = 20) -> str:
+    lines = text.strip().splitlines()
+    return "\n".join(lines[:count] + (["..."] if len(lines) > count else []))
+
+
+def build_program(
+    project: Path, record: dict[str, Any], compiler: HostCompiler, sources: list[Path], program: Path
+) -> None:
+    """Build `sources` with every model of the project and the runtime into `program`."""
+    runtime = project / "modules" / "opwest" if record["runtime"] == "vendored" else resource("zephyr_module")
+    includes = [runtime / "include", *(project / "models" / m["name"] / "include" for m in record["models"])]
+    machine, bits = compiler.machine(), compiler.pointer_bits()
+    # Before anything is compiled: a missing target is the likelier fault.
+    builds = [host_build(project, model, machine, bits) for model in record["models"]]
+    for name in RUNTIME_SOURCES:
+        compiler.compile(runtime / "src" / name, includes)
+    for model, build in zip(record["models"], builds, strict=True):
+        _add_model(project / "models" / model["name"], model, build, compiler, includes)
+    for source in sources:
+        compiler.compile(source, includes)
+    compiler.link(program, ["-lm"])
+
+
+def _add_model(
+    folder: Path, model: dict[str, Any], build: dict[str, Any], compiler: HostCompiler, includes: list[Path]
+) -> None:
+    name = model["name"]
+    for part in ("metadata", "registry", "run"):
+        compiler.compile(folder / "src" / f"{name}_{part}.c", includes)
+    if model["constants"]:
+        compiler.compile(folder / "constants.S", includes, [f"-Wa,-I{folder / 'constants'}"])
+    for source in build["sources"]:
+        compiler.compile(folder / source, includes, ["-include", str(folder / build["rename"])])
+    compiler.objects += [str(folder / item) for item in build["objects"]]
+
+
+def host_build(project: Path, model: dict[str, Any], machine: str, bits: int) -> dict[str, Any]:
+    """Return what a model links for this machine; say which targets there are when none is for it."""
+    for build in model["builds"]:
+        if build["target"] is None or (build["bits"] == bits and machine in build["host"]):
+            found: dict[str, Any] = build
+            return found
+    names = ", ".join(build["target"] for build in model["builds"])
+    raise fail(
+        f"model {model['name']!r} has no objects for this machine ({machine}, {bits} bits); it has: {names}",
+        project,
+        expected="a target of this machine",
+        hint="compile the operators for it (x86-64, i386, aarch64-host), add them to the manifest, and generate again",
+    )
