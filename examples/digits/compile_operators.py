@@ -38,16 +38,18 @@ class Target:
     name: str
     output: str
     flags: list[str]
-    arm: bool = False
+    hosts: tuple[str, ...] = ()
+    """The processors whose own compiler makes it; none: an Arm cross compiler does."""
 
 
 TARGETS = [
     # Zephyr links a 64-bit native_sim position independent, a 32-bit one not.
-    Target("x86-64", "operators.o", ["-m64", "-fPIC", "-fcf-protection=none"]),
-    Target("i386", "operators.o", ["-m32", "-fno-pic", "-fcf-protection=none"]),
+    Target("x86-64", "operators.o", ["-m64", "-fPIC", "-fcf-protection=none"], ("x86_64",)),
+    Target("i386", "operators.o", ["-m32", "-fno-pic", "-fcf-protection=none"], ("x86_64", "i386", "i686")),
+    Target("aarch64-host", "operators.o", ["-fPIC"], ("aarch64", "arm64")),
     # No floating point anywhere: these link into soft-float firmware, Zephyr's default.
-    Target("cortex-m3", "liboperators.a", ["-mcpu=cortex-m3", "-mthumb", "-mfloat-abi=soft"], arm=True),
-    Target("cortex-m4", "liboperators.a", ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=soft"], arm=True),
+    Target("cortex-m3", "liboperators.a", ["-mcpu=cortex-m3", "-mthumb", "-mfloat-abi=soft"]),
+    Target("cortex-m4", "liboperators.a", ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=soft"]),
 ]
 
 
@@ -79,10 +81,11 @@ def arm_prefix() -> str:
     raise SkippedError(ARM_HINT)
 
 
-def host_compiler() -> list[str]:
-    """Find the host's C compiler, provided that it makes ELF objects for x86."""
-    if not sys.platform.startswith("linux") or platform.machine() not in ("x86_64", "i386", "i686"):
-        raise SkippedError(f"this host is {platform.system()} on {platform.machine()}, not Linux on x86")
+def host_compiler(target: Target) -> list[str]:
+    """Find the host's C compiler, provided that it makes ELF objects for the target."""
+    if not sys.platform.startswith("linux") or platform.machine() not in target.hosts:
+        wanted = " or ".join(target.hosts)
+        raise SkippedError(f"this host is {platform.system()} on {platform.machine()}, not Linux on {wanted}")
     compiler = shlex.split(os.environ.get("CC") or "cc")
     if not shutil.which(compiler[0]):
         raise SkippedError(f"the C compiler {compiler[0]!r} is not installed (Debian: apt-get install gcc)")
@@ -91,8 +94,8 @@ def host_compiler() -> list[str]:
 
 def compile_target(target: Target, output: Path) -> Path:
     """Compile every operator for one target and put them into one file; a failure leaves none behind."""
-    prefix = arm_prefix() if target.arm else ""
-    compiler = [prefix + "gcc"] if target.arm else host_compiler()
+    prefix = "" if target.hosts else arm_prefix()
+    compiler = host_compiler(target) if target.hosts else [prefix + "gcc"]
     sources = sorted(OPERATORS.glob("*.c"))
     if not sources:
         raise CompileError(f"no operators in {OPERATORS}")
@@ -110,7 +113,7 @@ def compile_target(target: Target, output: Path) -> Path:
             run([prefix + "ar", "rcsD", str(combined), *objects])
         else:
             link = ["-r", "-nostdlib", "-Wl,--build-id=none"]
-            run([*compiler, *target.flags[:1], *link, *objects, "-o", str(combined)])
+            run([*compiler, *(f for f in target.flags if f.startswith("-m")), *link, *objects, "-o", str(combined)])
         combined.replace(destination)
     return destination
 

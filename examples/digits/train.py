@@ -123,9 +123,7 @@ def quantize(parameters: Parameters, calibration: NDArray[np.int8]) -> dict[str,
     }
 
 
-def held_out_header(
-    images: NDArray[np.int8], labels: NDArray[np.int64], predictions: NDArray[np.int32]
-) -> str:
+def held_out_header(images: NDArray[np.int8], labels: NDArray[np.int64], predictions: NDArray[np.int32]) -> str:
     """Render the held-out images as C: one line an image, one character a pixel."""
     rows = [
         f'\t{{"{"".join(chr(ord("a") + pixel) for pixel in image.ravel())}", {label}, {prediction}}},'

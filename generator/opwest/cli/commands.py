@@ -72,7 +72,7 @@ def inspect(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 
 def run(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Compile a generated application for this machine and run it: with --input once on your arrays, without it main()."""
+    """Compile a generated application for this machine and run it: once on your arrays, or its own main()."""
     from opwest.host.run import run_on_host
 
     return run_on_host(options, faults)

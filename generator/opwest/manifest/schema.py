@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -17,15 +18,14 @@ from opwest.resources import resource
 SUPPORTED_VERSIONS = (1,)
 
 
-def schema_path() -> str:
+def schema_path() -> Path:
     """Return the path of the manifest's JSON Schema."""
-    return str(resource("schemas") / "device-manifest.schema.json")
+    return resource("schemas") / "device-manifest.schema.json"
 
 
 @cache
 def _schema() -> dict[str, Any]:
-    with open(schema_path(), encoding="utf-8") as file:
-        loaded: dict[str, Any] = json.load(file)
+    loaded: dict[str, Any] = json.loads(schema_path().read_bytes())
     return loaded
 
 

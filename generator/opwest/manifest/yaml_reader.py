@@ -26,7 +26,7 @@ _LOADER = yamlcore.CCoreLoader if hasattr(yaml, "CParser") else yamlcore.CoreLoa
 _CORE_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str")}
 
 
-class _Broken(Exception):
+class _BrokenError(Exception):
     """Reading can't go on; the fault has been reported."""
 
 
@@ -57,7 +57,7 @@ def read_yaml(text: bytes, label: str, faults: Diagnostics) -> Mapping | None:
         faults.error(f"this is not YAML: {error.reason}", Location(label, line, 1), expected="printable characters")
     except yaml.YAMLError as error:
         faults.error(f"this is not YAML: {error}".replace("\n", " "), Location(label))
-    except _Broken:
+    except _BrokenError:
         pass
     return None
 
@@ -183,7 +183,7 @@ class _Builder:
         where = Location(self.label, *position)
         if not isinstance(key, str):
             self.faults.error(f"the key is {describe(key)}", where, expected="a string", hint="quote it")
-            raise _Broken
+            raise _BrokenError
         if key in collection.keys_at:
             line, column = collection.keys_at[key]
             self.faults.error(
@@ -195,7 +195,7 @@ class _Builder:
 
     def _fail(self, message: str, event: Any, *, expected: str | None = None, hint: str | None = None) -> Any:
         self.faults.error(message, Location(self.label, *_position(event)), expected=expected, hint=hint)
-        raise _Broken
+        raise _BrokenError
 
 
 _NO_KEY: Any = object()

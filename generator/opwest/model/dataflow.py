@@ -10,7 +10,7 @@ from typing import Any
 from opwest.diagnostics import Location, nearest
 from opwest.manifest.located import Mapping
 from opwest.model.context import Context, located_items
-from opwest.model.dtypes import TensorType, is_finite
+from opwest.model.dtypes import TensorType
 from opwest.model.identifiers import check_name
 from opwest.model.model import (
     DEFAULT_ALIGNMENT,
@@ -24,6 +24,8 @@ from opwest.model.model import (
     Pool,
     Step,
 )
+from opwest.model.placement import choose_pool
+from opwest.model.scalars import bind_number
 
 
 @dataclass
@@ -198,7 +200,8 @@ class _Dataflow:
             )
         elif operator.device_type is not None and operator.device_type != device.type:
             self.faults.error(
-                f"device {name!r} has type {device.type or 'none'}, operator {operator.name!r} needs {operator.device_type}",
+                f"device {name!r} has type {device.type or 'none'}, "
+                f"operator {operator.name!r} needs {operator.device_type}",
                 where,
                 expected=operator.device_type,
             )
@@ -221,7 +224,7 @@ class _Dataflow:
 
     def _bind(self, index: int, argument: Argument, value: Any, place: Location, device: str | None) -> Binding | None:
         if argument.scalar:
-            return self._number(argument, value, place)
+            return bind_number(self.faults, argument, value, place)
         if not isinstance(value, str):
             self.faults.error(
                 f"argument {argument.name!r} takes a tensor, the step gives {value!r}",
@@ -238,36 +241,6 @@ class _Dataflow:
         if value in self.names.outputs:
             return self._bind_output(index, argument, value, place)
         return self._bind_intermediate(index, argument, value, place, device)
-
-    def _number(self, argument: Argument, value: Any, place: Location) -> Binding | None:
-        dtype = argument.type.dtype
-        if isinstance(value, str):
-            self.faults.error(
-                f"argument {argument.name!r} is a scalar, the step gives {value!r}",
-                place,
-                expected=f"a number of {dtype.name}",
-            )
-            return None
-        if isinstance(value, bool):
-            value = int(value)
-        fits = is_finite(value, dtype) if dtype.is_float else isinstance(value, int) and self._in_range(argument, value)
-        if not fits:
-            if dtype.is_float:
-                expected = "a finite number that the type can hold"
-            elif dtype.minimum is None:
-                expected = "the 16 bits of an IEEE half as a whole number, 0 to 65535"
-            else:
-                expected = f"a whole number from {dtype.minimum} to {dtype.maximum}"
-            self.faults.error(f"{value} is not a value of {dtype.name}", place, expected=expected)
-            return None
-        return Binding("scalar", argument.name, float(value) if dtype.is_float else value)
-
-    @staticmethod
-    def _in_range(argument: Argument, value: int) -> bool:
-        dtype = argument.type.dtype
-        if dtype.minimum is None or dtype.maximum is None:
-            return 0 <= value <= 0xFFFF
-        return dtype.minimum <= value <= dtype.maximum
 
     def _bind_input(self, argument: Argument, name: str, place: Location) -> Binding:
         if argument.is_written:
@@ -325,7 +298,8 @@ class _Dataflow:
         for key, actual in (("dtype", argument.type.dtype.name), ("shape", list(argument.type.shape))):
             if key in entry and entry[key] != actual and argument.location not in self.context.untyped:
                 self.faults.error(
-                    f"tensor {name!r} is declared with {key} {entry[key]}, but the step that writes it makes {argument.type}",
+                    f"tensor {name!r} is declared with {key} {entry[key]}, "
+                    f"but the step that writes it makes {argument.type}",
                     entry.value_location(key),
                     expected=f"{key}: {actual}",
                 )
@@ -372,7 +346,7 @@ class _Dataflow:
         self, index: int, operator: Operator, argument: Argument, device: str | None, at: Location
     ) -> Binding | None:
         name = f"{argument.name} of step {index}"
-        pool = self._pool({device or "cpu"}, None, name, at)
+        pool = self._pool({device or "cpu"}, name, at)
         if pool is None:
             return None
         align = max(argument.align, DEFAULT_ALIGNMENT, self.names.pools[pool].align)
@@ -383,38 +357,16 @@ class _Dataflow:
         if tensor.first is None:
             return None
         entry = self.declared.get(tensor.name, {})
-        pool = self._pool(tensor.agents, entry.get("pool"), tensor.name, tensor.location)
+        pool = self._pool(tensor.agents, tensor.name, tensor.location, entry.get("pool"))
         if pool is None:
             return None
         align = max(tensor.align, self.names.pools[pool].align)
         return Buffer(tensor.name, tensor.type, align, pool, tensor.first, tensor.last, tensor.location)
 
-    def _pool(self, agents: set[str], wanted: str | None, tensor: str, at: Location) -> str | None:
-        """Return the pool of a tensor: the one asked for, else the first that every agent can reach."""
-        pools = self.names.pools
+    def _pool(self, agents: set[str], tensor: str, at: Location, wanted: str | None = None) -> str | None:
         if wanted is not None:
             at = self.declared[tensor].value_location("pool")
-            if wanted not in pools:
-                self.faults.error(f"there is no pool {wanted!r}", at, hint=nearest(wanted, pools))
-                return None
-            missing = agents - (pools[wanted].reachable_by or agents)
-            if missing:
-                self.faults.error(
-                    f"tensor {tensor!r} is used by {', '.join(sorted(missing))}, which can't reach pool {wanted!r}",
-                    at,
-                    expected=f"a pool reachable by {', '.join(sorted(agents))}",
-                )
-                return None
-            return wanted
-        for pool in pools.values():
-            if agents <= (pool.reachable_by or agents):
-                return pool.name
-        self.faults.error(
-            f"no pool can be reached by all that use tensor {tensor!r}: {', '.join(sorted(agents))}",
-            at,
-            hint="see reachable_by of each pool",
-        )
-        return None
+        return choose_pool(self.faults, self.names.pools, agents, wanted, tensor, at)
 
     def _check_unused(self) -> None:
         """Report outputs that nothing writes; warn of what nothing uses."""

@@ -48,7 +48,8 @@ def _check_shared_symbols(context: Context, found: dict[str, Operator]) -> None:
         other = first.setdefault(operator.symbol, operator)
         if other is not operator and other.prototype != operator.prototype:
             context.faults.error(
-                f"operators {other.name!r} and {operator.name!r} share symbol {operator.symbol!r}, but not its C prototype",
+                f"operators {other.name!r} and {operator.name!r} share symbol {operator.symbol!r}, "
+                "but not its C prototype",
                 operator.location,
                 expected=other.prototype,
                 hint=f"this one declares {operator.prototype}",

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from opwest.diagnostics import Location, nearest
@@ -16,6 +15,11 @@ from opwest.objects.facts import CSource, Member
 from opwest.objects.providers import provider_of, uses_libm
 
 DEFAULT_LIBC = "picolibc"
+RUNTIME_SYMBOLS = frozenset(
+    """opwest_call opwest_dtype_name opwest_dtype_size opwest_find opwest_model_input opwest_model_output
+    opwest_model_step_name opwest_port_device_is_ready opwest_port_log_failure opwest_status_failed""".split()
+)
+"""What zephyr_module/include declares."""
 
 
 def resolve_builds(
@@ -138,7 +142,8 @@ class _Link:
         for one in self.all:
             if symbol in _local_names(one):
                 self.faults.error(
-                    f"symbol {symbol!r} of operator {operator.name!r} is local in {one.name}: nothing outside that file can call it",
+                    f"symbol {symbol!r} of operator {operator.name!r} is local in {one.name}: "
+                    "nothing outside that file can call it",
                     at,
                     expected="a global function",
                     hint="remove `static` and compile again",
@@ -172,7 +177,8 @@ class _Link:
         if (function.returns == "void") == operator.returns_status:
             says = "status (the default)" if operator.returns_status else "void"
             self.faults.error(
-                f"{one.name}:{function.line}: function {function.name!r} returns {function.returns}, operator {operator.name!r} returns {says}",
+                f"{one.name}:{function.line}: function {function.name!r} returns {function.returns}, "
+                f"operator {operator.name!r} returns {says}",
                 at,
                 expected="returns: void" if operator.returns_status else "returns: status",
             )
@@ -199,17 +205,22 @@ class _Link:
                     self.needed_externals.add(symbol)
                 elif (
                     symbol not in self.definitions
+                    and symbol not in RUNTIME_SYMBOLS
                     and provider_of(symbol, machine, self.libc) is None
                     and not self.files.broken
                 ):
-                    self.faults.error(
-                        f"{one.name} needs symbol {symbol!r}, which nobody provides{self.where}",
-                        one.location,
-                        expected=f"a definition in another object, libgcc, {_libc_words(self.libc)}, or an entry in externals",
-                        hint=nearest(symbol, self.definitions)
-                        if _close(symbol, self.definitions)
-                        else f"if a library provides it: externals: [{{symbol: {symbol}, from: ...}}]",
-                    )
+                    self._report_undefined(one, symbol)
+
+    def _report_undefined(self, one: Linkable, symbol: str) -> None:
+        hint = nearest(symbol, self.definitions)
+        if hint is None or not hint.startswith("did you mean"):
+            hint = f"if a library provides it: externals: [{{symbol: {symbol}, from: ...}}]"
+        self.faults.error(
+            f"{one.name} needs symbol {symbol!r}, which nobody provides{self.where}",
+            one.location,
+            expected=f"a definition in another object, the runtime, libgcc, {_libc_words(self.libc)}, or externals",
+            hint=hint,
+        )
 
     def _check_state(self) -> None:
         allowed = {operator.symbol for operator in self.operators.values() if operator.stateful}
@@ -235,11 +246,6 @@ class _Link:
 
 def _libc_words(libc: str) -> str:
     return "the host's C library" if libc == "host" else f"the C library ({libc})"
-
-
-def _close(symbol: str, known: Iterable[str]) -> bool:
-    hint = nearest(symbol, known)
-    return hint is not None and hint.startswith("did")
 
 
 def _local_names(one: Linkable) -> set[str]:

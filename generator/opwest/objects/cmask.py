@@ -204,7 +204,7 @@ def _noise(tokens: list[_Token]) -> list[tuple[int, int]]:
         elif in_head and token.kind == "word":
             end = closings.get(index, index)
             following = tokens[end] if end < len(tokens) else None
-            if end > index and _MACRO.fullmatch(token.text) and following and _starts(following):
+            if end > index and _MACRO.fullmatch(token.text) and _goes_on(following, head):
                 found.append((token.start, tokens[end - 1].end))
                 index = end
             else:
@@ -248,9 +248,7 @@ def _closings(tokens: list[_Token]) -> dict[int, int]:
     return closings
 
 
-def _old_style_parameters(
-    tokens: list[_Token], opening: int, closings: dict[int, int]
-) -> list[tuple[int, int]]:
+def _old_style_parameters(tokens: list[_Token], opening: int, closings: dict[int, int]) -> list[tuple[int, int]]:
     """Return the stretch between the parameter names and the body of `f(a, b) int a; int b; {`."""
     end = closings.get(opening, opening)
     names = tokens[opening + 1 : end - 1]
@@ -267,9 +265,11 @@ def _old_style_parameters(
     return []
 
 
-def _starts(token: _Token) -> bool:
-    """Whether a declaration can go on with this token."""
-    return token.kind == "word"
+def _goes_on(following: _Token | None, head: list[_Token]) -> bool:
+    """Whether a macro call at file scope stands before a declaration, or alone without a semicolon."""
+    if following is None or following.kind == "directive":
+        return not head
+    return following.kind == "word"
 
 
 def _macros(head: list[_Token]) -> list[_Token]:

@@ -154,9 +154,7 @@ class _Reader:
             self.unread.add(node.start_point.row + 1)
             return
         name = self.word(declarator)
-        static = any(
-            c.type == "storage_class_specifier" and self.slice(c) == b"static" for c in node.children
-        )
+        static = any(c.type == "storage_class_specifier" and self.slice(c) == b"static" for c in node.children)
         returns = self._return_type(node) + (" " + "*" * stars if stars else "")
         line = declarator.start_point.row + 1
         # The first of several definitions counts: the others are in #else branches.
@@ -190,9 +188,7 @@ class _Reader:
         """Record the variables of a declaration."""
         storage = {self.slice(c) for c in node.children if c.type == "storage_class_specifier"}
         qualifiers = {self.slice(c) for c in node.children if c.type == "type_qualifier"}
-        constant = (
-            bool(qualifiers & {b"const", b"constexpr", b"__const", b"__const__"}) or b"constexpr" in storage
-        )
+        constant = bool(qualifiers & {b"const", b"constexpr", b"__const", b"__const__"}) or b"constexpr" in storage
         for declarator in node.children_by_field_name("declarator"):
             name, writable = self._variable(declarator, constant)
             if name is None or (b"extern" in storage and declarator.type != "init_declarator"):
@@ -213,9 +209,7 @@ class _Reader:
         is_function = False
         while node is not None and node.type != "identifier":
             if node.type == "pointer_declarator":
-                constant = any(
-                    c.type == "type_qualifier" and self.slice(c) == b"const" for c in node.children
-                )
+                constant = any(c.type == "type_qualifier" and self.slice(c) == b"const" for c in node.children)
                 is_function = False
             elif node.type == "array_declarator":
                 is_function = False

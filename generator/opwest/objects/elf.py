@@ -29,9 +29,7 @@ _AGAIN = "the file is damaged or incomplete: copy or build it again"
 _LONGEST_NAME = 1 << 14
 _FRIENDLY = {3: "i386", 40: "arm", 62: "x86-64", 183: "aarch64", 243: "riscv"}
 _MACHINES = {
-    number: name.removeprefix("EM_").lower()
-    for name, number in ENUM_E_MACHINE.items()
-    if isinstance(number, int)
+    number: name.removeprefix("EM_").lower() for name, number in ENUM_E_MACHINE.items() if isinstance(number, int)
 }
 
 
@@ -208,9 +206,7 @@ def parse_elf(content: bytes) -> Elf:
     layout = _layout(content)
     header = layout.header
     if 16 + header.size > len(content):
-        raise damaged(
-            f"truncated: the ELF header ends at byte {16 + header.size}, the file has {len(content)}"
-        )
+        raise damaged(f"truncated: the ELF header ends at byte {16 + header.size}, the file has {len(content)}")
     fields = header.unpack_from(content, 16)
     kind, machine, _version, _entry, _phoff, table, flags, *_, entry_size, count, names = fields
     if table == 0:
@@ -240,9 +236,7 @@ def _sections(content: bytes, rows: list[tuple[int, ...]], names: int) -> tuple[
     if 0 < names < len(rows) and rows[names][1] == SHT_STRTAB:
         offset, size = rows[names][4], rows[names][5]
         if offset + size > len(content):
-            raise damaged(
-                f"truncated: the section names end at byte {offset + size}, the file has {len(content)}"
-            )
+            raise damaged(f"truncated: the section names end at byte {offset + size}, the file has {len(content)}")
         table = StringTable(content[offset : offset + size], "the table of section names")
     elif names != 0:
         raise damaged(f"the ELF header names section {names} as the table of section names, which is none")
@@ -251,8 +245,6 @@ def _sections(content: bytes, rows: list[tuple[int, ...]], names: int) -> tuple[
         text = table.name(name) if table and kind else ""
         if kind not in (SHT_NULL, SHT_NOBITS) and offset + size > len(content):
             label = text or f"number {index}"
-            raise damaged(
-                f"truncated: section {label} ends at byte {offset + size}, the file has {len(content)}"
-            )
+            raise damaged(f"truncated: section {label} ends at byte {offset + size}, the file has {len(content)}")
         sections.append(Section(text, kind, flags, offset, size, link, info, entry))
     return tuple(sections)

@@ -150,9 +150,7 @@ class Member:
     @property
     def stateful_symbols(self) -> tuple[str, ...]:
         """Names of variables, local ones included: state that is shared by all callers."""
-        return tuple(
-            s.name for s in self.symbols if s.section in ("data", "bss", "common") and s.kind != "function"
-        )
+        return tuple(s.name for s in self.symbols if s.section in ("data", "bss", "common") and s.kind != "function")
 
     @property
     def writable_bytes(self) -> int:

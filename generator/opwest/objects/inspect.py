@@ -74,14 +74,10 @@ def _archive(content: bytes) -> list[Member]:
         try:
             if not data.startswith(ELF):
                 what, hint = looks_like(data)
-                raise ObjectError(
-                    f"not an ELF object: this is {what}", "only ELF objects in the archive", hint
-                )
+                raise ObjectError(f"not an ELF object: this is {what}", "only ELF objects in the archive", hint)
             members.append(read_member(name, data, loose=False))
         except ObjectError as fault:
-            raise ObjectError(
-                f"archive member {name}: {fault.message}", fault.expected, fault.hint
-            ) from fault
+            raise ObjectError(f"archive member {name}: {fault.message}", fault.expected, fault.hint) from fault
     return members
 
 
@@ -178,7 +174,7 @@ def _container_faults(elf: Elf, table: int | None) -> list[str]:
         return ["not relocatable: a core dump, not an object"]
     if elf.type != elf_format.ET_REL:
         return [f"not relocatable: an ELF file of the unknown type {elf.type}"]
-    if table is None:
+    if table is None and any(section_kind(s) and s.size for s in elf.sections):
         return ["it has no symbol table: do not strip objects (`strip --strip-debug` keeps it)"]
     return []
 
@@ -193,8 +189,7 @@ def _section_faults(elf: Elf) -> list[str]:
         early = next((s.name for s in elf.sections if s.size and _runs_by_itself(s)), None)
         if early:
             faults.append(
-                f"has code that must run before or after main (section {early}): "
-                "remove constructors and destructors"
+                f"has code that must run before or after main (section {early}): remove constructors and destructors"
             )
     return faults
 
@@ -215,7 +210,5 @@ def _symbol_faults(symbols: tuple[Symbol, ...], indirect: set[str], elf: Elf) ->
             faults.append(f"uses thread-local variables{which}: remove _Thread_local or __thread")
         if indirect:
             shown = ", ".join(sorted(indirect)[:3])
-            faults.append(
-                f"chooses functions when the program starts ({shown}): remove ifunc and target_clones"
-            )
+            faults.append(f"chooses functions when the program starts ({shown}): remove ifunc and target_clones")
     return faults

@@ -134,10 +134,7 @@ def _columns(rows: Iterable[Sequence[str]]) -> list[str]:
     """Return rows with their columns aligned."""
     table = [[_printable(cell) for cell in row] for row in rows]
     widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in table
-    ]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
 
 
 def _abi_words(abi: Abi) -> str:
@@ -225,10 +222,6 @@ def _source_lines(source: CSource) -> list[str]:
         *_row("calls", *([", ".join(map(_printable, calls))] if calls else [])),
         *_row(
             "unread",
-            *(
-                [f"not understood as C: line {', '.join(map(str, source.unread[:8]))}"]
-                if source.unread
-                else []
-            ),
+            *([f"not understood as C: line {', '.join(map(str, source.unread[:8]))}"] if source.unread else []),
         ),
     ]

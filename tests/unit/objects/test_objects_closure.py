@@ -57,13 +57,10 @@ def test_a_linker_agrees(tmp_path: Path) -> None:
         "d": "int d(void) { return 4; }",
         "a": "int b(void), a2; int a(void) { return b(); }",
         "u": "int u(void) { return 9; }",
-        "b": "int d(void); extern int w(void) __attribute__((weak)); "
-        "int b(void) { return d() + (w ? w() : 0); }",
+        "b": "int d(void); extern int w(void) __attribute__((weak)); int b(void) { return d() + (w ? w() : 0); }",
         "w": "int w(void) { return 1; }",
     }
-    objects = [
-        compile_object(tmp_path, text, flags=["-fno-pic"], name=f"{n}.o") for n, text in sources.items()
-    ]
+    objects = [compile_object(tmp_path, text, flags=["-fno-pic"], name=f"{n}.o") for n, text in sources.items()]
     archive = make_archive(tmp_path / "lib.a", objects)
     link = ["ld", "-e", "a", "-u", "a", "-t", archive, "-o", tmp_path / "out"]
     result = subprocess.run(link, check=True, capture_output=True, text=True)

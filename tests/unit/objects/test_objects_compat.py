@@ -100,9 +100,7 @@ def test_riscv() -> None:
     good = Abi("riscv", 32, "little", "rv32i2p1_m2p0_a2p1_c2p0_zmmul1p0", "soft")
     assert abi_faults(good, target) == []
     assert abi_faults(Abi("riscv", 32, "little", None, "soft"), target) == []
-    float_fault, isa_fault = abi_faults(
-        Abi("riscv", 32, "little", "rv32i2p1_f2p2_d2p2_zicsr2p0", "double"), target
-    )
+    float_fault, isa_fault = abi_faults(Abi("riscv", 32, "little", "rv32i2p1_f2p2_d2p2_zicsr2p0", "double"), target)
     assert float_fault.message == "has the double float ABI (ilp32d)"
     assert float_fault.expected == "-mabi=ilp32"
     assert "d, f, zicsr" in isa_fault.message and "-march=rv32imac" in isa_fault.hint

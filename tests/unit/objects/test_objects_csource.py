@@ -52,6 +52,7 @@ FUNCTIONS = [
     ("#ifdef A\nint f(int a) { return 1; }\n#else\nint f(int a) { return 2; }\n#endif\n", "int", 1, False),
     ("int f(int a)\n{\n#ifdef A\n  if (a) {\n#else\n  {\n#endif\n  return 1; }\n return 0; }\n", "int", 1, False),
     ("int g(int); int f(int a) { asm volatile (\"nop\" ::: \"memory\"); return g(a); }", "int", 1, False),
+    ("int f(int a) { return 0; }\n#define INIT(n) int n;\nFOREACH(INIT)\n#if A\nFOREACH(INIT)\n#endif\n", "int", 1, False),
     ("K_THREAD_DEFINE(a, b, c);\nint f(int a) { return 0; }", "int", 1, False),
     ("/* int g(void) { } */ // int h(void) { }\nint f(int a) { const char *t = \"int k(void) {\"; return 0; }", "int", 1, False),
     ("\ufeffint f(int a) { return 0; }", "int", 1, False),
@@ -151,9 +152,7 @@ def test_a_compiler_agrees(tmp_path: Path) -> None:
 
 
 def test_ten_thousand_functions(tmp_path: Path) -> None:
-    text = "".join(
-        f"int32_t op_{i}(const int8_t *a, int n) {{ return a[n] + {i}; }}\n" for i in range(10_000)
-    )
+    text = "".join(f"int32_t op_{i}(const int8_t *a, int n) {{ return a[n] + {i}; }}\n" for i in range(10_000))
     (tmp_path / "x.c").write_text(text)
     started = time.perf_counter()
     item = inspect_object(tmp_path / "x.c")

@@ -40,11 +40,7 @@ def arm_object() -> bytes:
 def archive_of(*contents: bytes) -> bytes:
     result = b"!<arch>\n"
     names = b"a_rather_long_member_name.o/\n"
-    result += (
-        f"{'//':<16}{'':<12}{'':<6}{'':<6}{'':<8}{len(names):<10}`\n".encode()
-        + names
-        + b"\n"[: len(names) % 2]
-    )
+    result += f"{'//':<16}{'':<12}{'':<6}{'':<6}{'':<8}{len(names):<10}`\n".encode() + names + b"\n"[: len(names) % 2]
     for name, content in zip(("/0", "two.o/", "#1/8"), contents, strict=False):
         body = b"three.o\0" + content if name == "#1/8" else content
         result += f"{name:<16}{0:<12}{0:<6}{0:<6}{'644':<8}{len(body):<10}`\n".encode() + body

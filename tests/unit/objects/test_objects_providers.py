@@ -52,9 +52,7 @@ def test_unknown_libc() -> None:
 
 
 def defined_in(library: str) -> set[str]:
-    out = subprocess.run(
-        ["nm", "-g", "--defined-only", "-P", library], capture_output=True, text=True, check=False
-    )
+    out = subprocess.run(["nm", "-g", "--defined-only", "-P", library], capture_output=True, text=True, check=False)
     return {line.split()[0] for line in out.stdout.splitlines() if len(line.split()) > 1}
 
 
@@ -66,19 +64,13 @@ def test_lists_agree_with_the_toolchain(compiler: str, machine: str, libc: str) 
     skip_without(compiler, "nm")
 
     def library(name: str) -> str:
-        found = subprocess.run(
-            [compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True
-        )
+        found = subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True)
         if not Path(found.stdout.strip()).is_absolute():
             pytest.skip(f"{compiler} has no {name}")
         return found.stdout.strip()
 
     known = providers(machine, libc)
-    math = (
-        defined_in("/usr/lib/x86_64-linux-gnu/libm-2.36.a")
-        if libc == "host"
-        else defined_in(library("libm.a"))
-    )
+    math = defined_in("/usr/lib/x86_64-linux-gnu/libm-2.36.a") if libc == "host" else defined_in(library("libm.a"))
     standard = defined_in(library("libc.a")) | math
     if len(standard) < 500:
         pytest.skip(f"{compiler} has no static libc to compare with")

@@ -99,9 +99,7 @@ def test_nothing_to_rename_changes_nothing() -> None:
 
 def test_it_is_deterministic_and_can_be_repeated() -> None:
     content = build_elf()
-    assert rename_symbols(content, {"op": "a", "memcpy": "b"}) == rename_symbols(
-        content, {"memcpy": "b", "op": "a"}
-    )
+    assert rename_symbols(content, {"op": "a", "memcpy": "b"}) == rename_symbols(content, {"memcpy": "b", "op": "a"})
     twice = rename_symbols(rename_symbols(content, {"op": "first"}), {"first": "second"})
     assert set(read_member("x.o", twice).defined) == {"second"}
 

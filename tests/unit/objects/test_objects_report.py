@@ -77,9 +77,7 @@ def test_json(tmp_path: Path) -> None:
     (tmp_path / "x.c").write_text("int op(void) { return 0; }\n")
     data = as_json("x.c", inspect_object(tmp_path / "x.c"))
     assert json.loads(json.dumps(data)) == data
-    assert data["functions"] == [
-        {"name": "op", "returns": "int", "parameters": 0, "static": False, "line": 1}
-    ]
+    assert data["functions"] == [{"name": "op", "returns": "int", "parameters": 0, "static": False, "line": 1}]
 
 
 def test_libcs_that_differ_are_named() -> None:

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which pool a tensor goes to: one that everyone who touches it can reach."""
+
+from __future__ import annotations
+
+from opwest.diagnostics import Diagnostics, Location, nearest
+from opwest.model.model import Pool
+
+
+def choose_pool(
+    faults: Diagnostics, pools: dict[str, Pool], agents: set[str], wanted: str | None, tensor: str, at: Location
+) -> str | None:
+    """Return the pool asked for, else the first that all of `agents` (devices and "cpu") can reach."""
+    if wanted is None:
+        for pool in pools.values():
+            if agents <= (pool.reachable_by or agents):
+                return pool.name
+        faults.error(
+            f"no pool can be reached by all that use tensor {tensor!r}: {', '.join(sorted(agents))}",
+            at,
+            expected="one pool that lists them all in reachable_by",
+        )
+        return None
+    if wanted not in pools:
+        faults.error(f"there is no pool {wanted!r}", at, hint=nearest(wanted, pools))
+        return None
+    missing = agents - (pools[wanted].reachable_by or agents)
+    if missing:
+        faults.error(
+            f"tensor {tensor!r} is used by {', '.join(sorted(missing))}, which can't reach pool {wanted!r}",
+            at,
+            expected=f"a pool reachable by {', '.join(sorted(agents))}",
+        )
+        return None
+    return wanted

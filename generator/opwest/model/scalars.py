@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers that steps give for scalar arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opwest.diagnostics import Diagnostics, Location
+from opwest.model.dtypes import DType, is_finite
+from opwest.model.model import Argument, Binding
+
+
+def bind_number(faults: Diagnostics, argument: Argument, value: Any, place: Location) -> Binding | None:
+    """Return the binding of a scalar argument; report a value that its type can't hold."""
+    dtype = argument.type.dtype
+    if isinstance(value, str):
+        faults.error(
+            f"argument {argument.name!r} is a scalar, the step gives {value!r}",
+            place,
+            expected=f"a number of {dtype.name}",
+        )
+        return None
+    if isinstance(value, bool):
+        value = int(value)
+    fits = is_finite(value, dtype) if dtype.is_float else isinstance(value, int) and _in_range(dtype, value)
+    if not fits:
+        faults.error(f"{value} is not a value of {dtype.name}", place, expected=_range_words(dtype))
+        return None
+    return Binding("scalar", argument.name, float(value) if dtype.is_float else value)
+
+
+def _in_range(dtype: DType, value: int) -> bool:
+    if dtype.minimum is None or dtype.maximum is None:
+        return 0 <= value <= 0xFFFF  # float16: its bits
+    return dtype.minimum <= value <= dtype.maximum
+
+
+def _range_words(dtype: DType) -> str:
+    if dtype.is_float:
+        return "a finite number that the type can hold"
+    if dtype.minimum is None:
+        return "the 16 bits of an IEEE half as a whole number, 0 to 65535"
+    return f"a whole number from {dtype.minimum} to {dtype.maximum}"

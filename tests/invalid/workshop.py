@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files that the cases in this folder name: how each is made, on first use, beside the manifests.
+
+A case names a file as `files/<name>`. Names that stand in no table here do not exist, which is what
+some cases are about. Nothing binary is checked in.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+_HEAD = "#include <stdint.h>\n"
+RELU = _HEAD + "int32_t relu(const int8_t *a, int8_t *b)\n{\n\tb[0] = a[0];\n\treturn 0;\n}\n"
+GOOD = (
+    RELU
+    + """
+int32_t add(const int8_t *a, const int8_t *b, int8_t *c) { c[0] = (int8_t)(a[0] + b[0]); return 0; }
+int32_t scale(const int8_t *a, float factor, int8_t *b) { b[0] = (int8_t)(factor * a[0]); return 0; }
+int32_t shift(const int8_t *a, int8_t by, int8_t *b) { b[0] = (int8_t)(a[0] + by); return 0; }
+int32_t half(const int8_t *a, uint16_t factor, int8_t *b) { b[0] = (int8_t)(a[0] + factor); return 0; }
+int32_t sort(const int8_t *a, int8_t *scratch, int8_t *b) { scratch[0] = a[0]; b[0] = scratch[0]; return 0; }
+int32_t bump(int8_t *a) { a[0]++; return 0; }
+struct device;
+int32_t npu(const int8_t *a, int8_t *b, const struct device *dev) { b[0] = a[0]; return dev == 0; }
+"""
+)
+_STATE = RELU + "int calls = 1;\nint count(void) { return ++calls; }\n"
+_BSS = RELU + "static int8_t buffer[64];\nint8_t *get(void) { return buffer; }\n"
+_EXTERNAL = _HEAD + "int32_t helper(const int8_t *, int8_t *);\n" + (
+    "int32_t relu(const int8_t *a, int8_t *b) { return helper(a, b) + 1; }\n"
+)
+_MATH = _HEAD + "float expf(float);\n" + (
+    "int32_t relu(const int8_t *a, int8_t *b) { b[0] = (int8_t)expf(a[0]); return 0; }\n"
+)
+_LOCAL = _HEAD + "static __attribute__((used, noinline)) int32_t relu(const int8_t *a, int8_t *b)\n" + (
+    "{ b[0] = a[0]; return 0; }\nint32_t other(const int8_t *a, int8_t *b) { return relu(a, b); }\n"
+)
+_CONSTRUCTOR = RELU + "void hidden(void);\n__attribute__((constructor)) void start(void) { hidden(); }\n"
+_IFUNC = RELU + (
+    "static int32_t one(void) { return 1; }\n"
+    "static void *choose(void) { return (void *)one; }\n"
+    'int32_t fast(void) __attribute__((ifunc("choose")));\n'
+)
+_THREAD = RELU + "__thread int mine;\n"
+
+# Flags that keep the compiler from adding anything of its own.
+_PLAIN = ("-O1", "-ffreestanding", "-fno-pic", "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-c")
+_ARM = "arm-none-eabi-gcc"
+_RISCV = "riscv64-unknown-elf-gcc"
+_SOURCE = "source.c"
+
+# Compiled objects: the C text, the compiler, and the flags beside the plain ones.
+_OBJECTS: dict[str, tuple[str, str, Sequence[str]]] = {
+    "good.o": (GOOD, "gcc", ()),
+    "twice.o": (RELU, "gcc", ()),
+    "local.o": (_LOCAL, "gcc", ()),
+    "data.o": (_HEAD + "const int32_t relu = 1;\n", "gcc", ()),
+    "other.o": (_HEAD + "int32_t relu6(const int8_t *a, int8_t *b) { b[0] = a[0]; return 0; }\n", "gcc", ()),
+    "state.o": (_STATE, "gcc", ()),
+    "bss.o": (_BSS, "gcc", ()),
+    "needs_helper.o": (_EXTERNAL, "gcc", ()),
+    "near_helper.o": (_HEAD + "int32_t helpers(void) { return 0; }\n", "gcc", ()),
+    "lto.o": (RELU, "gcc", ("-flto",)),
+    "constructor.o": (_CONSTRUCTOR, "gcc", ()),
+    "ifunc.o": (_IFUNC, "gcc", ()),
+    "thread.o": (_THREAD, "gcc", ()),
+    "x32.o": (RELU, "gcc", ("-mx32",)),
+    "cortex_m3.o": (RELU, _ARM, ("-mcpu=cortex-m3", "-mthumb")),
+    "cortex_m4.o": (RELU, _ARM, ("-mcpu=cortex-m4", "-mthumb")),
+    "cortex_m4f.o": (RELU, _ARM, ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")),
+    "cortex_m4_softfp.o": (RELU, _ARM, ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=softfp", "-mfpu=fpv4-sp-d16")),
+    "big_endian_arm.o": (RELU, _ARM, ("-mcpu=cortex-m3", "-mthumb", "-mbig-endian")),
+    "arm_math.o": (_MATH, _ARM, ("-mcpu=cortex-m3", "-mthumb")),
+    "rv32.o": (RELU, _RISCV, ("-march=rv32imac", "-mabi=ilp32")),
+    "rv32f.o": (RELU, _RISCV, ("-march=rv32imafc", "-mabi=ilp32f")),
+    "rv64.o": (RELU, _RISCV, ("-march=rv64imac", "-mabi=lp64")),
+}  # fmt: skip
+
+_TEXT = {
+    "empty.o": b"",
+    "text.o": b"This is no object.\n",
+    "git_lfs.o": b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n",
+    "bitcode.o": b"BC\xc0\xde" + bytes(32),
+    "empty.a": b"!<arch>\n",
+    "thin.a": b"!<thin>\n",
+    "relu.c": RELU.encode(),
+    "relu_static.c": RELU.replace("int32_t relu", "static int32_t relu").encode(),
+    "relu_state.c": (RELU + "int calls;\n").encode(),
+    "relu_void.c": (_HEAD + "void relu(const int8_t *a, int8_t *b)\n{\n\tb[0] = a[0];\n}\n").encode(),
+    "relu_three.c": (
+        _HEAD + "int32_t relu(const int8_t *a, int8_t *b, int n)\n{\n\tb[0] = a[n];\n\treturn 0;\n}\n"
+    ).encode(),
+    "nul.c": b"int relu\0;\n",
+    "four.bin": bytes(4),
+    "five.bin": bytes(5),
+    "notes.txt": b"notes\n",
+    "main.c": b"int main(void) { return 0; }\n",
+    "more/main.c": b"int main(void) { return 1; }\n",
+    "broken.npz": b"PK\x03\x04 not a zip file",
+    "broken.npy": b"no array",
+    "cut.npy": b"\x93NUMPY\x01\x00",
+    "directory/file": b"",
+}  # fmt: skip
+
+
+def _numpy(array: np.ndarray) -> bytes:
+    content = io.BytesIO()
+    np.save(content, array)
+    return content.getvalue()
+
+
+def _zipped() -> bytes:
+    content = io.BytesIO()
+    np.savez(content, weight=np.zeros(4, "int8"), bias=np.zeros(4, "int32"))
+    return content.getvalue()
+
+
+_ARRAYS: dict[str, Callable[[], bytes]] = {
+    "int8.npy": lambda: _numpy(np.zeros(4, "int8")),
+    "int16.npy": lambda: _numpy(np.zeros(4, "int16")),
+    "complex.npy": lambda: _numpy(np.zeros(4, "complex64")),
+    "records.npy": lambda: _numpy(np.zeros(4, [("a", "int8"), ("b", "int8")])),
+    "text.npy": lambda: _numpy(np.array(["a", "b"])),
+    "none.npy": lambda: _numpy(np.zeros((0, 4), "int8")),
+    "weights.npz": _zipped,
+}
+
+
+class Workshop:
+    """Makes the files below `folder`, each once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "files").mkdir(parents=True)
+
+    def make(self, name: str) -> Path:
+        """Make a file and return its path; a name in no table is left missing. Skips without its compiler."""
+        path = self.folder / "files" / name
+        if path.exists() or path.is_symlink():
+            return path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if name in _OBJECTS:
+            text, compiler, flags = _OBJECTS[name]
+            _compile(path, text, compiler, (*_PLAIN, *flags))
+        elif name in _TEXT:
+            path.write_bytes(_TEXT[name])
+        elif name in _ARRAYS:
+            path.write_bytes(_ARRAYS[name]())
+        elif name in _DERIVED:
+            _DERIVED[name](self, path)
+        return path
+
+    def bytes(self, name: str) -> bytearray:
+        """Return the content of another file."""
+        return bytearray(self.make(name).read_bytes())
+
+
+def _run(command: Sequence[str | Path]) -> None:
+    program = str(command[0])
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} not found on PATH")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(map(str, command))}:\n{done.stderr}")
+
+
+def _compile(path: Path, text: str, compiler: str, flags: Sequence[str]) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} not found on PATH")
+    if compiler == "gcc":
+        made_for = subprocess.run([compiler, "-dumpmachine"], capture_output=True, text=True, check=True).stdout.strip()
+        if not made_for.startswith("x86_64"):
+            pytest.skip(f"gcc compiles for {made_for}, the case needs x86-64")
+    source = path.with_name(path.name + ".c")
+    source.write_text(text, encoding="utf-8")
+    _run([compiler, *flags, source, "-o", path])
+
+
+def _patched(position: int, value: bytes) -> Callable[[Workshop, Path], None]:
+    def make(workshop: Workshop, path: Path) -> None:
+        content = workshop.bytes("good.o")
+        content[position : position + len(value)] = value
+        path.write_bytes(content)
+
+    return make
+
+
+def _cut(name: str, length: int) -> Callable[[Workshop, Path], None]:
+    return lambda workshop, path: path.write_bytes(workshop.bytes(name)[:length]) and None
+
+
+def _archive(*members: str) -> Callable[[Workshop, Path], None]:
+    return lambda workshop, path: _run(["ar", "rcsD", path, *(workshop.make(member) for member in members)])
+
+
+def _shared(workshop: Workshop, path: Path) -> None:
+    _run(["gcc", "-shared", "-nostdlib", "-o", path, workshop.make("twice.o")])
+
+
+def _executable(workshop: Workshop, path: Path) -> None:
+    _run(["gcc", "-static", "-nostdlib", "-Wl,-e,relu", "-o", path, workshop.make("twice.o")])
+
+
+def _stripped(workshop: Workshop, path: Path) -> None:
+    _run(["strip", "--strip-all", "-o", path, workshop.make("twice.o")])
+
+
+def _link(target: str) -> Callable[[Workshop, Path], None]:
+    return lambda workshop, path: path.symlink_to(target)
+
+
+def _outside(workshop: Workshop, path: Path) -> None:
+    (workshop.folder.parent / "outside.o").write_bytes(workshop.bytes("good.o"))
+    path.symlink_to("../../outside.o")
+
+
+# Made from other files of the tables. ELF: byte 5 is the byte order, 16 the type, 18 the machine.
+_DERIVED: dict[str, Callable[[Workshop, Path], None]] = {
+    "aarch64.o": _patched(18, b"\xb7\x00"),
+    "core.o": _patched(16, b"\x04\x00"),
+    "unknown_type.o": _patched(16, b"\x00\xff"),
+    "marked_big_endian.o": _patched(5, b"\x02"),
+    "unknown_class.o": _patched(4, b"\x07"),
+    "cut_header.o": _cut("good.o", 40),
+    "cut_magic.o": _cut("good.o", 3),
+    "good.a": _archive("good.o"),
+    "text.a": _archive("text.o"),
+    "cut.a": _cut("good.a", 100),
+    "library.so": _shared,
+    "program.o": _executable,
+    "stripped.o": _stripped,
+    "outside.o": _outside,
+    "loop.o": _link("loop.o"),
+    "dangling.o": _link("nowhere.o"),
+}
