@@ -33,7 +33,7 @@ def _bindings(model: Model, pool: Pool) -> list[dict[str, str]]:
     rows = []
     for board, tree in pool.boards:
         line = tree.location.line
-        node = f"{tree.kind} {tree.value!r}"
+        node = f"{tree.kind} {tree.value}"
         rows.append(
             {
                 "kconfig": board_kconfig(board),
@@ -70,7 +70,7 @@ def device_rows(model: Model) -> list[dict[str, Any]]:
 def _device_fault(device: Device) -> str:
     tree = device.devicetree
     number = f" number {tree.index}" if tree.kind == "compatible" else ""
-    return f"device {device.name}: the board has no enabled devicetree node with {tree.kind} {tree.value!r}{number}"
+    return f"device {device.name}: the board has no enabled devicetree node with {tree.kind} {tree.value}{number}"
 
 
 def render_headers(model: Model, plan: MemoryPlan) -> dict[str, bytes]:

@@ -10,7 +10,7 @@ from opwest.model.c_names import CNames
 from opwest.model.model import Constant, Model, TargetBuild
 from opwest.objects.rename import rename_symbols
 from opwest.plan.memory import MemoryPlan
-from opwest.render.header import device_rows, pool_rows, render_headers
+from opwest.render.header import render_headers
 from opwest.render.literals import cmake_string, kconfig_string
 from opwest.render.metadata import render_metadata, render_registry
 from opwest.render.run import render_internal, render_run
@@ -37,12 +37,7 @@ def model_files(model: Model, plan: MemoryPlan) -> dict[PurePosixPath, bytes]:
         f"src/{model.name}_run.c": render_run(model, plan),
         f"src/{model.name}_metadata.c": render_metadata(model, plan),
         f"src/{model.name}_registry.c": render_registry(model),
-        f"src/{model.name}_devices.c": render(
-            "models/model/src/model_devices.c",
-            **common,
-            devices=device_rows(model),
-            pools=pool_rows(model, plan),
-        ),
+        f"src/{model.name}_devices.c": render("models/model/src/model_devices.c", **common),
         **_constants(model, common),
         **_objects(model),
     }

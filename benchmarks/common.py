@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the benchmarks share: tables, processes and their cost, tools that may be absent, and models of any size."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import platform
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+HOST_TARGETS = {
+    "x86_64": "x86-64",
+    "amd64": "x86-64",
+    "i686": "i386",
+    "aarch64": "aarch64-host",
+    "arm64": "aarch64-host",
+}
+
+
+class SkippedError(Exception):
+    """A measurement can't be made here; the text says why."""
+
+
+class ProcessError(Exception):
+    """A command failed; the text holds its output."""
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser with the options that every benchmark has."""
+    result = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    result.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE as well")
+    result.add_argument(
+        "--keep", type=Path, metavar="DIR", help="work in DIR and leave everything there (default: a temporary folder)"
+    )
+    return result
+
+
+def positive(text: str) -> int:
+    """Return a number of at least 1, for argparse."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return value
+
+
+class Report:
+    """Tables and verdicts, printed as they come and written as JSON at the end."""
+
+    def __init__(self, benchmark: str) -> None:
+        self.benchmark = benchmark
+        self.tables: list[dict[str, Any]] = []
+        self.limits: list[dict[str, Any]] = []
+        self.skipped: list[str] = []
+        print(f"# {benchmark}\n\nCommand: `{shlex.join(['python', *sys.argv])}`\n")
+
+    def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """Print a Markdown table and keep it."""
+        cells = [[_cell(value) for value in row] for row in rows]
+        widths = [max(len(column), *(len(row[i]) for row in cells)) for i, column in enumerate(columns)]
+        print(f"{title}\n")
+        print("| " + " | ".join(c.ljust(w) for c, w in zip(columns, widths, strict=True)) + " |")
+        print("|" + "|".join("-" * (w + 1) + (":" if i else "-") for i, w in enumerate(widths)) + "|")
+        for row in cells:
+            padded = [c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
+            print("| " + " | ".join(padded) + " |")
+        print(flush=True)
+        self.tables.append({"title": title, "columns": list(columns), "rows": [list(row) for row in rows]})
+
+    def limit(self, what: str, value: float, most: float, unit: str = "") -> None:
+        """Print whether a figure keeps to its limit."""
+        met = value <= most
+        print(f"- {'met' if met else 'NOT MET'}: {what}: {value:.3f}{unit}, at most {most:g}{unit}", flush=True)
+        self.limits.append({"what": what, "value": value, "most": most, "unit": unit, "met": met})
+
+    def skip(self, what: str, reason: object) -> None:
+        """Print what could not be measured."""
+        print(f"skipped: {what}: {reason}\n", flush=True)
+        self.skipped.append(f"{what}: {reason}")
+
+    def finish(self, path: Path | None) -> int:
+        """Write the JSON file where one is wanted; return the exit code: 1 where a limit is not met."""
+        if path is not None:
+            content = {
+                "benchmark": self.benchmark,
+                "command": sys.argv,
+                "machine": platform.machine(),
+                "python": platform.python_version(),
+                "tables": self.tables,
+                "limits": self.limits,
+                "skipped": self.skipped,
+            }
+            path.write_text(json.dumps(content, indent=2) + "\n")
+        return int(any(not limit["met"] for limit in self.limits))
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.3f}" if abs(value) < 10 else f"{value:,.1f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def require(*tools: str) -> None:
+    """Raise SkippedError where a program is not on the path."""
+    missing = [tool for tool in tools if shutil.which(tool) is None]
+    if missing:
+        raise SkippedError(f"{', '.join(missing)} not found")
+
+
+def host_compiler() -> list[str]:
+    """Return the command of the host's C compiler ($CC, default cc)."""
+    words = shlex.split(os.environ.get("CC", "cc"))
+    require(words[0])
+    return words
+
+
+def host_target() -> str:
+    """Return opwest's name for objects of this machine."""
+    machine = platform.machine().lower()
+    if machine not in HOST_TARGETS:
+        raise SkippedError(f"opwest has no target for this host's processor, {machine}")
+    return HOST_TARGETS[machine]
+
+
+def opwest_command() -> list[str]:
+    """Return the command that runs opwest with this Python."""
+    if importlib.util.find_spec("opwest") is None:
+        raise SkippedError(f"{sys.executable} has no package opwest: run this with the Python it is installed in")
+    return [sys.executable, "-m", "opwest"]
+
+
+def execute(command: Sequence[str | Path], **options: Any) -> str:
+    """Run a command and return its standard output; ProcessError where it fails."""
+    done = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, errors="replace", check=False, **options
+    )
+    if done.returncode != 0:
+        words = shlex.join(str(word) for word in command)
+        raise ProcessError(f"{words}\nreturned {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a process took: seconds of processor (user and system), seconds of clock, peak memory in KiB."""
+
+    cpu: float
+    wall: float
+    peak: int
+
+
+def measure(command: Sequence[str | Path]) -> Cost:
+    """Run a command that must succeed and return its cost."""
+    words = [str(word) for word in command]
+    start = time.perf_counter()
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise ProcessError(f"{shlex.join(words)} returned {process.returncode}")
+    peak = used.ru_maxrss // (1024 if sys.platform == "darwin" else 1)
+    return Cost(used.ru_utime + used.ru_stime, wall, peak)
+
+
+def best(costs: Iterable[Cost]) -> Cost:
+    """Return the least processor time, the median clock time and the median peak of several runs."""
+    runs = list(costs)
+    return Cost(
+        min(run.cpu for run in runs),
+        statistics.median(run.wall for run in runs),
+        int(statistics.median(run.peak for run in runs)),
+    )
+
+
+@dataclass(frozen=True)
+class Signature:
+    """An argument of the operators that `write_model` makes: what it is, its element type and its elements."""
+
+    role: str
+    """data, result, or the name of a constant."""
+    dtype: str
+    elements: int
+
+
+CHAIN = (Signature("data", "int8", 32), Signature("result", "int8", 32))
+DENSE = (
+    Signature("data", "int8", 32),
+    Signature("weight", "int8", 64),
+    Signature("bias", "int32", 8),
+    Signature("result", "int8", 32),
+)
+"""The arguments of a convolution or a dense layer."""
+
+
+def write_model(
+    folder: Path,
+    count: int,
+    target: str,
+    compiler: Sequence[str],
+    *,
+    model: str = "chain",
+    arguments: Sequence[Signature] = CHAIN,
+    name: Callable[[int], str] = "op_{:05d}".format,
+    body: str = "(void)data; (void)result; return 0;",
+) -> Path:
+    """Write a model of `count` distinct operators, each called once, in a chain; return its manifest.
+
+    The operators lie in one object, compiled by `compiler`; each step reads what the one before it wrote.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [name(i) for i in range(count)]
+    types = {"data": "const int8_t *data", "result": "int8_t *result"}
+    parameters = ", ".join(types.get(a.role, f"const {a.dtype}_t *{a.role}") for a in arguments)
+    source = folder / "operators.c"
+    functions = "".join(f"int32_t {n}({parameters})\n{{\n\t{body}\n}}\n" for n in names)
+    source.write_text(f"#include <stdint.h>\n{functions}")
+    execute([*compiler, "-c", source, "-o", folder / "operators.o"])
+    manifest = folder / "manifest.yaml"
+    manifest.write_text("\n".join(_manifest_lines(folder, names, target, model, arguments)) + "\n")
+    return manifest
+
+
+def _manifest_lines(
+    folder: Path, names: Sequence[str], target: str, model: str, arguments: Sequence[Signature]
+) -> Iterable[str]:
+    constants = [a for a in arguments if a.role not in ("data", "result")]
+    yield from ("version: 1", f"model: {model}", "objects:", f"  - {{target: {target}, files: [operators.o]}}")
+    yield "operators:"
+    for name in names:
+        yield f"  {name}:"
+        yield "    args:"
+        for a in arguments:
+            direction = ", direction: out" if a.role == "result" else ""
+            yield f"      - {{name: {a.role}, dtype: {a.dtype}, shape: [{a.elements}]{direction}}}"
+    if constants:
+        yield "constants:"
+    for a in constants:
+        width = int("".join(c for c in a.dtype if c.isdigit())) // 8
+        for i in range(len(names)):
+            # One file each, all different: an operator's parameters are its own.
+            (folder / f"{a.role}_{i}.bin").write_bytes(bytes((i + k) % 251 for k in range(a.elements * width)))
+            yield f"  {a.role}_{i}: {{file: {a.role}_{i}.bin, dtype: {a.dtype}, shape: [{a.elements}]}}"
+    last = len(names) - 1
+    yield "run:"
+    for role, key in (("data", "inputs"), ("result", "outputs")):
+        a = next(a for a in arguments if a.role == role)
+        yield f"  {key}: {{{'x' if role == 'data' else 'y'}: {{dtype: {a.dtype}, shape: [{a.elements}]}}}}"
+    yield "  steps:"
+    for i, name in enumerate(names):
+        bound = {"data": f"t{i - 1}" if i else "x", "result": f"t{i}" if i < last else "y"}
+        given = ", ".join(bound.get(a.role, f"{a.role}_{i}") for a in arguments)
+        yield f"    - {{call: {name}, args: [{given}]}}"

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the start of the image and the measured part of it share. */
+#ifndef IMAGE_H_
+#define IMAGE_H_
+
+#include <stdbool.h>
+
+/** Any of the functions that are measured, after a cast. */
+typedef int (*any_run_t)(const void *, const void *, const void *, const void *);
+
+/** Call a function so that the plugin counts its instructions. */
+int invoke(const void *a, const void *b, const void *c, const void *d, any_run_t run);
+
+/** Call everything that is measured, in the order of the report; whether all returned 0. */
+bool measure(void);
+
+#endif /* IMAGE_H_ */

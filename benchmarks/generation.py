@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `opwest generate` costs for models of 10 to 10,000 operators.
+
+Each model has so many distinct operators in one object, and a run that calls each once, in a chain. opwest
+runs as a process; processor time is the least of the repetitions (user and system, noisy all the same),
+clock time and peak memory are medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pstats
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from common import (
+    Cost,
+    Report,
+    SkippedError,
+    best,
+    execute,
+    host_compiler,
+    host_target,
+    measure,
+    opwest_command,
+    parser,
+    positive,
+    write_model,
+)
+
+SIZES = (10, 100, 1_000, 10_000)
+MOST_SECONDS = 1.0
+"""For 100 operators."""
+MOST_GROWTH = 12.0
+"""From 1,000 operators to 10,000."""
+
+
+def generate(manifest: Path, output: Path) -> list[str]:
+    """Return the command that is measured."""
+    return [*opwest_command(), "generate", str(manifest), "-o", str(output)]
+
+
+def times(folder: Path) -> dict[str, int]:
+    """Return the modification time of every file below a folder."""
+    return {
+        str(path.relative_to(folder)): path.stat().st_mtime_ns
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "mutex"
+    }
+
+
+def measure_size(work: Path, count: int, repeat: int) -> tuple[Cost, Cost]:
+    """Return the cost of a first generation and of one that finds nothing to change."""
+    manifest = write_model(work / f"model_{count}", count, host_target(), [*host_compiler(), "-O1"])
+    first, again = [], []
+    for _ in range(repeat):
+        output = work / f"app_{count}"
+        shutil.rmtree(output, ignore_errors=True)
+        first.append(measure(generate(manifest, output)))
+        before = times(output)
+        again.append(measure(generate(manifest, output)))
+        if times(output) != before:
+            raise AssertionError("a generation from unchanged input changed a file")
+    return best(first), best(again)
+
+
+def profile(work: Path, sizes: Sequence[int], report: Report, shown: int) -> None:
+    """Show what costs most at the largest size, and how each of it grew from the size before."""
+    found = []
+    for count in sizes[-2:]:
+        manifest = write_model(work / f"model_{count}", count, host_target(), [*host_compiler(), "-O1"])
+        output, data = work / f"profiled_{count}", work / f"profile_{count}"
+        shutil.rmtree(output, ignore_errors=True)
+        execute([sys.executable, "-m", "cProfile", "-o", data, "-m", *generate(manifest, output)[2:]])
+        # Positions (file, line, name) and (calls, calls that are not recursive, own seconds, ...): see pstats.
+        found.append(pstats.Stats(str(data)).stats)  # type: ignore[attr-defined]
+    small, large = found
+    rows = []
+    for position, (_, calls, own, *_) in sorted(large.items(), key=lambda item: -item[1][2])[:shown]:
+        file, line, name = position
+        where = "/".join(Path(file).parts[-2:]) + f":{line}" if line else "built in"
+        before = small[position][2] if position in small else 0.0
+        rows.append([f"`{name}` ({where})", calls, before, own, own / before if before else "-"])
+    title = "Own seconds by function, under cProfile (which makes calls look dearer than they are)."
+    report.table(title, ["function", "calls", *(f"{n:,} operators" for n in sizes[-2:]), "growth"], rows)
+
+
+def main() -> int:
+    """Measure, print, compare with the limits."""
+    options = parser(__doc__)
+    options.add_argument("--sizes", type=positive, nargs="+", default=list(SIZES), metavar="N", help="operators")
+    options.add_argument("--repeat", type=positive, default=5, help="runs of each (default: %(default)s)")
+    options.add_argument(
+        "--profile", type=positive, metavar="ROWS", help="show the dearest functions of the two largest sizes as well"
+    )
+    given = options.parse_args()
+    report = Report("Generation")
+    try:
+        opwest_command(), host_target(), host_compiler()
+    except SkippedError as reason:
+        report.skip("generation", reason)
+        return report.finish(given.json)
+    if given.keep is not None:
+        return run(given, given.keep, report)
+    with tempfile.TemporaryDirectory(prefix="opwest-generation-") as work:
+        return run(given, Path(work), report)
+
+
+def run(given: argparse.Namespace, work: Path, report: Report) -> int:
+    """Measure every size in a folder."""
+    costs = {}
+    measure([*opwest_command(), "--version"])  # so that no run pays for compiling Python
+    for count in sorted(given.sizes):
+        costs[count] = measure_size(work, count, given.repeat)
+    rows = [
+        [f"{count:,}", first.cpu, first.wall, first.peak / 1024, again.cpu, again.wall, again.peak / 1024]
+        for count, (first, again) in costs.items()
+    ]
+    report.table(
+        f"Seconds and MiB of `opwest generate`, {given.repeat} runs each.",
+        ["operators", "CPU s", "clock s", "peak MiB", "again: CPU s", "clock s", "peak MiB"],
+        rows,
+    )
+    if 100 in costs:
+        report.limit("processor time for 100 operators", costs[100][0].cpu, MOST_SECONDS, " s")
+    if 1_000 in costs and 10_000 in costs:
+        for index, what in enumerate(("first generation", "unchanged regeneration")):
+            ratio = costs[10_000][index].cpu / costs[1_000][index].cpu
+            report.limit(f"time(10,000) / time(1,000), {what}", ratio, MOST_GROWTH)
+    print()
+    if given.profile and len(given.sizes) > 1:
+        profile(work, sorted(given.sizes), report, given.profile)
+    return report.finish(given.json)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

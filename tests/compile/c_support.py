@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiling and running emitted projects, with the flags that emitted C has to bear."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNTIME = ROOT / "zephyr_module"
+PORTABLE = ("call.c", "metadata.c", "port_host.c", "registry.c", "status.c")
+
+# Every one of these holds for all emitted C. Left out: -Wpadded, -Wcast-align=strict (a pool is bytes that
+# become other types, at offsets that the planner aligned), -Wunused-macros (macros are for the application), and
+# -Wfloat-equal, which is about computations; and under clang -Weverything, which holds all of these.
+STRICT = [
+    *("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-Wpedantic", "-Wconversion", "-Wsign-conversion"),
+    *("-Wmissing-prototypes", "-Wstrict-prototypes", "-Wshadow", "-Wcast-qual", "-Wundef", "-Wvla"),
+    *("-Wmissing-declarations", "-Wredundant-decls", "-Wdouble-promotion", "-Wwrite-strings", "-Wformat=2"),
+]
+SANITIZED = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined"]
+SANITIZED += ["-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
+
+
+@functools.cache
+def fault_of_compiler(compiler: str, flags: tuple[str, ...], link: bool) -> str | None:
+    """Return why an empty program does not compile (or link and run), None when it does."""
+    if shutil.which(compiler) is None:
+        return f"{compiler} not found on PATH"
+    with tempfile.TemporaryDirectory() as work:
+        program = Path(work) / "program"
+        language = "c++" if compiler.endswith("++") else "c"
+        command = [compiler, *flags, "-x", language, "-", "-o", str(program), *([] if link else ["-c"])]
+        text = "int main(void) { return 0; }\n" if link else "#include <stdint.h>\n#include <stdio.h>\nint32_t x;\n"
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        if done.returncode == 0 and link:
+            done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return None
+    return f"{compiler} {' '.join(flags)} does not work here: {done.stderr.strip()[:200]}"
+
+
+def need_compiler(compiler: str, flags: Sequence[str] = (), *, link: bool = False) -> None:
+    """Skip the running test, with the reason, where a compiler is missing or can't do what `flags` ask."""
+    fault = fault_of_compiler(compiler, tuple(flags), link)
+    if fault:
+        pytest.skip(fault)
+
+
+def read_record(app: Path) -> dict:
+    """Return what the lock says of the project: its models."""
+    return json.loads((app / ".opwest" / "lock.json").read_text())["record"]
+
+
+def includes(app: Path) -> list[str]:
+    """Return the -I options of a generated project."""
+    runtime = app / "modules" / "opwest"
+    folders = [runtime if runtime.is_dir() else RUNTIME] + [
+        app / "models" / m["name"] for m in read_record(app)["models"]
+    ]
+    return [f"-I{folder / 'include'}" for folder in folders]
+
+
+def portable_sources(app: Path) -> list[Path]:
+    """Return the runtime's portable sources and those of the models, without operators."""
+    runtime = app / "modules" / "opwest"
+    sources = [(runtime if runtime.is_dir() else RUNTIME) / "src" / name for name in PORTABLE]
+    for model in read_record(app)["models"]:
+        folder = app / "models" / model["name"] / "src"
+        sources += [folder / f"{model['name']}_{part}.c" for part in ("metadata", "registry", "run")]
+    return sources
+
+
+def run(command: Sequence[str | Path], cwd: Path, *, text: str | None = None) -> str:
+    """Run a command that must succeed and return its output."""
+    done = subprocess.run([str(word) for word in command], cwd=cwd, input=text, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def compile_all(work: Path, sources: Sequence[Path], compiler: str, flags: Sequence[str], options: Sequence[str]) -> None:
+    """Compile sources to objects in `work`, each of a name of its own."""
+    work.mkdir(parents=True, exist_ok=True)
+    run([compiler, *flags, *options, "-c", *sources], work)
+
+
+def build(
+    app: Path,
+    work: Path,
+    main: Path | None,
+    compiler: str = "gcc",
+    flags: Sequence[str] = SANITIZED,
+    *,
+    operator_flags: Sequence[str] = ("-Wno-unused-variable", "-Wno-unused-but-set-variable"),
+    extra_objects: Sequence[Path] = (),
+    linker: str | None = None,
+) -> Path:
+    """Build `main` with all models of a project and the runtime; return the program.
+
+    Operators are compiled with the same sanitizers. Objects are those for this machine.
+    """
+    work.mkdir(parents=True, exist_ok=True)
+    bits = 32 if "-m32" in flags else 64
+    options = includes(app)
+    objects: list[Path] = list(extra_objects)
+
+    def add(folder: str, sources: Sequence[Path], extra: Sequence[str] = ()) -> None:
+        into = work / folder
+        compile_all(into, sources, compiler, [*flags, *extra], options)
+        objects.extend(sorted(into.glob("*.o")))
+
+    add("portable", [*portable_sources(app), *([main] if main else [])])
+    for model in read_record(app)["models"]:
+        folder = app / "models" / model["name"]
+        if model["constants"]:
+            add(f"{model['name']}_constants", [folder / "constants.S"], [f"-Wa,-I{folder / 'constants'}"])
+        chosen = [b for b in model["builds"] if b["target"] is None or (b["bits"] == bits and "x86_64" in b["host"])]
+        assert chosen, f"{model['name']} has no objects for this machine"
+        sources = [folder / source for source in chosen[0]["sources"]]
+        if sources:
+            rename = ["-include", str(folder / chosen[0]["rename"])]
+            add(f"{model['name']}_operators", sources, [*rename, *operator_flags])
+        objects.extend(folder / item for item in chosen[0]["objects"])
+    program = work / "program"
+    run([linker or compiler, *flags, *objects, "-o", program, "-lm", "-pthread"], work)
+    return program
+
+
+def execute(program: Path, *arguments: str, text: str | None = None) -> subprocess.CompletedProcess:
+    """Run a program of a test."""
+    environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
+    return subprocess.run(
+        [str(program), *arguments], input=text, env=environment, capture_output=True, text=True, check=False, timeout=60
+    )

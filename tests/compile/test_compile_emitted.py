@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every emitted C file and the portable runtime compile without a warning, under several compilers, and from C++."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from c_support import (
+    ROOT,
+    SANITIZED,
+    STRICT,
+    build,
+    compile_all,
+    execute,
+    fault_of_compiler,
+    includes,
+    need_compiler,
+    portable_sources,
+    read_record,
+    run,
+)
+from golden_support import PROJECTS, generate_project
+
+from opwest import pipeline
+from opwest.diagnostics import Diagnostics
+
+STUBS = Path(__file__).parent / "zephyr_stubs"
+COMPILERS = {
+    "gcc": ["gcc"],
+    "gcc-m32": ["gcc", "-m32"],
+    "clang": ["clang"],
+    "clang-m32": ["clang", "-m32"],
+    "cortex-m3": ["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb"],
+}
+BUILDABLE = [name for name in PROJECTS if name != "targets"]  # whose objects are no programs
+
+
+def digits(work: Path) -> Path:
+    """Generate the digits example with the objects that this machine can compile."""
+    source = work / "digits"
+    shutil.copytree(ROOT / "examples" / "digits", source, ignore=shutil.ignore_patterns("objects", "__pycache__"))
+    wanted = ["x86-64"] + ([] if fault_of_compiler("gcc", ("-m32",), True) else ["i386"])
+    run([sys.executable, "compile_operators.py", *wanted], source)
+    pipeline.generate([source / "manifest.yaml"], work / "app", vendored=True, faults=Diagnostics())
+    return work / "app"
+
+
+@pytest.fixture(scope="session", params=[*PROJECTS, "digits"])
+def app(request, tmp_path_factory):
+    work = tmp_path_factory.mktemp(f"compile_{request.param}")
+    if request.param == "digits":
+        need_compiler("gcc")
+        return digits(work)
+    return generate_project(request.param, work)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_emitted_c_compiles_without_warnings(app, compiler, tmp_path):
+    command, *flags = COMPILERS[compiler]
+    need_compiler(command, flags)
+    sources = [*portable_sources(app), *sorted((app / "src").glob("*.c"))]
+    compile_all(tmp_path / "c", sources, command, [*flags, *STRICT], includes(app))
+    for model in read_record(app)["models"]:
+        folder = app / "models" / model["name"]
+        if model["constants"]:
+            options = [f"-Wa,-I{folder / 'constants'}", "-Wall", "-Werror"]
+            compile_all(tmp_path / model["name"], [folder / "constants.S"], command, flags, options)
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_operators_of_the_goldens_compile_after_renaming(app, compiler, tmp_path):
+    need_compiler(compiler)
+    for model in read_record(app)["models"]:
+        folder = app / "models" / model["name"]
+        for item in model["builds"]:
+            if item["sources"]:
+                options = [*includes(app), "-include", str(folder / item["rename"])]
+                sources = [folder / source for source in item["sources"]]
+                compile_all(tmp_path / f"{model['name']}_{item['target']}", sources, compiler, ["-std=c11"], options)
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_zephyr_only_files_compile_against_stubs(app, compiler, tmp_path):
+    """<model>_devices.c and <model>_devicetree.h, with headers that stand in for Zephyr's."""
+    need_compiler(compiler)
+    record = read_record(app)
+    main = tmp_path / "zephyr_main.c"
+    lines = ['#include <stddef.h>', "int main(void);", "void use(const void *pointer);"]
+    uses = []
+    for model in record["models"]:
+        name, macro = model["name"], model["macro"]
+        lines += [f"#include <{name}_devicetree.h>", f"{macro}_WORKSPACE_DEFINE({name}_memory);"]
+        lines += [f"static const struct {name}_devices {name}_context = {macro}_DEVICES_DT_INIT;"]
+        uses += [f"\tuse(&{name}_memory);", f"\tuse(&{name}_context);"]
+    main.write_text("\n".join([*lines, "int main(void)", "{", *uses, "\treturn 0;", "}", ""]))
+    sources = [main] + [app / "models" / m["name"] / "src" / f"{m['name']}_devices.c" for m in record["models"]]
+    flags = [flag for flag in STRICT if flag not in ("-Wpedantic", "-Wundef")]  # Zephyr is written in GNU C
+    for number, board in enumerate((None, "CONFIG_BOARD_MPS3_CORSTONE300_AN547", "CONFIG_BOARD_MPS2_AN385")):
+        options = ["-D__ZEPHYR__=1", f"-I{STUBS}", *includes(app), *([f"-D{board}=1"] if board else [])]
+        compile_all(tmp_path / str(number), sources, compiler, flags, options)
+    compile_all(tmp_path / "shell", sources[1:], compiler, flags, [*options, "-DCONFIG_OPWEST_SHELL=1"])
+
+
+def cpp_program(record: dict) -> str:
+    """Return a C++ program that opens, runs and closes every model once."""
+    lines = [f"#include <{model['name']}.h>" for model in record["models"]]
+    body = []
+    for model in record["models"]:
+        name, macro = model["name"], model["macro"]
+        lines += [f"{macro}_WORKSPACE_DEFINE({name}_memory);"]
+        lines += [f"static const struct {name}_devices {name}_context = {macro}_DEVICES_DT_INIT;"]
+        names = {"input": [], "output": []}
+        for tensor in model["tensors"]:
+            lines += [f"alignas({tensor['align']}) static {tensor['c_type']} {tensor['buffer']}[{tensor['macro']}_ELEMENTS];"]
+            names[tensor["role"]].append(tensor["buffer"])
+        body += [
+            f"\tconst {name}_inputs {name}_in = {{{', '.join(names['input']) or '0'}}};",
+            f"\tconst {name}_outputs {name}_out = {{{', '.join(names['output'])}}};",
+            f"\tif ({name}_open(&{name}_memory, &{name}_context) != 0 ||",
+            f"\t    {name}_run(&{name}_in, &{name}_out, &{name}_memory, &{name}_context) != 0 ||",
+            f"\t    {name}_close(&{name}_memory, &{name}_context) != 0 ||",
+            f"\t    opwest_find(&{name}_registry, {name}_model.operators[0].name) == nullptr) {{",
+            "\t\treturn 1;",
+            "\t}",
+        ]
+    return "\n".join([*lines, "int main()", "{", *body, "\treturn 0;", "}", ""])
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("standard", ["c++11", "c++17", "c++20"])
+def test_public_header_from_cpp(app, compiler, standard, tmp_path):
+    need_compiler(compiler)
+    main = tmp_path / "main.cpp"
+    main.write_text(cpp_program(read_record(app)))
+    flags = [f"-std={standard}", "-O2", "-Wall", "-Wextra", "-Werror", "-Wpedantic"]
+    compile_all(tmp_path / "cpp", [main], compiler, flags, includes(app))
+
+
+@pytest.mark.parametrize("name", [*BUILDABLE, "digits"])
+def test_cpp_program_links_and_runs(name, tmp_path):
+    need_compiler("g++")
+    need_compiler("gcc")
+    app = digits(tmp_path) if name == "digits" else generate_project(name, tmp_path)
+    main = tmp_path / "main.cpp"
+    main.write_text(cpp_program(read_record(app)))
+    run(["g++", "-std=c++17", "-c", *includes(app), main], tmp_path)
+    program = build(app, tmp_path / "build", None, flags=["-O1"], extra_objects=[tmp_path / "main.o"], linker="g++")
+    done = execute(program)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", BUILDABLE)
+def test_generated_application_runs_clean_under_sanitizers(name, tmp_path):
+    """The main.c that opwest writes, as it is."""
+    need_compiler("gcc", ("-fsanitize=address,undefined",), link=True)
+    app = generate_project(name, tmp_path)
+    program = build(app, tmp_path / "build", app / "src" / "main.c", "gcc", SANITIZED)
+    done = execute(program)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    for model in read_record(app)["models"]:
+        assert f"{model['name']}: run returned 0" in done.stdout
+
+
+def test_runtime_headers_stand_alone(tmp_path):
+    """Each header compiles by itself, first, in C and in C++."""
+    for header in sorted((ROOT / "zephyr_module" / "include" / "opwest").glob("*.h")):
+        if header.name == "zephyr.h":
+            continue
+        for compiler, suffix, standard in (("gcc", "c", "c11"), ("g++", "cpp", "c++17")):
+            need_compiler(compiler)
+            text = tmp_path / f"{header.stem}.{suffix}"
+            text.write_text(f"#include <opwest/{header.name}>\n#include <opwest/{header.name}>\nextern int x;\nint x;\n")
+            options = [f"-I{ROOT / 'zephyr_module' / 'include'}", "-Wall", "-Wextra", "-Werror", "-Wpedantic"]
+            run([compiler, f"-std={standard}", *options, "-c", text], tmp_path)

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stands in for the header of this name of Zephyr: only what emitted files use. */
+#ifndef STUB_LINKER_DEVICETREE_REGIONS_H_
+#define STUB_LINKER_DEVICETREE_REGIONS_H_
+
+#define LINKER_DT_NODE_REGION_NAME(node) STRINGIFY(node)
+
+#endif /* STUB_LINKER_DEVICETREE_REGIONS_H_ */

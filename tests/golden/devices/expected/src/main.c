@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Written once by opwest; it is yours now. Runs each model once on zeros and prints what comes out.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <accelerated.h>
+
+#ifdef __ZEPHYR__
+#include <accelerated_devicetree.h>
+#endif
+
+ACCELERATED_WORKSPACE_DEFINE(accelerated_workspace);
+static const struct accelerated_devices accelerated_context = ACCELERATED_DEVICES_DT_INIT;
+static OPWEST_ALIGNED(4) int32_t accelerated_input_control[ACCELERATED_INPUT_CONTROL_ELEMENTS];
+static OPWEST_ALIGNED(4) int32_t accelerated_input_x[ACCELERATED_INPUT_X_ELEMENTS];
+static OPWEST_ALIGNED(4) int32_t accelerated_output_y[ACCELERATED_OUTPUT_Y_ELEMENTS];
+
+static int run_accelerated(void)
+{
+	const struct accelerated_inputs inputs = {accelerated_input_control, accelerated_input_x};
+	const struct accelerated_outputs outputs = {accelerated_output_y};
+	int rc = accelerated_open(&accelerated_workspace, &accelerated_context);
+
+	if (rc != 0) {
+		printf("accelerated: open returned %d\n", rc);
+		return rc;
+	}
+	rc = accelerated_run(&inputs, &outputs, &accelerated_workspace, &accelerated_context);
+	if (rc == 0) {
+		printf("accelerated: y:");
+		for (size_t i = 0; i < ACCELERATED_OUTPUT_Y_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId32 "", (int32_t)accelerated_output_y[i]);
+		}
+		printf("\n");
+	}
+	printf("accelerated: run returned %d\n", rc);
+	(void)accelerated_close(&accelerated_workspace, &accelerated_context);
+	return rc;
+}
+
+int main(void)
+{
+	if (run_accelerated() != 0) {
+		return 0;
+	}
+	return 0;
+}

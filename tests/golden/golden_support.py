@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The golden projects: which there are, and how each is generated. No compiler takes part."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+GOLDEN = Path(__file__).resolve().parent
+sys.path.insert(0, str(GOLDEN.parent / "unit" / "objects"))
+
+from elf_writer import build_elf  # noqa: E402
+
+from opwest import pipeline  # noqa: E402
+from opwest.diagnostics import Diagnostics  # noqa: E402
+
+PROJECTS = {
+    "minimal": ["manifest.yaml"],
+    "many_kinds": ["manifest.yaml"],
+    "devices": ["manifest.yaml"],
+    "several": ["first/manifest.yaml", "second/manifest.yaml"],
+    "targets": ["manifest.yaml"],
+}
+
+# Left out of the comparison: the runtime is a copy of zephyr_module/, the mutex is no content, and objects are
+# compared by the checksum that the lock holds.
+_LEFT_OUT = ("modules/opwest/", ".opwest/mutex")
+
+
+def copy_project(name: str, folder: Path) -> list[Path]:
+    """Copy the manifests of a golden project and all they name into a new folder; return the manifests."""
+    shutil.copytree(GOLDEN / name, folder, ignore=shutil.ignore_patterns("expected"))
+    if name == "targets":
+        _write_objects(folder / "objects")
+    return [folder / manifest for manifest in PROJECTS[name]]
+
+
+def generate_project(name: str, work: Path, *, vendored: bool = True) -> Path:
+    """Generate a golden project below `work` and return the application's folder."""
+    manifests = copy_project(name, work / "source")
+    pipeline.generate(manifests, work / "app", vendored=vendored, faults=Diagnostics())
+    return work / "app"
+
+
+def _write_objects(folder: Path) -> None:
+    """Write an object per target, the same bytes everywhere."""
+    symbols = [
+        ("local_helper", 0, 2, 1),
+        ("scale_impl", 1, 2, 1),
+        ("scale_table", 1, 1, 2),
+        ("vendor_start", 1, 0, 0),
+        ("memcpy", 1, 0, 0),
+    ]
+    sections = [(".text", 1, 6, b"\x90" * 16), (".rodata", 1, 2, b"table...")]
+    objects = {
+        "x86-64": build_elf(bits=64, machine=62, symbols=symbols, sections=sections),
+        "big-endian": build_elf(bits=32, machine=20, endian="big", symbols=symbols, sections=sections),
+    }
+    for target, content in objects.items():
+        path = folder / target / "scale.o"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(content)
+
+
+def emitted(app: Path) -> dict[str, bytes]:
+    """Return what is compared, by path: every file but the vendored runtime and binary objects."""
+    files = {}
+    for path in sorted(app.rglob("*")):
+        name = path.relative_to(app).as_posix()
+        if path.is_file() and not name.startswith(_LEFT_OUT) and path.suffix != ".o":
+            files[name] = _lock_without_runtime(path) if name == ".opwest/lock.json" else path.read_bytes()
+    return files
+
+
+def _lock_without_runtime(path: Path) -> bytes:
+    """Return the lock without the checksums of the runtime, which changes for reasons of its own."""
+    lock = json.loads(path.read_bytes())
+    lock["files"] = {name: digest for name, digest in lock["files"].items() if not name.startswith("modules/opwest/")}
+    return (json.dumps(lock, indent=2, sort_keys=True) + "\n").encode()

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Written once by opwest; it is yours now. Runs each model once on zeros and prints what comes out.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <many_kinds.h>
+
+#ifdef __ZEPHYR__
+#include <many_kinds_devicetree.h>
+#endif
+
+MANY_KINDS_WORKSPACE_DEFINE(many_kinds_workspace);
+static const struct many_kinds_devices many_kinds_context = MANY_KINDS_DEVICES_DT_INIT;
+static OPWEST_ALIGNED(1) int8_t many_kinds_input_in_int8[MANY_KINDS_INPUT_IN_INT8_ELEMENTS];
+static OPWEST_ALIGNED(16) uint8_t many_kinds_input_in_uint8[MANY_KINDS_INPUT_IN_UINT8_ELEMENTS];
+static OPWEST_ALIGNED(2) int16_t many_kinds_input_in_int16[MANY_KINDS_INPUT_IN_INT16_ELEMENTS];
+static OPWEST_ALIGNED(2) uint16_t many_kinds_input_in_uint16[MANY_KINDS_INPUT_IN_UINT16_ELEMENTS];
+static OPWEST_ALIGNED(4) int32_t many_kinds_input_in_int32[MANY_KINDS_INPUT_IN_INT32_ELEMENTS];
+static OPWEST_ALIGNED(4) uint32_t many_kinds_input_in_uint32[MANY_KINDS_INPUT_IN_UINT32_ELEMENTS];
+static OPWEST_ALIGNED(8) int64_t many_kinds_input_in_int64[MANY_KINDS_INPUT_IN_INT64_ELEMENTS];
+static OPWEST_ALIGNED(8) uint64_t many_kinds_input_in_uint64[MANY_KINDS_INPUT_IN_UINT64_ELEMENTS];
+static OPWEST_ALIGNED(2) uint16_t many_kinds_input_in_float16[MANY_KINDS_INPUT_IN_FLOAT16_ELEMENTS];
+static OPWEST_ALIGNED(64) float many_kinds_input_in_float32[MANY_KINDS_INPUT_IN_FLOAT32_ELEMENTS];
+static OPWEST_ALIGNED(8) double many_kinds_input_in_float64[MANY_KINDS_INPUT_IN_FLOAT64_ELEMENTS];
+static OPWEST_ALIGNED(1) uint8_t many_kinds_input_in_bool[MANY_KINDS_INPUT_IN_BOOL_ELEMENTS];
+static OPWEST_ALIGNED(4) int32_t many_kinds_input_values[MANY_KINDS_INPUT_VALUES_ELEMENTS];
+static OPWEST_ALIGNED(1) uint8_t many_kinds_input_seen[MANY_KINDS_INPUT_SEEN_ELEMENTS];
+static OPWEST_ALIGNED(1) int8_t many_kinds_output_out_int8[MANY_KINDS_OUTPUT_OUT_INT8_ELEMENTS];
+static OPWEST_ALIGNED(1) uint8_t many_kinds_output_out_uint8[MANY_KINDS_OUTPUT_OUT_UINT8_ELEMENTS];
+static OPWEST_ALIGNED(2) int16_t many_kinds_output_out_int16[MANY_KINDS_OUTPUT_OUT_INT16_ELEMENTS];
+static OPWEST_ALIGNED(2) uint16_t many_kinds_output_out_uint16[MANY_KINDS_OUTPUT_OUT_UINT16_ELEMENTS];
+static OPWEST_ALIGNED(4) int32_t many_kinds_output_out_int32[MANY_KINDS_OUTPUT_OUT_INT32_ELEMENTS];
+static OPWEST_ALIGNED(4) uint32_t many_kinds_output_out_uint32[MANY_KINDS_OUTPUT_OUT_UINT32_ELEMENTS];
+static OPWEST_ALIGNED(8) int64_t many_kinds_output_out_int64[MANY_KINDS_OUTPUT_OUT_INT64_ELEMENTS];
+static OPWEST_ALIGNED(8) uint64_t many_kinds_output_out_uint64[MANY_KINDS_OUTPUT_OUT_UINT64_ELEMENTS];
+static OPWEST_ALIGNED(2) uint16_t many_kinds_output_out_float16[MANY_KINDS_OUTPUT_OUT_FLOAT16_ELEMENTS];
+static OPWEST_ALIGNED(4) float many_kinds_output_out_float32[MANY_KINDS_OUTPUT_OUT_FLOAT32_ELEMENTS];
+static OPWEST_ALIGNED(8) double many_kinds_output_out_float64[MANY_KINDS_OUTPUT_OUT_FLOAT64_ELEMENTS];
+static OPWEST_ALIGNED(1) uint8_t many_kinds_output_out_bool[MANY_KINDS_OUTPUT_OUT_BOOL_ELEMENTS];
+static OPWEST_ALIGNED(1) uint8_t many_kinds_output_lowest[MANY_KINDS_OUTPUT_LOWEST_ELEMENTS];
+static OPWEST_ALIGNED(1) uint8_t many_kinds_output_highest[MANY_KINDS_OUTPUT_HIGHEST_ELEMENTS];
+static OPWEST_ALIGNED(4) int32_t many_kinds_output_sum[MANY_KINDS_OUTPUT_SUM_ELEMENTS];
+static OPWEST_ALIGNED(1) uint8_t many_kinds_output_count[MANY_KINDS_OUTPUT_COUNT_ELEMENTS];
+
+static int run_many_kinds(void)
+{
+	const struct many_kinds_inputs inputs = {many_kinds_input_in_int8, many_kinds_input_in_uint8, many_kinds_input_in_int16, many_kinds_input_in_uint16, many_kinds_input_in_int32, many_kinds_input_in_uint32, many_kinds_input_in_int64, many_kinds_input_in_uint64, many_kinds_input_in_float16, many_kinds_input_in_float32, many_kinds_input_in_float64, many_kinds_input_in_bool, many_kinds_input_values, many_kinds_input_seen};
+	const struct many_kinds_outputs outputs = {many_kinds_output_out_int8, many_kinds_output_out_uint8, many_kinds_output_out_int16, many_kinds_output_out_uint16, many_kinds_output_out_int32, many_kinds_output_out_uint32, many_kinds_output_out_int64, many_kinds_output_out_uint64, many_kinds_output_out_float16, many_kinds_output_out_float32, many_kinds_output_out_float64, many_kinds_output_out_bool, many_kinds_output_lowest, many_kinds_output_highest, many_kinds_output_sum, many_kinds_output_count};
+	int rc = many_kinds_open(&many_kinds_workspace, &many_kinds_context);
+
+	if (rc != 0) {
+		printf("many_kinds: open returned %d\n", rc);
+		return rc;
+	}
+	rc = many_kinds_run(&inputs, &outputs, &many_kinds_workspace, &many_kinds_context);
+	if (rc == 0) {
+		printf("many_kinds: out_int8:");
+		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_INT8_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId32 "", (int32_t)many_kinds_output_out_int8[i]);
+		}
+		printf("\n");
+		printf("many_kinds: out_uint8:");
+		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_UINT8_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId32 "", (int32_t)many_kinds_output_out_uint8[i]);
+		}
+		printf("\n");
+		printf("many_kinds: out_int16:");
+		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_INT16_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId32 "", (int32_t)many_kinds_output_out_int16[i]);
+		}
+		printf("\n");
+		printf("many_kinds: out_uint16:");
+		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_UINT16_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId32 "", (int32_t)many_kinds_output_out_uint16[i]);
+		}
+		printf("\n");
+		printf("many_kinds: out_int32:");
+		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_INT32_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId32 "", (int32_t)many_kinds_output_out_int32[i]);
+		}
+		printf("\n");
+		printf("many_kinds: out_uint32:");
+		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_UINT32_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRIu32 "", many_kinds_output_out_uint32[i]);
+		}
+		printf("\n");
+		printf("many_kinds: out_int64:");
+		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_INT64_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId64 "", many_kinds_output_out_int64[i]);
+		}
+		printf("\n");
+		printf("many_kinds: out_uint64:");
+		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_UINT64_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRIu64 "", many_kinds_output_out_uint64[i]);
+		}
+		printf("\n");
+		printf("many_kinds: out_float16:");
+		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_FLOAT16_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId32 "", (int32_t)many_kinds_output_out_float16[i]);
+		}
+		printf(" (IEEE half bits)\n");
+		printf("many_kinds: out_float32:");
+		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_FLOAT32_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId64 "", (int64_t)(many_kinds_output_out_float32[i] * 1000));
+		}
+		printf(" (thousandths)\n");
+		printf("many_kinds: out_float64:");
+		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_FLOAT64_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId64 "", (int64_t)(many_kinds_output_out_float64[i] * 1000));
+		}
+		printf(" (thousandths)\n");
+		printf("many_kinds: out_bool:");
+		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_BOOL_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId32 "", (int32_t)many_kinds_output_out_bool[i]);
+		}
+		printf("\n");
+		printf("many_kinds: lowest:");
+		for (size_t i = 0; i < MANY_KINDS_OUTPUT_LOWEST_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId32 "", (int32_t)many_kinds_output_lowest[i]);
+		}
+		printf("\n");
+		printf("many_kinds: highest:");
+		for (size_t i = 0; i < MANY_KINDS_OUTPUT_HIGHEST_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId32 "", (int32_t)many_kinds_output_highest[i]);
+		}
+		printf("\n");
+		printf("many_kinds: sum:");
+		for (size_t i = 0; i < MANY_KINDS_OUTPUT_SUM_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId32 "", (int32_t)many_kinds_output_sum[i]);
+		}
+		printf("\n");
+		printf("many_kinds: count:");
+		for (size_t i = 0; i < MANY_KINDS_OUTPUT_COUNT_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId32 "", (int32_t)many_kinds_output_count[i]);
+		}
+		printf("\n");
+	}
+	printf("many_kinds: run returned %d\n", rc);
+	(void)many_kinds_close(&many_kinds_workspace, &many_kinds_context);
+	return rc;
+}
+
+int main(void)
+{
+	if (run_many_kinds() != 0) {
+		return 0;
+	}
+	return 0;
+}

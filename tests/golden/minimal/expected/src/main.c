@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Written once by opwest; it is yours now. Runs each model once on zeros and prints what comes out.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <minimal.h>
+
+#ifdef __ZEPHYR__
+#include <minimal_devicetree.h>
+#endif
+
+MINIMAL_WORKSPACE_DEFINE(minimal_workspace);
+static const struct minimal_devices minimal_context = MINIMAL_DEVICES_DT_INIT;
+static OPWEST_ALIGNED(2) int16_t minimal_input_x[MINIMAL_INPUT_X_ELEMENTS];
+static OPWEST_ALIGNED(2) int16_t minimal_output_y[MINIMAL_OUTPUT_Y_ELEMENTS];
+
+static int run_minimal(void)
+{
+	const struct minimal_inputs inputs = {minimal_input_x};
+	const struct minimal_outputs outputs = {minimal_output_y};
+	int rc = minimal_open(&minimal_workspace, &minimal_context);
+
+	if (rc != 0) {
+		printf("minimal: open returned %d\n", rc);
+		return rc;
+	}
+	rc = minimal_run(&inputs, &outputs, &minimal_workspace, &minimal_context);
+	if (rc == 0) {
+		printf("minimal: y:");
+		for (size_t i = 0; i < MINIMAL_OUTPUT_Y_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId32 "", (int32_t)minimal_output_y[i]);
+		}
+		printf("\n");
+	}
+	printf("minimal: run returned %d\n", rc);
+	(void)minimal_close(&minimal_workspace, &minimal_context);
+	return rc;
+}
+
+int main(void)
+{
+	if (run_minimal() != 0) {
+		return 0;
+	}
+	return 0;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Written once by opwest; it is yours now. Runs each model once on zeros and prints what comes out.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <up.h>
+#include <down.h>
+
+#ifdef __ZEPHYR__
+#include <up_devicetree.h>
+#include <down_devicetree.h>
+#endif
+
+UP_WORKSPACE_DEFINE(up_workspace);
+static const struct up_devices up_context = UP_DEVICES_DT_INIT;
+static OPWEST_ALIGNED(4) int32_t up_input_x[UP_INPUT_X_ELEMENTS];
+static OPWEST_ALIGNED(4) int32_t up_output_y[UP_OUTPUT_Y_ELEMENTS];
+
+static int run_up(void)
+{
+	const struct up_inputs inputs = {up_input_x};
+	const struct up_outputs outputs = {up_output_y};
+	int rc = up_open(&up_workspace, &up_context);
+
+	if (rc != 0) {
+		printf("up: open returned %d\n", rc);
+		return rc;
+	}
+	rc = up_run(&inputs, &outputs, &up_workspace, &up_context);
+	if (rc == 0) {
+		printf("up: y:");
+		for (size_t i = 0; i < UP_OUTPUT_Y_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId32 "", (int32_t)up_output_y[i]);
+		}
+		printf("\n");
+	}
+	printf("up: run returned %d\n", rc);
+	(void)up_close(&up_workspace, &up_context);
+	return rc;
+}
+
+DOWN_WORKSPACE_DEFINE(down_workspace);
+static const struct down_devices down_context = DOWN_DEVICES_DT_INIT;
+static OPWEST_ALIGNED(4) int32_t down_input_x[DOWN_INPUT_X_ELEMENTS];
+static OPWEST_ALIGNED(4) int32_t down_output_y[DOWN_OUTPUT_Y_ELEMENTS];
+
+static int run_down(void)
+{
+	const struct down_inputs inputs = {down_input_x};
+	const struct down_outputs outputs = {down_output_y};
+	int rc = down_open(&down_workspace, &down_context);
+
+	if (rc != 0) {
+		printf("down: open returned %d\n", rc);
+		return rc;
+	}
+	rc = down_run(&inputs, &outputs, &down_workspace, &down_context);
+	if (rc == 0) {
+		printf("down: y:");
+		for (size_t i = 0; i < DOWN_OUTPUT_Y_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId32 "", (int32_t)down_output_y[i]);
+		}
+		printf("\n");
+	}
+	printf("down: run returned %d\n", rc);
+	(void)down_close(&down_workspace, &down_context);
+	return rc;
+}
+
+int main(void)
+{
+	if (run_up() != 0) {
+		return 0;
+	}
+	if (run_down() != 0) {
+		return 0;
+	}
+	return 0;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Written once by opwest; it is yours now. Runs each model once on zeros and prints what comes out.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <several_targets.h>
+
+#ifdef __ZEPHYR__
+#include <several_targets_devicetree.h>
+#endif
+
+SEVERAL_TARGETS_WORKSPACE_DEFINE(several_targets_workspace);
+static const struct several_targets_devices several_targets_context = SEVERAL_TARGETS_DEVICES_DT_INIT;
+static OPWEST_ALIGNED(2) int16_t several_targets_input_x[SEVERAL_TARGETS_INPUT_X_ELEMENTS];
+static OPWEST_ALIGNED(2) int16_t several_targets_output_y[SEVERAL_TARGETS_OUTPUT_Y_ELEMENTS];
+
+static int run_several_targets(void)
+{
+	const struct several_targets_inputs inputs = {several_targets_input_x};
+	const struct several_targets_outputs outputs = {several_targets_output_y};
+	int rc = several_targets_open(&several_targets_workspace, &several_targets_context);
+
+	if (rc != 0) {
+		printf("several_targets: open returned %d\n", rc);
+		return rc;
+	}
+	rc = several_targets_run(&inputs, &outputs, &several_targets_workspace, &several_targets_context);
+	if (rc == 0) {
+		printf("several_targets: y:");
+		for (size_t i = 0; i < SEVERAL_TARGETS_OUTPUT_Y_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId32 "", (int32_t)several_targets_output_y[i]);
+		}
+		printf("\n");
+	}
+	printf("several_targets: run returned %d\n", rc);
+	(void)several_targets_close(&several_targets_workspace, &several_targets_context);
+	return rc;
+}
+
+int main(void)
+{
+	if (run_several_targets() != 0) {
+		return 0;
+	}
+	return 0;
+}

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every check, shown by one invalid input a file.
+
+A case is `<group>/<name>.yaml` with what `opwest check` prints for it beside it, `<name>.expected`.
+`<name>.second.yaml` is checked in the same call, as the second model of one application. Files that
+a case names as `files/...` are made by workshop.py. `pytest tests/invalid --rewrite` writes the
+expected outputs anew; read the difference before you commit it.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from opwest.cli.main import main
+from workshop import Workshop
+
+HERE = Path(__file__).parent
+CASES = sorted(path for path in HERE.rglob("*.yaml") if not path.name.endswith(".second.yaml"))
+
+# Inputs that are about several faults at once; all others have one, and one error is printed.
+SEVERAL = {
+    "shape/unknown_keys_in_several_places": 3,
+    "shape/faults_below_one_key": 2,
+    "shape/faults_below_one_quantization": 2,
+    "shape/faults_of_the_application": 2,
+}
+
+
+def case_name(path: Path) -> str:
+    """Return `group/name`."""
+    return path.relative_to(HERE).with_suffix("").as_posix()
+
+
+def prepare(case: Path, workshop: Workshop) -> list[str]:
+    """Put the manifests of a case into the workshop's folder, with the files they name; return their names."""
+    manifests = [case, second] if (second := case.with_suffix(".second.yaml")).exists() else [case]
+    for manifest in manifests:
+        content = manifest.read_bytes()
+        (workshop.folder / manifest.name).write_bytes(content)
+        for name in re.findall(rb"files/([\w./]+)", content):
+            workshop.make(name.decode())
+    return [manifest.name for manifest in manifests]
+
+
+def compare(expected: Path, printed: str, rewrite: bool) -> None:
+    """Compare what was printed with the expected output, or write it."""
+    if rewrite:
+        expected.write_text(printed, encoding="utf-8")
+    assert expected.exists(), f"{expected} is missing: run `pytest {HERE} --rewrite`, and read what it wrote"
+    wanted = expected.read_text(encoding="utf-8")
+    assert wanted, f"{expected} is empty"
+    assert printed == wanted
+
+
+@pytest.mark.parametrize("case", CASES, ids=case_name)
+def test_invalid_input(
+    case: Path,
+    workshop: Workshop,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
+) -> None:
+    manifests = prepare(case, workshop)
+    monkeypatch.chdir(workshop.folder)
+
+    status = main(["check", *manifests])
+
+    out, printed = capsys.readouterr()
+    assert status == 1
+    assert out == ""
+    assert str(workshop.folder) not in printed, "a message depends on where the project lies"
+    assert printed.count(": error: ") == SEVERAL.get(case_name(case), 1)
+    compare(case.with_suffix(".expected"), printed, request.config.getoption("--rewrite"))
+
+    output = tmp_path / "app"
+    assert main(["generate", *manifests, "-o", str(output)]) == 1
+    assert capsys.readouterr() == ("", printed), "generate finds other faults than check"
+    assert not output.exists()
+
+
+def test_every_expected_output_has_its_input() -> None:
+    assert {path.with_suffix(".yaml") for path in HERE.rglob("*.expected")} <= set(CASES)
+
+
+def test_a_second_manifest_goes_with_a_case() -> None:
+    seconds = [path for path in HERE.rglob("*.second.yaml")]
+    assert {path.with_name(path.name.replace(".second.", ".")) for path in seconds} <= set(CASES)

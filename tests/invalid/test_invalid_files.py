@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of the manifest as a file, and what a checked-in file can't show."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from opwest.cli.main import main
+from opwest.manifest.arrays import ArrayError, read_array
+from opwest.manifest.load import MAX_BYTES
+from test_invalid import HERE, prepare
+from workshop import Workshop
+
+
+@pytest.fixture(autouse=True)
+def _in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def check(name: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["check", name]) == 1
+    out, printed = capsys.readouterr()
+    assert out == ""
+    return printed
+
+
+def test_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check("nowhere.yaml", capsys) == (
+        "nowhere.yaml: error: the manifest can't be read: No such file or directory\n  expected: a YAML file\n"
+    )
+
+
+def test_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "digits").mkdir()
+    assert check("digits", capsys) == (
+        "digits: error: this is a folder\n  expected: a manifest\n  hint: for example digits/manifest.yaml\n"
+    )
+
+
+def test_too_large(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (tmp_path / "large.yaml").open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    assert check("large.yaml", capsys) == (
+        f"large.yaml: error: the file has {MAX_BYTES + 1} bytes\n  expected: at most {MAX_BYTES}\n"
+    )
+
+
+def test_constant_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "secret.bin"
+    path.touch()
+
+    def refuse(*_: object, **__: object) -> io.BytesIO:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(ArrayError, match=r"secret\.bin can't be read: Permission denied"):
+        read_array(path, "secret", key_given=False)
+
+
+def test_several_manifests_are_all_checked(workshop: Workshop, capsys: pytest.CaptureFixture[str]) -> None:
+    os.chdir(workshop.folder)  # the fixture above goes back
+    first, second = (prepare(HERE / name, workshop)[0] for name in ("shape/missing_model.yaml", "yaml/empty_file.yaml"))
+    assert main(["check", first, second]) == 1
+    printed = capsys.readouterr().err
+    assert first in printed and second in printed
+    assert printed.endswith("opwest: 2 errors\n")
+
+
+def test_errors_as_json(workshop: Workshop, capsys: pytest.CaptureFixture[str]) -> None:
+    os.chdir(workshop.folder)
+    (name,) = prepare(HERE / "shape/missing_model.yaml", workshop)
+    assert main(["check", "--json", name]) == 1
+    out, err = capsys.readouterr()
+    assert err == ""
+    report = json.loads(out)
+    assert report["ok"] is False and report["result"] is None
+    (fault,) = report["diagnostics"]
+    assert fault["severity"] == "error"
+    assert fault["location"] == {"file": name, "line": 2, "column": 1}
+
+
+def test_command(workshop: Workshop) -> None:
+    """The same through the command itself: exit code 1, no traceback, standard output left empty."""
+    (name,) = prepare(HERE / "yaml/unclosed_list.yaml", workshop)
+    done = subprocess.run(
+        [sys.executable, "-m", "opwest", "check", name], cwd=workshop.folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr == (HERE / "yaml/unclosed_list.expected").read_text()

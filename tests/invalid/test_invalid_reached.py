@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""That the cases in this folder reach every error that reading, resolving and planning can report."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import sys
+from pathlib import Path
+from types import FrameType
+
+import opwest
+import pytest
+from opwest.cli.main import main
+from opwest.diagnostics import Diagnostics
+from opwest.manifest.arrays import ArrayError
+from test_invalid import CASES, prepare
+from workshop import Workshop
+
+PACKAGE = Path(opwest.__file__).parent
+FILES = sorted([*(PACKAGE / "manifest").glob("*.py"), *(PACKAGE / "model").glob("*.py"), PACKAGE / "plan/memory.py"])
+FILES.append(PACKAGE / "pipeline.py")
+
+# Errors that no manifest in this folder can show: who does, or why nothing can. Parts of their text.
+ELSEWHERE = {
+    "this is a folder": "test_invalid_files.py",
+    "the file has {path.stat().st_size} bytes": "test_invalid_files.py",
+    "the manifest can't be read: {error.strerror}": "test_invalid_files.py",
+    "{path.name} can't be read: {error.strerror}": "test_invalid_files.py: root may read every file",
+    "this is not YAML: {error}": "no YAMLError without a place is known; kept for new versions of PyYAML",
+    "can't be followed: {error": "no such path is known but loops; kept for odd file systems",
+}
+
+Place = tuple[str, int]
+
+
+def error_calls(path: Path) -> dict[tuple[int, int], str]:
+    """Return the first and last line of every call that makes an error, with its source text."""
+    text = path.read_text(encoding="utf-8")
+    found = {}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name in ("error", "_fail", "ArrayError"):
+                found[node.lineno, node.end_lineno or node.lineno] = ast.get_source_segment(text, node) or ""
+    return found
+
+
+@contextlib.contextmanager
+def lines_that_report(monkeypatch: pytest.MonkeyPatch, seen: set[Place]):
+    """Record every line on the stack whenever an error is made."""
+
+    def record() -> None:
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None:
+            if frame.f_code.co_filename.startswith(str(PACKAGE)):
+                seen.add((frame.f_code.co_filename, frame.f_lineno))
+            frame = frame.f_back
+
+    report, make = Diagnostics.error, ArrayError.__init__
+
+    def error(self: Diagnostics, *arguments, **named) -> None:
+        record()
+        report(self, *arguments, **named)
+
+    def init(self: ArrayError, *arguments, **named) -> None:
+        record()
+        make(self, *arguments, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Diagnostics, "error", error)
+        patch.setattr(ArrayError, "__init__", init)
+        yield
+
+
+def test_every_error_is_reached(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(workshop.folder)
+    seen: set[Place] = set()
+    with lines_that_report(monkeypatch, seen):
+        for case in CASES:
+            # A case whose compiler is missing is skipped, a crash fails its own test: all others count.
+            with contextlib.suppress(Exception, pytest.skip.Exception):
+                main(["check", *prepare(case, workshop)])
+    capsys.readouterr()
+
+    unreached = []
+    unknown = set(ELSEWHERE)
+    for path in FILES:
+        for (first, last), text in error_calls(path).items():
+            words = next((part for part in ELSEWHERE if part in text), None)
+            reached = any((str(path), line) in seen for line in range(first, last + 1))
+            unknown.discard(words or "")
+            if not reached and words is None:
+                unreached.append(f"{path.relative_to(PACKAGE)}:{first}: {' '.join(text.split())}")
+            assert not (reached and words), f"reached after all, remove it from ELSEWHERE: {words}"
+    assert not unreached, "no case shows\n" + "\n".join(unreached)
+    assert not unknown, f"no code reports {unknown}"

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Zephyr tier: real `west build` and `west twister`, where a workspace is found."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from zephyr_support import ROOT, Workspace, find_base, find_west
+
+
+@pytest.fixture(scope="session")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """The Zephyr workspace, or a loud skip."""
+    base = find_base()
+    if not (base / "VERSION").is_file():
+        pytest.skip(f"ZEPHYR TIER SKIPPED: no workspace at {base}, and ZEPHYR_BASE is not set")
+    west = find_west(base)
+    missing = [tool for tool in ("cmake", "ninja", "dtc") if shutil.which(tool) is None]
+    if west is None or missing:
+        pytest.skip(
+            f"ZEPHYR TIER SKIPPED: {base} is there, but {', '.join([*missing, *([] if west else ['west'])])} is not"
+        )
+    return Workspace(base, west, tmp_path_factory.mktemp("zephyr"))
+
+
+@pytest.fixture(scope="session")
+def opwest() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the command line and return what it did."""
+
+    def run(*arguments: object, check: bool = True) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "opwest", *map(str, arguments)], capture_output=True, text=True, check=False
+        )
+        assert not check or done.returncode == 0, done.stderr
+        return done
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def digits(tmp_path_factory: pytest.TempPathFactory, opwest: Callable[..., object]) -> Path:
+    """The digits application, generated from a copy of the example."""
+    folder = tmp_path_factory.mktemp("digits")
+    example = folder / "example"
+    shutil.copytree(ROOT / "examples" / "digits", example, ignore=shutil.ignore_patterns("objects", "__pycache__"))
+    subprocess.run([sys.executable, example / "compile_operators.py"], check=True, capture_output=True)
+    opwest("generate", example / "manifest.yaml", "-o", folder / "app")
+    return folder / "app"

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The digits example through `west build`: the same predictions everywhere, and through `west twister`."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from zephyr_support import Workspace
+
+pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+BOARDS = ["native_sim/native/64", "native_sim", "mps2/an385", "qemu_cortex_m3"]
+END = r"^accuracy: .*$"
+
+
+def predictions(console: str) -> list[str]:
+    """Return the lines that the application prints, without Zephyr's own."""
+    return [line for line in console.splitlines() if re.match(r"(predictions|accuracy):", line)]
+
+
+@pytest.fixture(scope="session")
+def host_predictions(digits: Path) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "opwest", "run", digits, "--host"], capture_output=True, text=True, check=True
+    )
+    return predictions(done.stdout)
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_same_predictions_as_on_the_host(
+    workspace: Workspace, digits: Path, host_predictions: list[str], board: str
+) -> None:
+    console = workspace.build(digits, board).run(END)
+    assert predictions(console) == host_predictions
+    assert "predictions: 360 of 360 equal the reference" in console
+    accuracy = float(host_predictions[-1].split()[1])
+    assert accuracy >= 95
+
+
+def test_builds_for_a_real_board(workspace: Workspace, digits: Path) -> None:
+    if not (workspace.base.parent / "modules" / "hal" / "stm32").is_dir():
+        pytest.skip("the workspace has no hal_stm32: west update hal_stm32")
+    built = workspace.build(digits, "nucleo_l4r5zi")
+    assert "objects for cortex-m4" in built.log
+    assert (built.folder / "zephyr" / "zephyr.elf").is_file()
+
+
+def test_twister_runs_it(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
+    env = workspace.environment("native_sim/native/64")
+    usable = subprocess.run(
+        [workspace.west, "twister", "--help"], env=env, capture_output=True, cwd=workspace.base.parent
+    )
+    if usable.returncode != 0:
+        pytest.skip("west twister does not start: the workspace lacks scripts/requirements-run-test.txt")
+    out = tmp_path / "twister"
+    done = subprocess.run(
+        [workspace.west, "twister", "-T", digits, "-p", "native_sim/native/64", "-O", out, "-v"],
+        cwd=workspace.base.parent,
+        env=env,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    report = json.loads((out / "twister.json").read_text())
+    executed = [s for s in report["testsuites"] if s["status"] == "passed" and s.get("runnable")]
+    assert len(executed) == 1, report["testsuites"]
+    assert executed[0]["platform"].startswith("native_sim/native/64")
+
+
+def test_unchanged_rebuild_has_nothing_to_do(workspace: Workspace, digits: Path) -> None:
+    # Not native_sim: Zephyr links its runner anew each time.
+    built = workspace.build(digits, "qemu_cortex_m3")
+    done = subprocess.run(
+        [workspace.west, "build", "-d", built.folder], env=built.env, capture_output=True, text=True, check=True
+    )
+    assert "ninja: no work to do" in done.stdout
+
+
+def test_a_changed_constant_is_linked_again(workspace: Workspace, digits: Path) -> None:
+    built = workspace.build(digits, "native_sim/native/64")
+    constant = digits / "models" / "digits" / "constants" / "dense_weight.bin"
+    content = constant.read_bytes()
+    try:
+        constant.write_bytes(bytes(len(content)))
+        done = subprocess.run(
+            [workspace.west, "build", "-d", built.folder], env=built.env, capture_output=True, text=True, check=True
+        )
+    finally:
+        constant.write_bytes(content)
+    assert "constants.S" in done.stdout
+    assert "predictions: 360 of 360" not in built.run(END)

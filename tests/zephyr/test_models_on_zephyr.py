@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a build says and does beyond digits: targets, devices, several models, the shell, folders with spaces."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from zephyr_support import ROOT, Workspace
+
+pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+BOARD = "native_sim/native/64"
+Opwest = Callable[..., subprocess.CompletedProcess[str]]
+
+SCALE_C = """
+#include <stdint.h>
+#include <math.h>
+static float by(float x, float factor) { return fmaf(x, factor, 0.0f); }
+int32_t scale(const float *data, float factor, float *result)
+{
+	for (int i = 0; i < 4; i++) { result[i] = by(data[i], factor); }
+	return 0;
+}
+"""
+
+TWICE = """
+version: 1
+model: {name}
+objects: [{{files: [{source}]}}]
+operators:
+  scale:
+    args:
+      - {{name: data, dtype: float32, shape: [4]}}
+      - {{name: factor, dtype: float32, scalar: true}}
+      - {{name: result, dtype: float32, shape: [4], direction: out}}
+run:
+  inputs: {{x: {{dtype: float32, shape: [4]}}}}
+  outputs: {{y: {{dtype: float32, shape: [4]}}}}
+  steps:
+    - {{call: scale, args: [x, {factor}, middle]}}
+    - {{call: scale, args: [middle, 2, y]}}
+"""
+
+ON_DEVICE = """
+version: 1
+model: on_device
+objects: [{files: [named.c]}]
+devices:
+  port: {devicetree: {nodelabel: NODE}}
+operators:
+  named:
+    device: {}
+    args: [{name: letter, dtype: uint8, shape: [1], direction: out}]
+run:
+  inputs: {}
+  outputs: {letter: {dtype: uint8, shape: [1]}}
+  steps: [{call: named, device: port, args: [letter]}]
+"""
+
+NAMED_C = """
+#include <stdint.h>
+#include <zephyr/device.h>
+int32_t named(uint8_t *letter, const struct device *dev)
+{
+	letter[0] = (uint8_t)dev->name[0];
+	return 0;
+}
+"""
+
+MAIN_C = """
+#include <stdio.h>
+#include <string.h>
+#include <zephyr/shell/shell.h>
+#include <zephyr/shell/shell_dummy.h>
+#include <first.h>
+#include <first_devicetree.h>
+#include <second.h>
+#include <second_devicetree.h>
+
+FIRST_WORKSPACE_DEFINE(first_workspace);
+SECOND_WORKSPACE_DEFINE(second_workspace);
+static const struct first_devices first_context = FIRST_DEVICES_DT_INIT;
+static const struct second_devices second_context = SECOND_DEVICES_DT_INIT;
+
+int main(void)
+{
+	static const float x[4] = {1, 2, 3, 4};
+	float a[4], b[4];
+	int rc = first_open(&first_workspace, &first_context) | second_open(&second_workspace, &second_context);
+
+	for (int i = 0; i < 3 && rc == 0; i++) {
+		rc = first_run(&(struct first_inputs){x}, &(struct first_outputs){a}, &first_workspace, &first_context);
+		rc |= second_run(&(struct second_inputs){x}, &(struct second_outputs){b}, &second_workspace, &second_context);
+	}
+	printf("a %d %d b %d %d\\n", (int)a[0], (int)a[3], (int)b[0], (int)b[3]);
+
+	const struct opwest_entry *entry = opwest_find(&second_registry, "scale");
+	const struct opwest_value args[] = {opwest_in(OPWEST_FLOAT32, x, sizeof(x)), opwest_real(OPWEST_FLOAT32, 5),
+					    opwest_out(OPWEST_FLOAT32, b, sizeof(b))};
+
+	rc |= opwest_call(entry, args, 3, NULL);
+	printf("by name %d\\n", (int)b[3]);
+
+	const struct shell *sh = shell_backend_dummy_get_ptr();
+	size_t size;
+
+	while (!shell_ready(sh)) {
+		k_msleep(10);
+	}
+	shell_backend_dummy_clear_output(sh);
+	shell_execute_cmd(sh, "opwest models");
+	shell_execute_cmd(sh, "opwest operators second");
+	shell_execute_cmd(sh, "opwest operators third");
+	printf("%s\\n", shell_backend_dummy_get_output(sh, &size));
+	printf("end %d\\n", rc);
+	return 0;
+}
+"""
+
+
+def test_two_models_with_the_same_symbols_and_the_shell(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+    folder = tmp_path
+    (folder / "one.c").write_text(SCALE_C)
+    (folder / "two.c").write_text(SCALE_C)
+    (folder / "first.yaml").write_text(TWICE.format(name="first", source="one.c", factor=10))
+    (folder / "second.yaml").write_text(TWICE.format(name="second", source="two.c", factor=100))
+    app = folder / "app"
+    opwest("generate", folder / "first.yaml", folder / "second.yaml", "-o", app)
+    (app / "src" / "main.c").write_text(MAIN_C)
+    with (app / "prj.conf").open("a") as file:
+        file.write(
+            "CONFIG_SHELL=y\nCONFIG_SHELL_BACKEND_DUMMY=y\nCONFIG_SHELL_BACKEND_SERIAL=n\nCONFIG_OPWEST_SHELL=y\n"
+        )
+        file.write("CONFIG_SHELL_BACKEND_DUMMY_BUF_SIZE=2000\n")
+    console = workspace.build(app, BOARD).run("^end ")
+    assert "a 20 80 b 200 800" in console
+    assert "by name 20" in console
+    assert "first: 1 operators, 2 steps" in console
+    assert "second: 1 operators, 2 steps" in console
+    assert "float32 [4], 16 bytes" in console
+    assert "There is no model third" in console
+    assert "end 0" in console
+
+
+def device_app(opwest: Opwest, folder: Path, node: str) -> Path:
+    (folder / "named.c").write_text(NAMED_C)
+    (folder / "manifest.yaml").write_text(ON_DEVICE.replace("NODE", node))
+    opwest("generate", folder / "manifest.yaml", "-o", folder / "app")
+    with (folder / "app" / "prj.conf").open("a") as file:
+        file.write("CONFIG_SERIAL=y\n")
+    return folder / "app"
+
+
+def test_an_operator_gets_its_device(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+    console = workspace.build(device_app(opwest, tmp_path, "uart0"), BOARD).run("run returned")
+    assert f"on_device: letter: {ord('u')}" in console
+    assert "on_device: run returned 0" in console
+
+
+def test_a_missing_node_is_a_build_error_that_names_the_manifest(
+    workspace: Workspace, opwest: Opwest, tmp_path: Path
+) -> None:
+    code, built = workspace.try_build(device_app(opwest, tmp_path, "npu7"), BOARD)
+    assert code != 0
+    assert "manifest.yaml:6: device port: the board has no enabled devicetree node with nodelabel npu7" in built.log
+
+
+def test_no_target_matches(workspace: Workspace, opwest: Opwest, digits: Path, tmp_path: Path) -> None:
+    app = tmp_path / "app"
+    shutil.copytree(digits, app)
+    code, built = workspace.try_build(app, "mps3/corstone300/an547")
+    assert code != 0
+    text = " ".join(built.log.split())
+    assert "model digits has objects for no target that this build (mps3/corstone300/an547) matches" in text
+    assert "cortex-m3: CONFIG_CPU_CORTEX_M3=n (needs y)" in text
+    assert "CONFIG_ARCH_POSIX=n (needs y)" in text
+
+
+def test_two_targets_match(workspace: Workspace, opwest: Opwest, digits: Path, tmp_path: Path) -> None:
+    example = tmp_path / "example"
+    shutil.copytree(digits.parent / "example", example)
+    text = (example / "manifest.yaml").read_text()
+    own = "targets:\n  mine: {machine: x86-64, bits: 64, kconfig: {CONFIG_64BIT: y}}\nobjects:\n"
+    text = text.replace("objects:\n", own + "  - {target: mine, files: [objects/x86-64/operators.o]}\n", 1)
+    (example / "manifest.yaml").write_text(text)
+    opwest("generate", example / "manifest.yaml", "-o", tmp_path / "app")
+    code, built = workspace.try_build(tmp_path / "app", BOARD)
+    assert code != 0
+    assert "2 targets that this build (native_sim/native/64) matches: mine and x86-64" in " ".join(built.log.split())
+
+
+def test_an_open_journal_is_refused(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
+    app = tmp_path / "app"
+    shutil.copytree(digits, app)
+    (app / ".opwest" / "journal.json").write_text("{}")
+    code, built = workspace.try_build(app, BOARD)
+    assert code != 0
+    assert "run `opwest generate` again" in " ".join(built.log.split())
+
+
+def test_the_runtime_from_the_workspace(workspace: Workspace, opwest: Opwest, digits: Path, tmp_path: Path) -> None:
+    app = tmp_path / "app"
+    opwest("generate", digits.parent / "example" / "manifest.yaml", "-o", app, "--runtime=module")
+    assert not (app / "modules").exists()
+    code, built = workspace.try_build(app, BOARD)
+    assert code != 0
+    assert "depends on: ['opwest']" in built.log
+    console = workspace.build(app, BOARD, f"-DEXTRA_ZEPHYR_MODULES={ROOT}").run("^accuracy: ")
+    assert "predictions: 360 of 360" in console
+
+
+def test_an_external_that_is_off_is_named(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+    (tmp_path / "one.c").write_text(SCALE_C)
+    text = TWICE.format(name="first", source="one.c", factor=10)
+    text += "externals: [{symbol: crc8, from: Zephyr's CRC library, kconfig: CONFIG_CRC}]\n"
+    (tmp_path / "manifest.yaml").write_text(text)
+    opwest("generate", tmp_path / "manifest.yaml", "-o", tmp_path / "app")
+    prj = tmp_path / "app" / "prj.conf"
+    assert "CONFIG_CRC=y" in prj.read_text()
+    workspace.build(tmp_path / "app", BOARD)
+    prj.write_text(prj.read_text().replace("CONFIG_CRC=y", "CONFIG_CRC=n"))
+    code, built = workspace.try_build(tmp_path / "app", BOARD)
+    assert code != 0
+    assert "model first needs crc8 from Zephyr's CRC library: set CONFIG_CRC=y" in " ".join(built.log.split())

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finding a Zephyr workspace, building in it with its own west, and watching what images print."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD_SECONDS = 600
+RUN_SECONDS = 60
+
+
+def find_base() -> Path:
+    return Path(os.environ.get("ZEPHYR_BASE") or Path.home() / "zephyrproject" / "zephyr")
+
+
+def find_west(base: Path) -> str | None:
+    own = Path(sys.executable).parent.resolve()
+    candidates = [base.parent / ".venv" / "bin" / "west"]
+    candidates += [Path(folder) / "west" for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
+    return next((str(c) for c in candidates if c.is_file() and c.parent.resolve() != own), None)
+
+
+@dataclass
+class Built:
+    """A finished build: its log, and its image."""
+
+    log: str
+    folder: Path
+    board: str
+    env: dict[str, str]
+    west: str
+
+    def run(self, until: str) -> str:
+        """Start the image and return its console until a line matches; the image itself never ends."""
+        if self.board.startswith("native_"):
+            command = [str(self.folder / "zephyr" / "zephyr.exe")]
+        else:
+            command = [self.west, "build", "-d", str(self.folder), "-t", "run"]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.env, start_new_session=True
+        )
+        assert process.stdout is not None
+        os.set_blocking(process.stdout.fileno(), False)
+        console = b""
+        deadline = time.monotonic() + RUN_SECONDS
+        try:
+            while time.monotonic() < deadline and process.poll() is None:
+                console += process.stdout.read() or b""
+                if re.search(until, console.decode(errors="replace"), re.MULTILINE):
+                    return console.decode(errors="replace").replace("\r\n", "\n")
+                time.sleep(0.05)
+        finally:
+            os.killpg(process.pid, 9)
+            process.wait()
+            process.stdout.close()
+        pytest.fail(f"{self.board}: {until!r} did not come within {RUN_SECONDS} s:\n{console.decode(errors='replace')}")
+
+
+@dataclass
+class Workspace:
+    """Builds applications with the workspace's own west and Python."""
+
+    base: Path
+    west: str
+    folder: Path
+    count: int = field(default=0)
+
+    def environment(self, board: str) -> dict[str, str]:
+        env = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")}
+        env["ZEPHYR_BASE"] = str(self.base)
+        env["PATH"] = f"{Path(self.west).parent}{os.pathsep}{env['PATH']}"
+        if "ZEPHYR_SDK_INSTALL_DIR" not in env:
+            if board.startswith("native_"):
+                env["ZEPHYR_TOOLCHAIN_VARIANT"] = "host"
+            else:
+                env.setdefault("ZEPHYR_TOOLCHAIN_VARIANT", "gnuarmemb")
+                env.setdefault("GNUARMEMB_TOOLCHAIN_PATH", "/usr")
+        return env
+
+    def try_build(self, app: Path, board: str, *options: str) -> tuple[int, Built]:
+        """Build and return west's exit code and what there is."""
+        if not board.startswith("native_") and shutil.which("arm-none-eabi-gcc") is None:
+            pytest.skip("no arm-none-eabi-gcc for this board")
+        self.count += 1
+        folder = self.folder / f"b{self.count}"
+        env = self.environment(board)
+        done = subprocess.run(
+            [
+                self.west,
+                "build",
+                "-p",
+                "-b",
+                board,
+                "-d",
+                str(folder),
+                str(app),
+                *(("--", *options) if options else ()),
+            ],
+            cwd=self.base.parent,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=BUILD_SECONDS,
+            check=False,
+        )
+        return done.returncode, Built(done.stdout, folder, board, env, self.west)
+
+    def build(self, app: Path, board: str, *options: str) -> Built:
+        """Build and fail the test unless it works without a warning about our own files."""
+        code, built = self.try_build(app, board, *options)
+        assert code == 0, built.log[-6000:]
+        for line in built.log.splitlines():
+            assert not ("warning:" in line and "opwest" in line), line
+        return built
