@@ -23,6 +23,8 @@ class Context:
     manifest: Mapping
     folder: Path
     faults: Diagnostics
+    files: set[str] = field(default_factory=set)
+    """Every file that the manifest names, relative to its folder."""
     untyped: set[Location] = field(default_factory=set)
     """Arguments whose missing shape was reported: nothing more is said of their type."""
 
@@ -62,6 +64,7 @@ class Context:
                 hint="copy the file beside the manifest",
             )
             return None
+        self.files.add(PurePosixPath(name).as_posix())
         return self.folder / name
 
 

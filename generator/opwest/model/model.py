@@ -276,6 +276,8 @@ class Model:
     externals: tuple[External, ...]
     needs_full_libc: bool
     application: Application
+    inputs_read: tuple[tuple[str, str], ...]
+    """The SHA-256 of the manifest (under its file name) and of every file that it names."""
     location: Location
 
 

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path
+
 from opwest.diagnostics import Location
 from opwest.model import declarations
 from opwest.model.c_names import check_names
@@ -44,6 +47,7 @@ def resolve(context: Context) -> Model:
             hint="compile the operators first",
         )
 
+    application = _application(context)
     model = Model(
         name=name,
         description=manifest.get("description"),
@@ -60,11 +64,22 @@ def resolve(context: Context) -> Model:
         builds=tuple(builds),
         externals=tuple(externals.values()),
         needs_full_libc=needs_full_libc(files),
-        application=_application(context),
+        application=application,
+        inputs_read=_hashes(context),
         location=manifest.value_location("model"),
     )
     check_names(model, context.faults)
     return model
+
+
+def _hashes(context: Context) -> tuple[tuple[str, str], ...]:
+    names = {Path(context.manifest.file).name, *context.files}
+    found = []
+    for name in sorted(names):
+        path = context.folder / name
+        if path.is_file():
+            found.append((name, hashlib.sha256(path.read_bytes()).hexdigest()))
+    return tuple(found)
 
 
 def _application(context: Context) -> Application:

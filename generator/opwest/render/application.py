@@ -17,6 +17,8 @@ from opwest.render.tensors import interface_rows
 
 Planned = tuple[Model, MemoryPlan]
 DEFAULT_BOARD = "native_sim/native/64"
+SIMULATED_BOARDS = ("native_", "qemu_", "mps2/", "mps3/")
+"""How boards that twister can run without hardware begin."""
 
 
 def application_name(models: Sequence[Model]) -> str:
@@ -60,7 +62,7 @@ def _sample(name: str, models: Sequence[Model], boards: Sequence[str]) -> bytes:
     console = [line for model in models for line in model.application.console]
     if not console:
         console = [f"{model.name}: run returned 0" for model in models]
-    simulated = [b for b in boards if b.startswith(("native_", "qemu_"))]
+    simulated = [b for b in boards if b.startswith(SIMULATED_BOARDS)]
     return render(
         "sample.yaml",
         application=name,

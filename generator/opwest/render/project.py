@@ -49,6 +49,7 @@ def _model_record(model: Model) -> dict[str, Any]:
         "name": model.name,
         "macro": CNames(model.name).macro,
         "manifest": manifest_name(model),
+        "inputs": dict(model.inputs_read),
         "tensors": [{key: tensor[key] for key in kept} for tensor in tensors],
         "devices": [d["name"] for d in device_rows(model)],
         "constants": bool(model.constants),
