@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-REPOSITORY = Path(__file__).resolve().parents[1]
 HOST_TARGETS = {
     "x86_64": "x86-64",
     "amd64": "x86-64",

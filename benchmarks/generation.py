@@ -76,7 +76,7 @@ def profile(work: Path, sizes: Sequence[int], report: Report, shown: int) -> Non
         shutil.rmtree(output, ignore_errors=True)
         execute([sys.executable, "-m", "cProfile", "-o", data, "-m", *generate(manifest, output)[2:]])
         # Positions (file, line, name) and (calls, calls that are not recursive, own seconds, ...): see pstats.
-        found.append(pstats.Stats(str(data)).stats)  # type: ignore[attr-defined]
+        found.append(pstats.Stats(str(data)).stats)
     small, large = found
     rows = []
     for position, (_, calls, own, *_) in sorted(large.items(), key=lambda item: -item[1][2])[:shown]:
@@ -99,7 +99,9 @@ def main() -> int:
     given = options.parse_args()
     report = Report("Generation")
     try:
-        opwest_command(), host_target(), host_compiler()
+        opwest_command()
+        host_target()
+        host_compiler()
     except SkippedError as reason:
         report.skip("generation", reason)
         return report.finish(given.json)

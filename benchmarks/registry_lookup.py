@@ -196,7 +196,9 @@ def main() -> int:
     report = Report("Registry lookup")
     try:
         require("valgrind")
-        opwest_command(), host_target(), host_compiler()
+        opwest_command()
+        host_target()
+        host_compiler()
     except SkippedError as reason:
         report.skip("registry lookup", reason)
         return report.finish(given.json)

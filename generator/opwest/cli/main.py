@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import sys
@@ -106,7 +107,16 @@ def _add_json(command: argparse.ArgumentParser) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
-    options = parser().parse_args(arguments)
+    collecting = gc.isenabled()
+    gc.disable()  # one run, no cycles worth collecting: a fourth of the time of a large model
+    try:
+        return _main(parser().parse_args(arguments))
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _main(options: argparse.Namespace) -> int:
     faults = Diagnostics()
     try:
         result = options.function(options, faults)

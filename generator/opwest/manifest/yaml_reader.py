@@ -22,7 +22,7 @@ MAX_DEPTH = 64
 MAX_EXPANSION = 100_000
 """Values that aliases may add to a file. Sharing a shape a thousand times is fine, a bomb is not."""
 
-_LOADER = yamlcore.CCoreLoader if hasattr(yaml, "CParser") else yamlcore.CoreLoader
+_FAST_LOADER = yamlcore.CCoreLoader if yaml.__with_libyaml__ else yamlcore.CoreLoader
 _CORE_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str")}
 
 
@@ -41,12 +41,14 @@ def read_yaml(text: bytes, label: str, faults: Diagnostics) -> Mapping | None:
         line = text.count(b"\n", 0, error.start) + 1
         faults.error(f"byte {text[error.start]:#04x} is not UTF-8", Location(label, line, 1), expected="UTF-8 text")
         return None
+    found = Diagnostics()
     try:
-        loader = _LOADER(text)
         try:
-            return _Builder(loader, label, faults).document()
-        finally:
-            loader.dispose()
+            return _read(_FAST_LOADER, text, label, found)
+        except yaml.YAMLError:
+            # libyaml says less of what is wrong, and each version in its own words: let PyYAML's own parser say it.
+            found = Diagnostics()
+            return _read(yamlcore.CoreLoader, text, label, found)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = Location(label, mark.line + 1, mark.column + 1) if mark else Location(label)
@@ -57,9 +59,20 @@ def read_yaml(text: bytes, label: str, faults: Diagnostics) -> Mapping | None:
         faults.error(f"this is not YAML: {error.reason}", Location(label, line, 1), expected="printable characters")
     except yaml.YAMLError as error:
         faults.error(f"this is not YAML: {error}".replace("\n", " "), Location(label))
-    except _BrokenError:
-        pass
+    finally:
+        for diagnostic in found:
+            faults.add(diagnostic)
     return None
+
+
+def _read(kind: Any, text: bytes, label: str, faults: Diagnostics) -> Mapping | None:
+    loader = kind(text)
+    try:
+        return _Builder(loader, label, faults).document()
+    except _BrokenError:
+        return None
+    finally:
+        loader.dispose()
 
 
 class _Builder:

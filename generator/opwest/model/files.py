@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from opwest.diagnostics import Location
@@ -26,14 +27,14 @@ class Linkable:
     archived: bool = False
     entry_points: frozenset[str] = frozenset()
 
-    @property
+    @cached_property
     def defined_functions(self) -> set[str]:
         """Functions that others can call."""
         if isinstance(self.item, Member):
             return {n for n, s in self.item.defined.items() if s.kind == "function" or s.section == "code"}
         return {f.name for f in self.item.functions if not f.is_static} | self.entry_points
 
-    @property
+    @cached_property
     def defined(self) -> set[str]:
         """Everything that others can refer to."""
         if isinstance(self.item, Member):

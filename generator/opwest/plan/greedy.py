@@ -7,7 +7,7 @@ The first order that meets the lower bound ends the search.
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -38,20 +38,52 @@ def plan_pool(blocks: Sequence[Block]) -> PoolPlan:
     return PoolPlan(best, max(best_size, 0), align, bound)
 
 
+class _Placed:
+    """Blocks with their places, found by the time in which they live."""
+
+    def __init__(self, steps: int) -> None:
+        # A segment tree over steps: a block stands in the few nodes that cover its life, and so just once on
+        # the way from any step of it up to the root. Beside it, all blocks by their first step.
+        self._leaves = steps
+        self._nodes: list[list[tuple[int, int]]] = [[] for _ in range(2 * steps)]
+        self._starts: list[tuple[int, int, int]] = []
+
+    def add(self, block: Block, offset: int) -> None:
+        """Remember a block at its place."""
+        place = (offset, offset + block.size)
+        insort(self._starts, (block.first, *place))
+        low, high = block.first + self._leaves, block.last + 1 + self._leaves
+        while low < high:
+            if low & 1:
+                self._nodes[low].append(place)
+                low += 1
+            if high & 1:
+                high -= 1
+                self._nodes[high].append(place)
+            low, high = low // 2, high // 2
+
+    def beside(self, block: Block) -> list[tuple[int, int]]:
+        """Return where the blocks lie that live while `block` does: alive when it begins, or beginning later."""
+        begin = bisect_left(self._starts, (block.first + 1,))
+        end = bisect_left(self._starts, (block.last + 1,))
+        found = [(start, stop) for _, start, stop in self._starts[begin:end]]
+        node = block.first + self._leaves
+        while node:
+            found += self._nodes[node]
+            node //= 2
+        return sorted(found)
+
+
 def _place(blocks: Sequence[Block]) -> dict[str, int]:
     """First fit: each block goes to the lowest offset that is free during its whole life."""
-    placed_at: dict[int, list[tuple[int, int, str]]] = {}
+    placed = _Placed(max((b.last for b in blocks), default=0) + 1)
     offsets: dict[str, int] = {}
     for block in blocks:
-        # The same neighbour stands in the list of every step it lives in: look at each once.
-        neighbours = sorted({entry for step in range(block.first, block.last + 1) for entry in placed_at.get(step, ())})
         offset = 0
-        for start, end, _ in neighbours:
+        for start, end in placed.beside(block):
             if start >= offset + block.size:
                 break
             offset = max(offset, -(-end // block.align) * block.align)
         offsets[block.name] = offset
-        entry = (offset, offset + block.size, block.name)
-        for step in range(block.first, block.last + 1):
-            insort(placed_at.setdefault(step, []), entry)
+        placed.add(block, offset)
     return offsets

@@ -54,16 +54,42 @@ def _try(names: Sequence[str], seed: int) -> PerfectHash | None:
     displacements = [0] * bucket_count
     # Full buckets first: they need the most room.
     for bucket in sorted(range(bucket_count), key=lambda b: (-len(buckets[b]), b)):
-        for displacement in range(_MAX_DISPLACEMENT + 1):
-            places = {_place(hashes[index], displacement, count) for index in buckets[bucket]}
-            if len(places) == len(buckets[bucket]) and all(order[place] < 0 for place in places):
-                break
-        else:
+        members = buckets[bucket]
+        displacement = _displacement([hashes[index] for index in members], order)
+        if displacement is None:
             return None
         displacements[bucket] = displacement
-        for index in buckets[bucket]:
+        for index in members:
             order[_place(hashes[index], displacement, count)] = index
     return PerfectHash(seed, tuple(displacements), tuple(order))
+
+
+def _displacement(hashes: Sequence[int], order: Sequence[int]) -> int | None:
+    """Return the first displacement that sends hashes to free places, each to its own.
+
+    `_place` is written out here: this loop is most of the work of a large registry.
+    """
+    count = len(order)
+    if not hashes:
+        return 0
+    first, others = hashes[0], hashes[1:]
+    for displacement in range(_MAX_DISPLACEMENT + 1):
+        added = displacement * 0x9E3779B9
+        moved = first + added & _MASK
+        moved = (moved ^ moved >> 16) * 0x85EBCA6B & _MASK
+        moved = (moved ^ moved >> 13) * 0xC2B2AE35 & _MASK
+        place = (moved ^ moved >> 16) * count >> 32
+        if order[place] >= 0:
+            continue
+        places = {place}
+        for other in others:
+            place = _place(other, displacement, count)
+            if order[place] >= 0 or place in places:
+                break
+            places.add(place)
+        else:
+            return displacement
+    return None
 
 
 def _hash(name: bytes, seed: int) -> int:
