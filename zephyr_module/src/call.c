@@ -52,7 +52,7 @@ static bool fits(const struct opwest_tensor *wanted, const struct opwest_value *
 	const uintptr_t address = given->kind == OPWEST_VALUE_IN ? (uintptr_t)given->as.in
 								 : (uintptr_t)given->as.out;
 
-	return address != 0U && address % opwest_dtype_size(wanted->dtype) == 0U &&
+	return address != 0U && address % OPWEST_TENSOR_ALIGN(wanted->flags) == 0U &&
 	       given->size >= wanted->size;
 }
 

@@ -6,10 +6,12 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import math
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from opwest import __version__
 from opwest.cli import commands
@@ -139,7 +141,7 @@ def _main(options: argparse.Namespace) -> int:
                 "diagnostics": [d.as_json() for d in found],
                 "result": result and result.as_json,
             }
-            print(json.dumps(report, indent=2))
+            print(json.dumps(_finite(report), indent=2, allow_nan=False))
         else:
             if result is not None and result.as_text:
                 print(result.as_text)
@@ -153,6 +155,17 @@ def _main(options: argparse.Namespace) -> int:
     except BrokenPipeError:
         return _closed_pipe()
     return status
+
+
+def _finite(value: Any) -> Any:
+    """Return a value that JSON can hold: NaN and the infinities become strings."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return value
 
 
 def _closed_pipe() -> int:

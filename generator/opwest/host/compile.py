@@ -30,7 +30,12 @@ class HostCompiler:
     """The host's C compiler ($CC, default cc), working in a folder of its own."""
 
     def __init__(self, work: Path, bits: int | None) -> None:
-        words = shlex.split(os.environ.get("CC", "cc"))
+        try:
+            words = shlex.split(os.environ.get("CC", "cc"))
+        except ValueError as error:
+            raise fail(
+                f"$CC can't be read: {error}", expected="a compiler with its options, as a shell reads it"
+            ) from error
         if not words or shutil.which(words[0]) is None:
             raise fail(
                 f"no C compiler: {words[0] if words else '$CC'} is not there",
@@ -100,7 +105,7 @@ def _add_model(
     for part in ("metadata", "registry", "run"):
         compiler.compile(folder / "src" / f"{name}_{part}.c", includes)
     if model["constants"]:
-        compiler.compile(folder / "constants.S", includes, [f"-Wa,-I{folder / 'constants'}"])
+        compiler.compile(folder / "constants.S", includes, [f"-I{folder / 'constants'}"])
     for source in build["sources"]:
         compiler.compile(folder / source, includes, ["-include", str(folder / build["rename"])])
     compiler.objects += [str(folder / item) for item in build["objects"]]

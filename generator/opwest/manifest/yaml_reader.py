@@ -169,6 +169,8 @@ class _Builder:
         if tag not in _CORE_TAGS:
             self._fail(f"unknown tag {tag!r}", event, expected="plain mappings, lists and values")
         if tag == "tag:yaml.org,2002:str":
+            if any("\ud800" <= char <= "\udfff" for char in event.value):
+                self._fail(f"{event.value!r} holds half of a surrogate pair", event, expected="whole characters")
             return event.value
         try:
             return self.loader.construct_object(yaml.ScalarNode(tag, event.value, event.start_mark, event.end_mark))

@@ -43,7 +43,15 @@ class CNames:
 
     def adapter(self, operator: str) -> str:
         """The function that calls an operator by name (file scope)."""
-        return f"call_{operator}"
+        return f"opwest_call_{operator}"  # no model begins with opwest
+
+    def arguments(self, operator: str) -> str:
+        """The table of an operator's arguments (file scope)."""
+        return f"opwest_args_{operator}"
+
+    def host_device(self, name: str) -> str:
+        """What stands for a device on a host."""
+        return f"{self.model}_host_{name}"
 
     def tensor_macro(self, role: str, name: str) -> str:
         """The prefix of the macros of an input or output."""
@@ -114,13 +122,15 @@ def check_names_together(models: list[Model], faults: Diagnostics) -> None:
 def _identifiers(model: Model) -> Iterator[tuple[str, str, Location]]:
     """Yield every identifier with external linkage and every macro prefix: what it is, and where it comes from."""
     names = CNames(model.name)
-    for verb in ("open", "run", "close", "model", "registry", "inputs", "outputs", "workspace", "devices"):
+    for verb in ("open", "run", "close", "model", "registry", "operators", "inputs", "outputs", "workspace", "devices"):
         yield names.function(verb), f"{names.function(verb)} of every model", model.location
     for constant in model.constants:
         yield names.constant(constant.name), f"constant {constant.name!r}", constant.location
     for role, interfaces in (("input", model.inputs), ("output", model.outputs)):
         for tensor in interfaces:
             yield names.tensor_macro(role, tensor.name), f"{role} {tensor.name!r}", tensor.location
+    for device in model.devices:
+        yield names.host_device(device.name), f"device {device.name!r}", device.location
     for pool in model.pools:
         yield names.pool_macro(pool.name), f"pool {pool.name!r}", pool.location
     for symbol in sorted({operator.symbol for operator in model.operators}):

@@ -9,7 +9,7 @@ from typing import Any
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.manifest.located import Items, Mapping
-from opwest.model.dtypes import DTYPES, TensorType, is_finite
+from opwest.model.dtypes import DTYPES, MAX_TENSOR_BYTES, TensorType, is_finite
 from opwest.model.model import Devicetree, Quantization
 
 FLT_MIN = 1.17549435e-38
@@ -73,9 +73,16 @@ def located_items(items: Items) -> list[tuple[Any, Location]]:
     return [(item, items.item_location(index)) for index, item in enumerate(items)]
 
 
-def tensor_type(entry: Mapping) -> TensorType:
-    """Return the type that an entry with `dtype` and `shape` declares."""
-    return TensorType(DTYPES[entry["dtype"]], tuple(entry.get("shape", ())))
+def tensor_type(context: Context, entry: Mapping) -> TensorType:
+    """Return the type that an entry with `dtype` and `shape` declares; report one that no target could hold."""
+    type_ = TensorType(DTYPES[entry["dtype"]], tuple(entry.get("shape", ())))
+    if type_.size > MAX_TENSOR_BYTES:
+        context.faults.error(
+            f"a tensor of {type_} has {type_.size} bytes",
+            entry.value_location("shape"),
+            expected=f"at most {MAX_TENSOR_BYTES}",
+        )
+    return type_
 
 
 def size_in_bytes(value: int | str) -> int:

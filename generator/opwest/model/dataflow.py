@@ -68,8 +68,19 @@ def constant_types(context: Context, operators: dict[str, Operator]) -> dict[str
     return wanted
 
 
-def resolve_steps(context: Context, names: Names) -> tuple[list[Step], list[Buffer]]:
-    """Return the steps with their bindings, and what the planner has to place."""
+@dataclass(frozen=True)
+class Flow:
+    """What the steps say."""
+
+    steps: list[Step]
+    buffers: list[Buffer]
+    """What the planner has to place."""
+    alignments: dict[str, int]
+    """The alignment in bytes that the operators need of inputs, outputs and constants, by name."""
+
+
+def resolve_steps(context: Context, names: Names) -> Flow:
+    """Return the steps with their bindings, and what follows from them."""
     return _Dataflow(context, names).resolve()
 
 
@@ -82,12 +93,14 @@ class _Dataflow:
         self.tensors: dict[str, _Tensor] = {}
         self.written: set[str] = set()
         self.used: set[str] = set()
+        self.alignments: dict[str, int] = {}
         self.run = context.section("run")
         self.declared = context.section("tensors", self.run)
         self.writers = self._first_writers()
+        self.uncertain = self._named_by_unknown_operators()
         self.scratch: list[Buffer] = []
 
-    def resolve(self) -> tuple[list[Step], list[Buffer]]:
+    def resolve(self) -> Flow:
         """Walk the steps in order."""
         self._check_roles()
         steps = []
@@ -97,7 +110,7 @@ class _Dataflow:
                 steps.append(step)
         self._check_unused()
         buffers = [b for t in self.tensors.values() if (b := self._buffer(t)) is not None]
-        return steps, buffers + self.scratch
+        return Flow(steps, buffers + self.scratch, self.alignments)
 
     def _check_roles(self) -> None:
         """A name means one tensor: report names that are declared in two roles."""
@@ -131,6 +144,16 @@ class _Dataflow:
                     if argument.is_written and isinstance(given, str):
                         writers.setdefault(given, index)
         return writers
+
+    def _named_by_unknown_operators(self) -> set[str]:
+        """Return what steps name whose operator does not exist: what they do with it can't be said."""
+        return {
+            given
+            for entry in self.context.items("steps", self.run)
+            if entry["call"] not in self.names.operators
+            for given in (*entry["args"], entry.get("device"))
+            if isinstance(given, str)
+        }
 
     def _step(self, index: int, entry: Mapping, at: Location) -> Step | None:
         operator = self.names.operators.get(entry["call"])
@@ -234,6 +257,7 @@ class _Dataflow:
             )
             return None
         self.used.add(value)
+        self.alignments[value] = max(self.alignments.get(value, 1), argument.align)
         if value in self.names.inputs:
             return self._bind_input(argument, value, place)
         if value in self.constants:
@@ -309,6 +333,8 @@ class _Dataflow:
         """Report a tensor that this step reads although no earlier step wrote it."""
         if name in self.written:
             return True
+        if name in self.uncertain:
+            return False
         if name in self.writers:
             writer = self.writers[name]
             by = "only by this step itself" if writer == index else f"by step {writer}, which comes later"
@@ -371,7 +397,7 @@ class _Dataflow:
     def _check_unused(self) -> None:
         """Report outputs that nothing writes; warn of what nothing uses."""
         for name, output in self.names.outputs.items():
-            if name not in self.written and name not in self.writers:
+            if name not in {*self.written, *self.writers, *self.uncertain}:
                 self.faults.error(
                     f"output {name!r} is never written",
                     output.location,
@@ -383,13 +409,13 @@ class _Dataflow:
             ("device", self.names.devices),
         ):
             for name, item in named.items():
-                if name not in self.used:
+                if name not in self.used and name not in self.uncertain:
                     self.faults.warning(f"{role} {name!r} is not used by any step", item.location)
         for name, tensor in self.tensors.items():
-            if not tensor.read and name in self.written:
+            if not tensor.read and name in self.written and name not in self.uncertain:
                 self.faults.warning(f"tensor {name!r} is written but never read", tensor.location)
         for name in self.declared:
-            if name not in self.tensors and name not in self.names.inputs and name not in self.names.outputs:
+            if name not in {*self.tensors, *self.names.inputs, *self.names.outputs, *self.uncertain}:
                 at = self.declared.key_location(name)
                 self.faults.error(
                     f"tensor {name!r} is declared, but no step uses it", at, hint=nearest(name, self.tensors)

@@ -129,7 +129,7 @@ def _argument(context: Context, entry: Mapping, place: Location) -> Argument:
                 expected="shape: [...]",
                 hint="or scalar: true where it is passed by value",
             )
-        type_ = tensor_type(entry)
+        type_ = tensor_type(context, entry)
     return Argument(
         name=entry["name"],
         type=type_,
@@ -232,7 +232,7 @@ def interface(context: Context, key: str) -> dict[str, Interface]:
     for name, entry in section.items():
         at = section.key_location(name)
         check_name(key.removesuffix("s"), name, at, context.faults)
-        type_ = tensor_type(entry)
+        type_ = tensor_type(context, entry)
         found[name] = Interface(
             name=name,
             type=type_,

@@ -7,6 +7,11 @@ import struct
 from dataclasses import dataclass
 from math import prod
 
+FLT_MAX = 3.4028234663852886e38
+"""The largest float32 (ISO C 5.2.4.2.2)."""
+MAX_TENSOR_BYTES = (1 << 31) - 1
+"""Sizes and offsets are uint32_t in the metadata, and size_t of a 32-bit target in firmware."""
+
 
 @dataclass(frozen=True, slots=True)
 class DType:
@@ -69,7 +74,7 @@ def round_to_float32(value: float) -> float:
     nearest: float = struct.unpack("<f", struct.pack("<f", value))[0]
     for digits in range(1, 10):
         short = float(f"{nearest:.{digits}g}")
-        if struct.unpack("<f", struct.pack("<f", short))[0] == nearest:
+        if abs(short) <= FLT_MAX and struct.unpack("<f", struct.pack("<f", short))[0] == nearest:
             return short
     return nearest
 

@@ -22,6 +22,12 @@ template this throw try typeid typename using virtual wchar_t xor xor_eq""".spli
 # Macros that compilers predefine in GNU mode, or that the C library's common headers define.
 _MACROS = "unix linux i386 arm mips sparc NULL EOF errno stdin stdout stderr assert offsetof".split()
 
+# <errno.h> (ISO C 7.31.3 reserves E and a digit or capital) and <stdint.h>, which emitted files include.
+_HEADER_MACROS = re.compile(
+    r"E[0-9A-Z][0-9A-Z_]*|U?INT(8|16|32|64|MAX|PTR|_LEAST\d+|_FAST\d+)_(C|MIN|MAX)|U?INT(MAX|PTR)_(MIN|MAX)"
+    r"|(SIZE|PTRDIFF|SIG_ATOMIC|WCHAR|WINT)_(MIN|MAX)\Z"
+)
+
 KEYWORDS = frozenset(_C) | frozenset(_CPP)
 MACROS = frozenset(_MACROS)
 
@@ -32,7 +38,7 @@ def fault_of_name(name: str) -> str | None:
         return "is not a C identifier"
     if name in KEYWORDS:
         return "is a keyword of C" if name in _C else "is a keyword of C++"
-    if name in MACROS:
+    if name in MACROS or _HEADER_MACROS.fullmatch(name):
         return "is a macro of compilers or of the C library"
     if name.startswith("__") or re.match(r"_[A-Z]", name):
         return "is reserved for the compiler and the C library"

@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from opwest.diagnostics import Location
 from opwest.model import declarations
 from opwest.model.c_names import check_names
 from opwest.model.context import Context, located_items
-from opwest.model.dataflow import Names, constant_types, resolve_steps
+from opwest.model.dataflow import Flow, Names, constant_types, resolve_steps
 from opwest.model.files import read_files
 from opwest.model.identifiers import check_name
 from opwest.model.link import needs_full_libc, resolve_builds
-from opwest.model.model import Application, ApplicationFile, Model
+from opwest.model.model import Application, ApplicationFile, Constant, Interface, Model
 from opwest.model.targets import targets_used
 
 SOURCE_SUFFIXES = (".c", ".h", ".S", ".inc")
@@ -33,7 +35,7 @@ def resolve(context: Context) -> Model:
     inputs = declarations.interface(context, "inputs")
     outputs = declarations.interface(context, "outputs")
     constants = declarations.constants(context, constant_types(context, operators))
-    steps, buffers = resolve_steps(
+    flow = resolve_steps(
         context, Names(operators, devices, pools, inputs, outputs, constants, context.section("constants"))
     )
 
@@ -56,11 +58,11 @@ def resolve(context: Context) -> Model:
         operators=tuple(operators.values()),
         devices=tuple(devices.values()),
         pools=tuple(pools.values()),
-        constants=tuple(constants.values()),
-        inputs=tuple(inputs.values()),
-        outputs=tuple(outputs.values()),
-        buffers=tuple(buffers),
-        steps=tuple(steps),
+        constants=_aligned(constants, flow),
+        inputs=_aligned(inputs, flow),
+        outputs=_aligned(outputs, flow),
+        buffers=tuple(flow.buffers),
+        steps=tuple(flow.steps),
         builds=tuple(builds),
         externals=tuple(externals.values()),
         needs_full_libc=needs_full_libc(files),
@@ -70,6 +72,14 @@ def resolve(context: Context) -> Model:
     )
     check_names(model, context.faults)
     return model
+
+
+T = TypeVar("T", Constant, Interface)
+
+
+def _aligned(tensors: dict[str, T], flow: Flow) -> tuple[T, ...]:
+    """Return the tensors with the alignment that the operators need of them."""
+    return tuple(replace(t, align=max(t.align, flow.alignments.get(t.name, 1))) for t in tensors.values())
 
 
 def _hashes(context: Context) -> tuple[tuple[str, str], ...]:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Greedy planning: place blocks one by one at the lowest free offset, in several orders, and keep the best.
+"""Greedy planning: place blocks one by one at the first free offset, in several orders, and keep the best.
 
-Which order wins depends on the graph: by size for networks with one large tensor, by time for chains.
-The first order that meets the lower bound ends the search.
+Which order wins depends on the graph: by size for networks with one large tensor, by time for chains. Every
+order is tried from below, and from both ends of the lower bound: a chain that swings between the two ends
+always meets it. The first plan that meets the bound ends the search.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ def plan_pool(blocks: Sequence[Block]) -> PoolPlan:
     align = max((b.align for b in blocks), default=1)
     best: dict[str, int] = {}
     best_size = -1
-    for order in _ORDERS:
-        offsets = _place(sorted(blocks, key=order))
+    for order, limit in ((order, limit) for limit in (None, bound) for order in _ORDERS):
+        offsets = _place(sorted(blocks, key=order), limit)
         size = max((offsets[b.name] + b.size for b in blocks), default=0)
         if best_size < 0 or size < best_size:
             best, best_size = offsets, size
@@ -74,16 +75,38 @@ class _Placed:
         return sorted(found)
 
 
-def _place(blocks: Sequence[Block]) -> dict[str, int]:
-    """First fit: each block goes to the lowest offset that is free during its whole life."""
+def _place(blocks: Sequence[Block], limit: int | None) -> dict[str, int]:
+    """First fit: each block goes to the first offset that is free during its whole life.
+
+    Without a limit that is the lowest one. With a limit (bytes) it is the bottom if free there, else the
+    highest one below the limit, if there is any.
+    """
     placed = _Placed(max((b.last for b in blocks), default=0) + 1)
     offsets: dict[str, int] = {}
     for block in blocks:
-        offset = 0
-        for start, end in placed.beside(block):
-            if start >= offset + block.size:
-                break
-            offset = max(offset, -(-end // block.align) * block.align)
+        neighbours = placed.beside(block)
+        offset = _lowest(block, neighbours)
+        if limit is not None and offset > 0:
+            highest = _highest(block, neighbours, limit)
+            offset = offset if highest is None else highest
         offsets[block.name] = offset
         placed.add(block, offset)
     return offsets
+
+
+def _lowest(block: Block, neighbours: Sequence[tuple[int, int]]) -> int:
+    offset = 0
+    for start, end in neighbours:
+        if start >= offset + block.size:
+            break
+        offset = max(offset, -(-end // block.align) * block.align)
+    return offset
+
+
+def _highest(block: Block, neighbours: Sequence[tuple[int, int]], limit: int) -> int | None:
+    offset = (limit - block.size) // block.align * block.align
+    for start, end in sorted(neighbours, key=lambda place: -place[1]):
+        if end <= offset:
+            break
+        offset = min(offset, (start - block.size) // block.align * block.align)
+    return offset if offset >= 0 else None

@@ -66,6 +66,7 @@ def _sample(name: str, models: Sequence[Model], boards: Sequence[str]) -> bytes:
     return render(
         "sample.yaml",
         application=name,
+        title=yaml_string(name),
         description=yaml_string(models[0].description or f"Application with model {name}, made by opwest"),
         console=[yaml_string(line) for line in console],
         boards=boards,

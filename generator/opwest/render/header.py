@@ -49,7 +49,8 @@ def _bindings(model: Model, pool: Pool) -> list[dict[str, str]]:
 
 def board_kconfig(board: str) -> str:
     """Return the Kconfig symbol that Zephyr sets for a board with its qualifiers."""
-    name = board.split("@", 1)[0] if "/" not in board else board
+    board, _, qualifiers = board.partition("/")
+    name = board.split("@", 1)[0] + (f"/{qualifiers}" if qualifiers else "")  # a revision is no part of the symbol
     return "CONFIG_BOARD_" + "".join(c if c.isalnum() else "_" for c in name).upper()
 
 
@@ -95,7 +96,8 @@ def render_headers(model: Model, plan: MemoryPlan) -> dict[str, bytes]:
         bound_pools=bound,
         step_count=len(model.steps),
         host_devices="devices that are only names" if devices else "there are no devices",
-        host_init=", ".join(f"&(const struct device){{{c_string(d['name'])}}}" for d in devices) or "0",
+        host_init=", ".join(f"&{names.host_device(d['name'])}" for d in devices) or "0",
+        host_names=[{"symbol": names.host_device(d["name"]), "name": c_string(d["name"])} for d in devices],
     )
     devicetree = render(
         "models/model/include/model_devicetree.h",

@@ -25,8 +25,12 @@ def c_string(text: str) -> str:
 
 def c_comment(text: str) -> str:
     """Return `text` on one line, such that it can't end a comment or splice its line."""
-    line = " ".join(text.split())
-    return line.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("@", "(at)")
+    printable = "".join(char if char.isprintable() else " " for char in text)
+    line = " ".join(printable.replace("\\", "/").replace("@", "(at)").split())
+    for mark in ("*/", "/*", "??"):  # ?? begins a trigraph
+        while mark in line:
+            line = line.replace(mark, f"{mark[0]} {mark[1]}")
+    return line
 
 
 def c_integer(value: int, dtype: DType) -> str:
@@ -65,8 +69,9 @@ def kconfig_string(text: str) -> str:
 
 
 def yaml_string(text: str) -> str:
-    """Return a YAML string: JSON's spelling is one."""
-    return json.dumps(text)
+    """Return a quoted YAML string in ASCII: JSON's spelling, but for what needs two of its escapes."""
+    escaped = (json.dumps(char)[1:-1] if ord(char) < 0x10000 else f"\\U{ord(char):08x}" for char in text)
+    return f'"{"".join(escaped)}"'
 
 
 def wrapped(text: str, indent: str, width: int = 100) -> list[str]:

@@ -54,23 +54,25 @@ class _Shared:
         )
 
     def argument(self, argument: Argument) -> str:
-        flags = "OPWEST_TENSOR_SCALAR" if argument.scalar else "0"
-        return self.tensor(argument.name, argument.type, argument.quantization, _DIRECTIONS[argument.direction], flags)
+        direction = _DIRECTIONS[argument.direction]
+        flags = _tensor_flags(argument.align, scalar=argument.scalar)
+        return self.tensor(argument.name, argument.type, argument.quantization, direction, flags)
 
 
 def render_metadata(model: Model, plan: MemoryPlan) -> bytes:
     """Return src/<model>_metadata.c."""
+    names = CNames(model.name)
     shared = _Shared()
     tables = []
     for name, tensors, direction in (
         ("inputs", model.inputs, "OPWEST_IN"),
         ("outputs", model.outputs, "OPWEST_OUT"),
     ):
-        rows = [shared.tensor(t.name, t.type, t.quantization, direction, "0") for t in tensors]
+        rows = [shared.tensor(t.name, t.type, t.quantization, direction, _tensor_flags(t.align)) for t in tensors]
         if rows:
             tables.append({"name": name, "rows": rows})
     for operator in model.operators:
-        tables.append({"name": f"args_{operator.name}", "rows": [shared.argument(a) for a in operator.args]})
+        tables.append({"name": names.arguments(operator.name), "rows": [shared.argument(a) for a in operator.args]})
     index = {operator.name: i for i, operator in enumerate(model.operators)}
     device_index = {device.name: i for i, device in enumerate(model.devices)}
     return render(
@@ -80,7 +82,9 @@ def render_metadata(model: Model, plan: MemoryPlan) -> bytes:
         shapes=[{"name": name, "numbers": ", ".join(map(str, shape))} for shape, name in shared.shapes.items()],
         quantizations=[_quantization_row(q, name) for q, name in shared.quantizations.items()],
         tensor_tables=tables,
-        operators=[f"{c_string(o.name)}, args_{o.name}, {len(o.args)}, {_flags(o)}" for o in model.operators],
+        operators=[
+            f"{c_string(o.name)}, {names.arguments(o.name)}, {len(o.args)}, {_flags(o)}" for o in model.operators
+        ],
         steps=[
             f"{index[s.operator.name]}, {device_index[s.device] if s.device else 'OPWEST_NO_DEVICE'}"
             for s in model.steps
@@ -104,6 +108,11 @@ def _quantization_row(quantization: Quantization, name: str) -> dict[str, Any]:
         "zero_point_count": len(quantization.zero_points),
         "axis": -1 if quantization.axis is None else quantization.axis,
     }
+
+
+def _tensor_flags(align: int, *, scalar: bool = False) -> str:
+    """Return the flags of a tensor: OPWEST_TENSOR_SCALAR, and the alignment as OPWEST_TENSOR_ALIGN() reads it."""
+    return f"0x{(align.bit_length() - 1) << 4 | scalar:02x}U"
 
 
 def _flags(operator: Operator) -> str:

@@ -61,12 +61,14 @@ def _cmake(model: Model) -> bytes:
             "name": build.target.name,
             "kconfig": [f"{symbol}={value}" for symbol, value in build.target.kconfig],
             "host": build.target.host,
-            "objects": [str(o.path) for o in build.objects],
+            "objects": [cmake_string(f"objects/{build.target.name}/{o.path}") for o in build.objects],
         }
         for build in model.builds
         if build.target
     ]
-    sources = [str(s.path) for s in model.builds[0].sources if s.compiled] if model.builds else []
+    sources = (
+        [cmake_string(f"objects/any/{s.path}") for s in model.builds[0].sources if s.compiled] if model.builds else []
+    )
     chosen = f"${{{model.name}_target}}" if targets else "any"
     return render(
         "models/model/CMakeLists.txt",

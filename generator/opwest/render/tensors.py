@@ -74,12 +74,8 @@ def _macros(macro: str, tensor: Interface) -> list[dict[str, str]]:
 
 def devicetree_node(kind: str, value: str, index: int) -> str:
     """Return the devicetree.h expression of a node: names in lower case with _ for every other character."""
-    token = "".join(c if c.isalnum() else "_" for c in value)
-    if kind == "nodelabel":
-        return f"DT_NODELABEL({token})"
-    if kind == "compatible":
-        return f"DT_INST({index}, {token.lower()})"
-    return f"DT_{kind.upper()}({token.lower() if kind == 'alias' else token})"
+    token = "".join(c if c.isalnum() else "_" for c in value.lower())
+    return f"DT_INST({index}, {token})" if kind == "compatible" else f"DT_{kind.upper()}({token})"
 
 
 def where_fault(model: Model, line: int, message: str) -> str:

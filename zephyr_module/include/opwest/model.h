@@ -51,6 +51,8 @@ enum opwest_direction {
 
 /** The argument is passed by value. */
 #define OPWEST_TENSOR_SCALAR 0x01U
+/** The alignment of the data in bytes, from the flags, which hold its binary logarithm in bits 4 to 7. */
+#define OPWEST_TENSOR_ALIGN(flags) (1U << ((flags) >> 4))
 
 /** The operator returns a status; without it, nothing. */
 #define OPWEST_OPERATOR_STATUS 0x01U
@@ -88,7 +90,7 @@ struct opwest_tensor {
 	uint8_t rank;
 	/** enum opwest_direction */
 	uint8_t direction;
-	/** OPWEST_TENSOR_* */
+	/** OPWEST_TENSOR_SCALAR, and see OPWEST_TENSOR_ALIGN(). */
 	uint8_t flags;
 };
 
