@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from golden_support import copy_project, generate_quickly
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = ROOT / "zephyr_module"
@@ -55,6 +56,11 @@ def need_compiler(compiler: str, flags: Sequence[str] = (), *, link: bool = Fals
         pytest.skip(fault)
 
 
+def golden_app(name: str, work: Path) -> Path:
+    """Generate a golden project below `work`."""
+    return generate_quickly(copy_project(name, work / "source"), work / "app", vendored=True)
+
+
 def read_record(app: Path) -> dict:
     """Return what the lock says of the project: its models."""
     return json.loads((app / ".opwest" / "lock.json").read_text())["record"]
@@ -81,12 +87,16 @@ def portable_sources(app: Path) -> list[Path]:
 
 def run(command: Sequence[str | Path], cwd: Path, *, text: str | None = None) -> str:
     """Run a command that must succeed and return its output."""
-    done = subprocess.run([str(word) for word in command], cwd=cwd, input=text, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(word) for word in command], cwd=cwd, input=text, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
-def compile_all(work: Path, sources: Sequence[Path], compiler: str, flags: Sequence[str], options: Sequence[str]) -> None:
+def compile_all(
+    work: Path, sources: Sequence[Path], compiler: str, flags: Sequence[str], options: Sequence[str]
+) -> None:
     """Compile sources to objects in `work`, each of a name of its own."""
     work.mkdir(parents=True, exist_ok=True)
     run([compiler, *flags, *options, "-c", *sources], work)
@@ -117,7 +127,9 @@ def build(
         compile_all(into, sources, compiler, [*flags, *extra], options)
         objects.extend(sorted(into.glob("*.o")))
 
-    add("portable", [*portable_sources(app), *([main] if main else [])])
+    add("portable", portable_sources(app))
+    if main:
+        add("main", [main])
     for model in read_record(app)["models"]:
         folder = app / "models" / model["name"]
         if model["constants"]:

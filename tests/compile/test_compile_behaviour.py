@@ -6,8 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from c_support import SANITIZED, build, execute, fault_of_compiler, need_compiler
-from golden_support import generate_project
+from c_support import SANITIZED, build, execute, fault_of_compiler, golden_app, need_compiler
 
 SOURCE = Path(__file__).parent / "programs" / "lifecycle.c"
 CASES = re.findall(r"CASE\(([a-z_]+)\)[,\s]", SOURCE.read_text().split("cases[] = {")[1])
@@ -21,7 +20,7 @@ BUILDS = {
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory):
-    return generate_project("devices", tmp_path_factory.mktemp("lifecycle"))
+    return golden_app("devices", tmp_path_factory.mktemp("lifecycle"))
 
 
 @pytest.fixture(scope="module", params=BUILDS)

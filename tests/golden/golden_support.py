@@ -6,15 +6,17 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 GOLDEN = Path(__file__).resolve().parent
 sys.path.insert(0, str(GOLDEN.parent / "unit" / "objects"))
 
 from elf_writer import build_elf  # noqa: E402
-
 from opwest import pipeline  # noqa: E402
 from opwest.diagnostics import Diagnostics  # noqa: E402
+from opwest.render.project import project_record, render_project  # noqa: E402
+from opwest.write.lock import Lock  # noqa: E402
 
 PROJECTS = {
     "minimal": ["manifest.yaml"],
@@ -42,6 +44,18 @@ def generate_project(name: str, work: Path, *, vendored: bool = True) -> Path:
     manifests = copy_project(name, work / "source")
     pipeline.generate(manifests, work / "app", vendored=vendored, faults=Diagnostics())
     return work / "app"
+
+
+def generate_quickly(manifests: Sequence[Path], app: Path, *, vendored: bool = False) -> Path:
+    """Write what `generate` would, without its journal, which waits for the disk: for tests that compile the output."""
+    planned = pipeline.check(manifests, Diagnostics())
+    files = {str(f.path): f.content for f in render_project(planned, pipeline.read_runtime() if vendored else None)}
+    files[".opwest/lock.json"] = Lock(project_record(planned, vendored=vendored)).to_bytes()
+    for name, content in files.items():
+        path = app / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return app
 
 
 def _write_objects(folder: Path) -> None:

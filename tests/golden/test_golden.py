@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from golden_support import GOLDEN, PROJECTS, copy_project, emitted, generate_project
-
 from opwest import pipeline
 from opwest.diagnostics import Diagnostics
 
@@ -63,7 +62,7 @@ def test_emitted_tree_is_the_expected_one(generated, request):
 
 
 def test_no_absolute_path_and_no_date(generated, tmp_path_factory):
-    name, actual = generated
+    _, actual = generated
     forbidden = [str(tmp_path_factory.getbasetemp()), str(Path.home()), str(GOLDEN.parents[1])]
     date = re.compile(r"20[0-9][0-9]-[0-9][0-9]-[0-9][0-9]|\b[0-9]{1,2}:[0-9]{2}:[0-9]{2}\b")
     for path, content in actual.items():

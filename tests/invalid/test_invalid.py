@@ -86,5 +86,5 @@ def test_every_expected_output_has_its_input() -> None:
 
 
 def test_a_second_manifest_goes_with_a_case() -> None:
-    seconds = [path for path in HERE.rglob("*.second.yaml")]
+    seconds = list(HERE.rglob("*.second.yaml"))
     assert {path.with_name(path.name.replace(".second.", ".")) for path in seconds} <= set(CASES)

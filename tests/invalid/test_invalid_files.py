@@ -88,9 +88,8 @@ def test_errors_as_json(workshop: Workshop, capsys: pytest.CaptureFixture[str]) 
 def test_command(workshop: Workshop) -> None:
     """The same through the command itself: exit code 1, no traceback, standard output left empty."""
     (name,) = prepare(HERE / "yaml/unclosed_list.yaml", workshop)
-    done = subprocess.run(
-        [sys.executable, "-m", "opwest", "check", name], cwd=workshop.folder, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-m", "opwest", "check", name]
+    done = subprocess.run(command, cwd=workshop.folder, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr == (HERE / "yaml/unclosed_list.expected").read_text()

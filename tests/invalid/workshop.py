@@ -33,14 +33,20 @@ int32_t npu(const int8_t *a, int8_t *b, const struct device *dev) { b[0] = a[0];
 )
 _STATE = RELU + "int calls = 1;\nint count(void) { return ++calls; }\n"
 _BSS = RELU + "static int8_t buffer[64];\nint8_t *get(void) { return buffer; }\n"
-_EXTERNAL = _HEAD + "int32_t helper(const int8_t *, int8_t *);\n" + (
-    "int32_t relu(const int8_t *a, int8_t *b) { return helper(a, b) + 1; }\n"
+_EXTERNAL = (
+    _HEAD
+    + "int32_t helper(const int8_t *, int8_t *);\n"
+    + ("int32_t relu(const int8_t *a, int8_t *b) { return helper(a, b) + 1; }\n")
 )
-_MATH = _HEAD + "float expf(float);\n" + (
-    "int32_t relu(const int8_t *a, int8_t *b) { b[0] = (int8_t)expf(a[0]); return 0; }\n"
+_MATH = (
+    _HEAD
+    + "float expf(float);\n"
+    + ("int32_t relu(const int8_t *a, int8_t *b) { b[0] = (int8_t)expf(a[0]); return 0; }\n")
 )
-_LOCAL = _HEAD + "static __attribute__((used, noinline)) int32_t relu(const int8_t *a, int8_t *b)\n" + (
-    "{ b[0] = a[0]; return 0; }\nint32_t other(const int8_t *a, int8_t *b) { return relu(a, b); }\n"
+_LOCAL = (
+    _HEAD
+    + "static __attribute__((used, noinline)) int32_t relu(const int8_t *a, int8_t *b)\n"
+    + ("{ b[0] = a[0]; return 0; }\nint32_t other(const int8_t *a, int8_t *b) { return relu(a, b); }\n")
 )
 _FLOAT = _HEAD + "int32_t relu(const float *a, float *b) { b[0] = a[0] * a[1]; return 0; }\n"
 _CONSTRUCTOR = RELU + '__attribute__((constructor)) void start(void) { __asm__ volatile(""); }\n'

@@ -2,8 +2,8 @@
 /*
  * Written once by opwest; it is yours now. Runs each model once on zeros and prints what comes out.
  */
-#include <inttypes.h>
 #include <stdio.h>
+#include <inttypes.h> /* after <stdio.h>: older newlibs need that */
 
 #include <accelerated.h>
 
@@ -13,11 +13,11 @@
 
 ACCELERATED_WORKSPACE_DEFINE(accelerated_workspace);
 static const struct accelerated_devices accelerated_context = ACCELERATED_DEVICES_DT_INIT;
-static OPWEST_ALIGNED(4) int32_t accelerated_input_control[ACCELERATED_INPUT_CONTROL_ELEMENTS];
-static OPWEST_ALIGNED(4) int32_t accelerated_input_x[ACCELERATED_INPUT_X_ELEMENTS];
-static OPWEST_ALIGNED(4) int32_t accelerated_output_y[ACCELERATED_OUTPUT_Y_ELEMENTS];
+OPWEST_ALIGNED(4) static int32_t accelerated_input_control[ACCELERATED_INPUT_CONTROL_ELEMENTS];
+OPWEST_ALIGNED(4) static int32_t accelerated_input_x[ACCELERATED_INPUT_X_ELEMENTS];
+OPWEST_ALIGNED(4) static int32_t accelerated_output_y[ACCELERATED_OUTPUT_Y_ELEMENTS];
 
-static int run_accelerated(void)
+static int try_accelerated(void)
 {
 	const struct accelerated_inputs inputs = {accelerated_input_control, accelerated_input_x};
 	const struct accelerated_outputs outputs = {accelerated_output_y};
@@ -42,7 +42,7 @@ static int run_accelerated(void)
 
 int main(void)
 {
-	if (run_accelerated() != 0) {
+	if (try_accelerated() != 0) {
 		return 0;
 	}
 	return 0;

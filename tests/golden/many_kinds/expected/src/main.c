@@ -2,8 +2,8 @@
 /*
  * Written once by opwest; it is yours now. Runs each model once on zeros and prints what comes out.
  */
-#include <inttypes.h>
 #include <stdio.h>
+#include <inttypes.h> /* after <stdio.h>: older newlibs need that */
 
 #include <many_kinds.h>
 
@@ -13,38 +13,38 @@
 
 MANY_KINDS_WORKSPACE_DEFINE(many_kinds_workspace);
 static const struct many_kinds_devices many_kinds_context = MANY_KINDS_DEVICES_DT_INIT;
-static OPWEST_ALIGNED(1) int8_t many_kinds_input_in_int8[MANY_KINDS_INPUT_IN_INT8_ELEMENTS];
-static OPWEST_ALIGNED(16) uint8_t many_kinds_input_in_uint8[MANY_KINDS_INPUT_IN_UINT8_ELEMENTS];
-static OPWEST_ALIGNED(2) int16_t many_kinds_input_in_int16[MANY_KINDS_INPUT_IN_INT16_ELEMENTS];
-static OPWEST_ALIGNED(2) uint16_t many_kinds_input_in_uint16[MANY_KINDS_INPUT_IN_UINT16_ELEMENTS];
-static OPWEST_ALIGNED(4) int32_t many_kinds_input_in_int32[MANY_KINDS_INPUT_IN_INT32_ELEMENTS];
-static OPWEST_ALIGNED(4) uint32_t many_kinds_input_in_uint32[MANY_KINDS_INPUT_IN_UINT32_ELEMENTS];
-static OPWEST_ALIGNED(8) int64_t many_kinds_input_in_int64[MANY_KINDS_INPUT_IN_INT64_ELEMENTS];
-static OPWEST_ALIGNED(8) uint64_t many_kinds_input_in_uint64[MANY_KINDS_INPUT_IN_UINT64_ELEMENTS];
-static OPWEST_ALIGNED(2) uint16_t many_kinds_input_in_float16[MANY_KINDS_INPUT_IN_FLOAT16_ELEMENTS];
-static OPWEST_ALIGNED(64) float many_kinds_input_in_float32[MANY_KINDS_INPUT_IN_FLOAT32_ELEMENTS];
-static OPWEST_ALIGNED(8) double many_kinds_input_in_float64[MANY_KINDS_INPUT_IN_FLOAT64_ELEMENTS];
-static OPWEST_ALIGNED(1) uint8_t many_kinds_input_in_bool[MANY_KINDS_INPUT_IN_BOOL_ELEMENTS];
-static OPWEST_ALIGNED(4) int32_t many_kinds_input_values[MANY_KINDS_INPUT_VALUES_ELEMENTS];
-static OPWEST_ALIGNED(1) uint8_t many_kinds_input_seen[MANY_KINDS_INPUT_SEEN_ELEMENTS];
-static OPWEST_ALIGNED(1) int8_t many_kinds_output_out_int8[MANY_KINDS_OUTPUT_OUT_INT8_ELEMENTS];
-static OPWEST_ALIGNED(1) uint8_t many_kinds_output_out_uint8[MANY_KINDS_OUTPUT_OUT_UINT8_ELEMENTS];
-static OPWEST_ALIGNED(2) int16_t many_kinds_output_out_int16[MANY_KINDS_OUTPUT_OUT_INT16_ELEMENTS];
-static OPWEST_ALIGNED(2) uint16_t many_kinds_output_out_uint16[MANY_KINDS_OUTPUT_OUT_UINT16_ELEMENTS];
-static OPWEST_ALIGNED(4) int32_t many_kinds_output_out_int32[MANY_KINDS_OUTPUT_OUT_INT32_ELEMENTS];
-static OPWEST_ALIGNED(4) uint32_t many_kinds_output_out_uint32[MANY_KINDS_OUTPUT_OUT_UINT32_ELEMENTS];
-static OPWEST_ALIGNED(8) int64_t many_kinds_output_out_int64[MANY_KINDS_OUTPUT_OUT_INT64_ELEMENTS];
-static OPWEST_ALIGNED(8) uint64_t many_kinds_output_out_uint64[MANY_KINDS_OUTPUT_OUT_UINT64_ELEMENTS];
-static OPWEST_ALIGNED(2) uint16_t many_kinds_output_out_float16[MANY_KINDS_OUTPUT_OUT_FLOAT16_ELEMENTS];
-static OPWEST_ALIGNED(4) float many_kinds_output_out_float32[MANY_KINDS_OUTPUT_OUT_FLOAT32_ELEMENTS];
-static OPWEST_ALIGNED(8) double many_kinds_output_out_float64[MANY_KINDS_OUTPUT_OUT_FLOAT64_ELEMENTS];
-static OPWEST_ALIGNED(1) uint8_t many_kinds_output_out_bool[MANY_KINDS_OUTPUT_OUT_BOOL_ELEMENTS];
-static OPWEST_ALIGNED(1) uint8_t many_kinds_output_lowest[MANY_KINDS_OUTPUT_LOWEST_ELEMENTS];
-static OPWEST_ALIGNED(1) uint8_t many_kinds_output_highest[MANY_KINDS_OUTPUT_HIGHEST_ELEMENTS];
-static OPWEST_ALIGNED(4) int32_t many_kinds_output_sum[MANY_KINDS_OUTPUT_SUM_ELEMENTS];
-static OPWEST_ALIGNED(1) uint8_t many_kinds_output_count[MANY_KINDS_OUTPUT_COUNT_ELEMENTS];
+OPWEST_ALIGNED(1) static int8_t many_kinds_input_in_int8[MANY_KINDS_INPUT_IN_INT8_ELEMENTS];
+OPWEST_ALIGNED(16) static uint8_t many_kinds_input_in_uint8[MANY_KINDS_INPUT_IN_UINT8_ELEMENTS];
+OPWEST_ALIGNED(2) static int16_t many_kinds_input_in_int16[MANY_KINDS_INPUT_IN_INT16_ELEMENTS];
+OPWEST_ALIGNED(2) static uint16_t many_kinds_input_in_uint16[MANY_KINDS_INPUT_IN_UINT16_ELEMENTS];
+OPWEST_ALIGNED(4) static int32_t many_kinds_input_in_int32[MANY_KINDS_INPUT_IN_INT32_ELEMENTS];
+OPWEST_ALIGNED(4) static uint32_t many_kinds_input_in_uint32[MANY_KINDS_INPUT_IN_UINT32_ELEMENTS];
+OPWEST_ALIGNED(8) static int64_t many_kinds_input_in_int64[MANY_KINDS_INPUT_IN_INT64_ELEMENTS];
+OPWEST_ALIGNED(8) static uint64_t many_kinds_input_in_uint64[MANY_KINDS_INPUT_IN_UINT64_ELEMENTS];
+OPWEST_ALIGNED(2) static uint16_t many_kinds_input_in_float16[MANY_KINDS_INPUT_IN_FLOAT16_ELEMENTS];
+OPWEST_ALIGNED(64) static float many_kinds_input_in_float32[MANY_KINDS_INPUT_IN_FLOAT32_ELEMENTS];
+OPWEST_ALIGNED(8) static double many_kinds_input_in_float64[MANY_KINDS_INPUT_IN_FLOAT64_ELEMENTS];
+OPWEST_ALIGNED(1) static uint8_t many_kinds_input_in_bool[MANY_KINDS_INPUT_IN_BOOL_ELEMENTS];
+OPWEST_ALIGNED(4) static int32_t many_kinds_input_values[MANY_KINDS_INPUT_VALUES_ELEMENTS];
+OPWEST_ALIGNED(1) static uint8_t many_kinds_input_seen[MANY_KINDS_INPUT_SEEN_ELEMENTS];
+OPWEST_ALIGNED(1) static int8_t many_kinds_output_out_int8[MANY_KINDS_OUTPUT_OUT_INT8_ELEMENTS];
+OPWEST_ALIGNED(1) static uint8_t many_kinds_output_out_uint8[MANY_KINDS_OUTPUT_OUT_UINT8_ELEMENTS];
+OPWEST_ALIGNED(2) static int16_t many_kinds_output_out_int16[MANY_KINDS_OUTPUT_OUT_INT16_ELEMENTS];
+OPWEST_ALIGNED(2) static uint16_t many_kinds_output_out_uint16[MANY_KINDS_OUTPUT_OUT_UINT16_ELEMENTS];
+OPWEST_ALIGNED(4) static int32_t many_kinds_output_out_int32[MANY_KINDS_OUTPUT_OUT_INT32_ELEMENTS];
+OPWEST_ALIGNED(4) static uint32_t many_kinds_output_out_uint32[MANY_KINDS_OUTPUT_OUT_UINT32_ELEMENTS];
+OPWEST_ALIGNED(8) static int64_t many_kinds_output_out_int64[MANY_KINDS_OUTPUT_OUT_INT64_ELEMENTS];
+OPWEST_ALIGNED(8) static uint64_t many_kinds_output_out_uint64[MANY_KINDS_OUTPUT_OUT_UINT64_ELEMENTS];
+OPWEST_ALIGNED(2) static uint16_t many_kinds_output_out_float16[MANY_KINDS_OUTPUT_OUT_FLOAT16_ELEMENTS];
+OPWEST_ALIGNED(4) static float many_kinds_output_out_float32[MANY_KINDS_OUTPUT_OUT_FLOAT32_ELEMENTS];
+OPWEST_ALIGNED(8) static double many_kinds_output_out_float64[MANY_KINDS_OUTPUT_OUT_FLOAT64_ELEMENTS];
+OPWEST_ALIGNED(1) static uint8_t many_kinds_output_out_bool[MANY_KINDS_OUTPUT_OUT_BOOL_ELEMENTS];
+OPWEST_ALIGNED(1) static uint8_t many_kinds_output_lowest[MANY_KINDS_OUTPUT_LOWEST_ELEMENTS];
+OPWEST_ALIGNED(1) static uint8_t many_kinds_output_highest[MANY_KINDS_OUTPUT_HIGHEST_ELEMENTS];
+OPWEST_ALIGNED(4) static int32_t many_kinds_output_sum[MANY_KINDS_OUTPUT_SUM_ELEMENTS];
+OPWEST_ALIGNED(1) static uint8_t many_kinds_output_count[MANY_KINDS_OUTPUT_COUNT_ELEMENTS];
 
-static int run_many_kinds(void)
+static int try_many_kinds(void)
 {
 	const struct many_kinds_inputs inputs = {many_kinds_input_in_int8, many_kinds_input_in_uint8, many_kinds_input_in_int16, many_kinds_input_in_uint16, many_kinds_input_in_int32, many_kinds_input_in_uint32, many_kinds_input_in_int64, many_kinds_input_in_uint64, many_kinds_input_in_float16, many_kinds_input_in_float32, many_kinds_input_in_float64, many_kinds_input_in_bool, many_kinds_input_values, many_kinds_input_seen};
 	const struct many_kinds_outputs outputs = {many_kinds_output_out_int8, many_kinds_output_out_uint8, many_kinds_output_out_int16, many_kinds_output_out_uint16, many_kinds_output_out_int32, many_kinds_output_out_uint32, many_kinds_output_out_int64, many_kinds_output_out_uint64, many_kinds_output_out_float16, many_kinds_output_out_float32, many_kinds_output_out_float64, many_kinds_output_out_bool, many_kinds_output_lowest, many_kinds_output_highest, many_kinds_output_sum, many_kinds_output_count};
@@ -144,7 +144,7 @@ static int run_many_kinds(void)
 
 int main(void)
 {
-	if (run_many_kinds() != 0) {
+	if (try_many_kinds() != 0) {
 		return 0;
 	}
 	return 0;

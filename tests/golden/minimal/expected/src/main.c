@@ -2,8 +2,8 @@
 /*
  * Written once by opwest; it is yours now. Runs each model once on zeros and prints what comes out.
  */
-#include <inttypes.h>
 #include <stdio.h>
+#include <inttypes.h> /* after <stdio.h>: older newlibs need that */
 
 #include <minimal.h>
 
@@ -13,10 +13,10 @@
 
 MINIMAL_WORKSPACE_DEFINE(minimal_workspace);
 static const struct minimal_devices minimal_context = MINIMAL_DEVICES_DT_INIT;
-static OPWEST_ALIGNED(2) int16_t minimal_input_x[MINIMAL_INPUT_X_ELEMENTS];
-static OPWEST_ALIGNED(2) int16_t minimal_output_y[MINIMAL_OUTPUT_Y_ELEMENTS];
+OPWEST_ALIGNED(2) static int16_t minimal_input_x[MINIMAL_INPUT_X_ELEMENTS];
+OPWEST_ALIGNED(2) static int16_t minimal_output_y[MINIMAL_OUTPUT_Y_ELEMENTS];
 
-static int run_minimal(void)
+static int try_minimal(void)
 {
 	const struct minimal_inputs inputs = {minimal_input_x};
 	const struct minimal_outputs outputs = {minimal_output_y};
@@ -41,7 +41,7 @@ static int run_minimal(void)
 
 int main(void)
 {
-	if (run_minimal() != 0) {
+	if (try_minimal() != 0) {
 		return 0;
 	}
 	return 0;

@@ -2,8 +2,8 @@
 /*
  * Written once by opwest; it is yours now. Runs each model once on zeros and prints what comes out.
  */
-#include <inttypes.h>
 #include <stdio.h>
+#include <inttypes.h> /* after <stdio.h>: older newlibs need that */
 
 #include <up.h>
 #include <down.h>
@@ -15,10 +15,10 @@
 
 UP_WORKSPACE_DEFINE(up_workspace);
 static const struct up_devices up_context = UP_DEVICES_DT_INIT;
-static OPWEST_ALIGNED(4) int32_t up_input_x[UP_INPUT_X_ELEMENTS];
-static OPWEST_ALIGNED(4) int32_t up_output_y[UP_OUTPUT_Y_ELEMENTS];
+OPWEST_ALIGNED(4) static int32_t up_input_x[UP_INPUT_X_ELEMENTS];
+OPWEST_ALIGNED(4) static int32_t up_output_y[UP_OUTPUT_Y_ELEMENTS];
 
-static int run_up(void)
+static int try_up(void)
 {
 	const struct up_inputs inputs = {up_input_x};
 	const struct up_outputs outputs = {up_output_y};
@@ -43,10 +43,10 @@ static int run_up(void)
 
 DOWN_WORKSPACE_DEFINE(down_workspace);
 static const struct down_devices down_context = DOWN_DEVICES_DT_INIT;
-static OPWEST_ALIGNED(4) int32_t down_input_x[DOWN_INPUT_X_ELEMENTS];
-static OPWEST_ALIGNED(4) int32_t down_output_y[DOWN_OUTPUT_Y_ELEMENTS];
+OPWEST_ALIGNED(4) static int32_t down_input_x[DOWN_INPUT_X_ELEMENTS];
+OPWEST_ALIGNED(4) static int32_t down_output_y[DOWN_OUTPUT_Y_ELEMENTS];
 
-static int run_down(void)
+static int try_down(void)
 {
 	const struct down_inputs inputs = {down_input_x};
 	const struct down_outputs outputs = {down_output_y};
@@ -71,10 +71,10 @@ static int run_down(void)
 
 int main(void)
 {
-	if (run_up() != 0) {
+	if (try_up() != 0) {
 		return 0;
 	}
-	if (run_down() != 0) {
+	if (try_down() != 0) {
 		return 0;
 	}
 	return 0;

@@ -2,8 +2,8 @@
 /*
  * Written once by opwest; it is yours now. Runs each model once on zeros and prints what comes out.
  */
-#include <inttypes.h>
 #include <stdio.h>
+#include <inttypes.h> /* after <stdio.h>: older newlibs need that */
 
 #include <several_targets.h>
 
@@ -13,10 +13,10 @@
 
 SEVERAL_TARGETS_WORKSPACE_DEFINE(several_targets_workspace);
 static const struct several_targets_devices several_targets_context = SEVERAL_TARGETS_DEVICES_DT_INIT;
-static OPWEST_ALIGNED(2) int16_t several_targets_input_x[SEVERAL_TARGETS_INPUT_X_ELEMENTS];
-static OPWEST_ALIGNED(2) int16_t several_targets_output_y[SEVERAL_TARGETS_OUTPUT_Y_ELEMENTS];
+OPWEST_ALIGNED(2) static int16_t several_targets_input_x[SEVERAL_TARGETS_INPUT_X_ELEMENTS];
+OPWEST_ALIGNED(2) static int16_t several_targets_output_y[SEVERAL_TARGETS_OUTPUT_Y_ELEMENTS];
 
-static int run_several_targets(void)
+static int try_several_targets(void)
 {
 	const struct several_targets_inputs inputs = {several_targets_input_x};
 	const struct several_targets_outputs outputs = {several_targets_output_y};
@@ -41,7 +41,7 @@ static int run_several_targets(void)
 
 int main(void)
 {
-	if (run_several_targets() != 0) {
+	if (try_several_targets() != 0) {
 		return 0;
 	}
 	return 0;

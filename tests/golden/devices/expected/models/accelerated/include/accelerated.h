@@ -114,16 +114,20 @@ struct accelerated_workspace {
  */
 #ifndef __ZEPHYR__
 #define ACCELERATED_WORKSPACE_DEFINE(workspace) \
-	static OPWEST_ALIGNED(ACCELERATED_POOL_SRAM_ALIGN) uint8_t workspace##_sram[ACCELERATED_POOL_SRAM_SIZE]; \
-	static OPWEST_ALIGNED(ACCELERATED_POOL_FAST_ALIGN) uint8_t workspace##_fast[ACCELERATED_POOL_FAST_SIZE]; \
+	OPWEST_ALIGNED(ACCELERATED_POOL_SRAM_ALIGN) static uint8_t workspace##_sram[ACCELERATED_POOL_SRAM_SIZE]; \
+	OPWEST_ALIGNED(ACCELERATED_POOL_FAST_ALIGN) static uint8_t workspace##_fast[ACCELERATED_POOL_FAST_SIZE]; \
 	static struct accelerated_workspace workspace = { workspace##_sram, workspace##_fast, {0, OPWEST_NO_STEP}, false }
 #else
 /* On Zephyr <accelerated_devicetree.h> defines ACCELERATED_WORKSPACE_DEFINE: pools are bound to memory regions there. */
 #endif
 
 #ifndef __ZEPHYR__
+static const struct device accelerated_host_first = {"first"};
+static const struct device accelerated_host_second = {"second"};
+static const struct device accelerated_host_third = {"third"};
+static const struct device accelerated_host_fourth = {"fourth"};
 /** The device context of a host: devices that are only names. On Zephyr <accelerated_devicetree.h> defines it. */
-#define ACCELERATED_DEVICES_DT_INIT {&(const struct device){"first"}, &(const struct device){"second"}, &(const struct device){"third"}, &(const struct device){"fourth"}}
+#define ACCELERATED_DEVICES_DT_INIT {&accelerated_host_first, &accelerated_host_second, &accelerated_host_third, &accelerated_host_fourth}
 #endif
 
 /**

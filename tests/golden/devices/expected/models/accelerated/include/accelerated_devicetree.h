@@ -15,6 +15,32 @@
 
 #include <accelerated.h>
 
+BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_NODELABEL(npu0), okay),
+	"manifest.yaml:22: device first: the board has no enabled devicetree node with nodelabel npu0");
+
+BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_ALIAS(npu_1), okay),
+	"manifest.yaml:23: device second: the board has no enabled devicetree node with alias npu-1");
+
+BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_CHOSEN(vendor_npu), okay),
+	"manifest.yaml:24: device third: the board has no enabled devicetree node with chosen vendor,npu");
+
+BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_INST(3, vendor_npu_4_x), okay),
+	"manifest.yaml:25: device fourth: the board has no enabled devicetree node with compatible vendor,npu-4.x number 3");
+
+#if defined(CONFIG_BOARD_MPS3_CORSTONE300_AN547)
+BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_NODELABEL(isram), okay),
+	"manifest.yaml:18: pool fast: board mps3/corstone300/an547 has no enabled node nodelabel isram");
+BUILD_ASSERT(DT_REG_SIZE(DT_NODELABEL(isram)) >= ACCELERATED_POOL_FAST_SIZE,
+	"manifest.yaml:18: pool fast: the region nodelabel isram of board mps3/corstone300/an547 is too small");
+#endif
+
+#if defined(CONFIG_BOARD_MPS2_AN385)
+BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_CHOSEN(zephyr_dtcm), okay),
+	"manifest.yaml:19: pool fast: board mps2/an385 has no enabled node chosen zephyr,dtcm");
+BUILD_ASSERT(DT_REG_SIZE(DT_CHOSEN(zephyr_dtcm)) >= ACCELERATED_POOL_FAST_SIZE,
+	"manifest.yaml:19: pool fast: the region chosen zephyr,dtcm of board mps2/an385 is too small");
+#endif
+
 /** The initialiser of a struct accelerated_devices, in the order of its members. */
 #define ACCELERATED_DEVICES_DT_INIT { DEVICE_DT_GET(DT_NODELABEL(npu0)), DEVICE_DT_GET(DT_ALIAS(npu_1)), DEVICE_DT_GET(DT_CHOSEN(vendor_npu)), DEVICE_DT_GET(DT_INST(3, vendor_npu_4_x)), }
 
@@ -35,9 +61,9 @@
  * @param workspace The variable's name.
  */
 #define ACCELERATED_WORKSPACE_DEFINE(workspace) \
-	static OPWEST_ALIGNED(ACCELERATED_POOL_SRAM_ALIGN) uint8_t workspace##_sram[ACCELERATED_POOL_SRAM_SIZE] \
+	OPWEST_ALIGNED(ACCELERATED_POOL_SRAM_ALIGN) static uint8_t workspace##_sram[ACCELERATED_POOL_SRAM_SIZE] \
 		ACCELERATED_POOL_SRAM_PLACE; \
-	static OPWEST_ALIGNED(ACCELERATED_POOL_FAST_ALIGN) uint8_t workspace##_fast[ACCELERATED_POOL_FAST_SIZE] \
+	OPWEST_ALIGNED(ACCELERATED_POOL_FAST_ALIGN) static uint8_t workspace##_fast[ACCELERATED_POOL_FAST_SIZE] \
 		ACCELERATED_POOL_FAST_PLACE; \
 	static struct accelerated_workspace workspace = { workspace##_sram, workspace##_fast, {0, OPWEST_NO_STEP}, false }
 

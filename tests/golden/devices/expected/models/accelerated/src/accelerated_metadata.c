@@ -10,43 +10,43 @@ static const uint32_t shape_2[] = {2};
 static const uint32_t shape_16[] = {16};
 
 static const struct opwest_tensor inputs[] = {
-	{"control", shape_2, NULL, 8U, OPWEST_INT32, 1, OPWEST_IN, 0},
-	{"x", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_IN, 0},
+	{"control", shape_2, NULL, 8U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
+	{"x", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
 };
 
 static const struct opwest_tensor outputs[] = {
-	{"y", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_OUT, 0},
+	{"y", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
 };
 
-static const struct opwest_tensor args_mix[] = {
-	{"step", NULL, NULL, 4U, OPWEST_INT32, 0, OPWEST_IN, OPWEST_TENSOR_SCALAR},
-	{"control", shape_2, NULL, 8U, OPWEST_INT32, 1, OPWEST_IN, 0},
-	{"x", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_IN, 0},
-	{"y", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_mix[] = {
+	{"step", NULL, NULL, 4U, OPWEST_INT32, 0, OPWEST_IN, 0x21U},
+	{"control", shape_2, NULL, 8U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
+	{"x", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
+	{"y", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
 };
 
-static const struct opwest_tensor args_mix_npu[] = {
-	{"step", NULL, NULL, 4U, OPWEST_INT32, 0, OPWEST_IN, OPWEST_TENSOR_SCALAR},
-	{"control", shape_2, NULL, 8U, OPWEST_INT32, 1, OPWEST_IN, 0},
-	{"x", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_IN, 0},
-	{"y", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_mix_npu[] = {
+	{"step", NULL, NULL, 4U, OPWEST_INT32, 0, OPWEST_IN, 0x21U},
+	{"control", shape_2, NULL, 8U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
+	{"x", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
+	{"y", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
 };
 
-static const struct opwest_tensor args_reverse[] = {
-	{"x", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_IN, 0},
-	{"y", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_OUT, 0},
-	{"work", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_SCRATCH, 0},
+static const struct opwest_tensor opwest_args_reverse[] = {
+	{"x", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
+	{"y", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
+	{"work", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_SCRATCH, 0x20U},
 };
 
-static const struct opwest_tensor args_stamp[] = {
-	{"y", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_INOUT, 0},
+static const struct opwest_tensor opwest_args_stamp[] = {
+	{"y", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_INOUT, 0x20U},
 };
 
 const struct opwest_operator accelerated_operators[4] = {
-	{"mix", args_mix, 4, OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
-	{"mix_npu", args_mix_npu, 4, OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
-	{"reverse", args_reverse, 3, 0},
-	{"stamp", args_stamp, 1, OPWEST_OPERATOR_DEVICE},
+	{"mix", opwest_args_mix, 4, OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
+	{"mix_npu", opwest_args_mix_npu, 4, OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
+	{"reverse", opwest_args_reverse, 3, 0},
+	{"stamp", opwest_args_stamp, 1, OPWEST_OPERATOR_DEVICE},
 };
 
 static const struct opwest_step steps[] = {

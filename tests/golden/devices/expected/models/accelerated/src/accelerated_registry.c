@@ -6,36 +6,36 @@
 
 #include "accelerated_internal.h"
 
-static int32_t call_mix(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_mix(const struct opwest_value *args, const struct device *dev)
 {
 	return accelerated__mix((int32_t)args[0].as.integer, args[1].as.in, args[2].as.in, args[3].as.out,
 		dev);
 }
 
-static int32_t call_mix_npu(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_mix_npu(const struct opwest_value *args, const struct device *dev)
 {
 	return accelerated__mix((int32_t)args[0].as.integer, args[1].as.in, args[2].as.in, args[3].as.out,
 		dev);
 }
 
-static int32_t call_reverse(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_reverse(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	accelerated__reverse(args[0].as.in, args[1].as.out, args[2].as.out);
 	return 0;
 }
 
-static int32_t call_stamp(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_stamp(const struct opwest_value *args, const struct device *dev)
 {
 	accelerated__stamp(args[0].as.out, dev);
 	return 0;
 }
 
 static const struct opwest_entry entries[] = {
-	{&accelerated_operators[2], call_reverse},
-	{&accelerated_operators[0], call_mix},
-	{&accelerated_operators[3], call_stamp},
-	{&accelerated_operators[1], call_mix_npu},
+	{&accelerated_operators[2], opwest_call_reverse},
+	{&accelerated_operators[0], opwest_call_mix},
+	{&accelerated_operators[3], opwest_call_stamp},
+	{&accelerated_operators[1], opwest_call_mix_npu},
 };
 
 static const uint16_t displacements[] = {

@@ -63,7 +63,7 @@ int accelerated_close(struct accelerated_workspace *workspace, const struct acce
 }
 
 /* Kept out of run(): a failed step costs time, a good one does not. */
-static int __attribute__((noinline, cold)) failed(struct accelerated_workspace *workspace, uint16_t step, int32_t code)
+static int __attribute__((noinline, cold)) failed(int32_t code, struct accelerated_workspace *workspace, uint16_t step)
 {
 	return opwest_status_failed(&workspace->status, "accelerated", step, code);
 }
@@ -97,14 +97,14 @@ int accelerated_run(const struct accelerated_inputs *inputs, const struct accele
 	status = accelerated__mix(0, inputs->control, inputs->x, (int32_t *)(void *)(pool_sram + 0),
 		devices->second);
 	if (status != 0) {
-		return failed(workspace, 0U, status);
+		return failed(status, workspace, 0U);
 	}
 
 	/* Step 1: mix_npu on first (1, control, a, b) */
 	status = accelerated__mix(1, inputs->control, (const int32_t *)(void *)(pool_sram + 0),
 		(int32_t *)(void *)(pool_sram + 64), devices->first);
 	if (status != 0) {
-		return failed(workspace, 1U, status);
+		return failed(status, workspace, 1U);
 	}
 
 	/* Step 2: reverse (b, c, work of step 2) */
@@ -115,7 +115,7 @@ int accelerated_run(const struct accelerated_inputs *inputs, const struct accele
 	status = accelerated__mix(3, inputs->control, (const int32_t *)(void *)(pool_sram + 128),
 		(int32_t *)(void *)(pool_sram + 0), devices->third);
 	if (status != 0) {
-		return failed(workspace, 3U, status);
+		return failed(status, workspace, 3U);
 	}
 
 	/* Step 4: reverse (d, e, work of step 4) */
@@ -126,7 +126,7 @@ int accelerated_run(const struct accelerated_inputs *inputs, const struct accele
 	status = accelerated__mix(5, inputs->control, (const int32_t *)(void *)(pool_fast + 0),
 		outputs->y, devices->fourth);
 	if (status != 0) {
-		return failed(workspace, 5U, status);
+		return failed(status, workspace, 5U);
 	}
 
 	/* Step 6: stamp on fourth (y) */
@@ -136,7 +136,7 @@ int accelerated_run(const struct accelerated_inputs *inputs, const struct accele
 	status = accelerated__mix(7, inputs->control, (const int32_t *)(void *)(pool_sram + 0),
 		(int32_t *)(void *)(pool_sram + 64), devices->third);
 	if (status != 0) {
-		return failed(workspace, 7U, status);
+		return failed(status, workspace, 7U);
 	}
 
 	/* Step 8: reverse (f, y, work of step 8) */

@@ -10,6 +10,7 @@
 
 #include <zephyr/device.h>
 #include <zephyr/devicetree.h>
+#include <zephyr/toolchain.h>
 
 #include <many_kinds.h>
 

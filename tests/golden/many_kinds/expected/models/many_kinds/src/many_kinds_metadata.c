@@ -63,176 +63,176 @@ static const struct opwest_quantization quantization_4 = {
 };
 
 static const struct opwest_tensor inputs[] = {
-	{"in_int8", shape_2_3, &quantization_0, 6U, OPWEST_INT8, 2, OPWEST_IN, 0},
-	{"in_uint8", shape_2_3, &quantization_1, 6U, OPWEST_UINT8, 2, OPWEST_IN, 0},
-	{"in_int16", shape_2_3, NULL, 12U, OPWEST_INT16, 2, OPWEST_IN, 0},
-	{"in_uint16", shape_2_3, NULL, 12U, OPWEST_UINT16, 2, OPWEST_IN, 0},
-	{"in_int32", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_IN, 0},
-	{"in_uint32", shape_2_3, NULL, 24U, OPWEST_UINT32, 2, OPWEST_IN, 0},
-	{"in_int64", shape_2_3, NULL, 48U, OPWEST_INT64, 2, OPWEST_IN, 0},
-	{"in_uint64", shape_2_3, NULL, 48U, OPWEST_UINT64, 2, OPWEST_IN, 0},
-	{"in_float16", shape_2_3, NULL, 12U, OPWEST_FLOAT16, 2, OPWEST_IN, 0},
-	{"in_float32", shape_2_3, NULL, 24U, OPWEST_FLOAT32, 2, OPWEST_IN, 0},
-	{"in_float64", shape_2_3, NULL, 48U, OPWEST_FLOAT64, 2, OPWEST_IN, 0},
-	{"in_bool", shape_2_3, NULL, 6U, OPWEST_BOOL, 2, OPWEST_IN, 0},
-	{"values", shape_8, NULL, 32U, OPWEST_INT32, 1, OPWEST_IN, 0},
-	{"seen", NULL, NULL, 1U, OPWEST_UINT8, 0, OPWEST_IN, 0},
+	{"in_int8", shape_2_3, &quantization_0, 6U, OPWEST_INT8, 2, OPWEST_IN, 0x00U},
+	{"in_uint8", shape_2_3, &quantization_1, 6U, OPWEST_UINT8, 2, OPWEST_IN, 0x40U},
+	{"in_int16", shape_2_3, NULL, 12U, OPWEST_INT16, 2, OPWEST_IN, 0x10U},
+	{"in_uint16", shape_2_3, NULL, 12U, OPWEST_UINT16, 2, OPWEST_IN, 0x10U},
+	{"in_int32", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_IN, 0x20U},
+	{"in_uint32", shape_2_3, NULL, 24U, OPWEST_UINT32, 2, OPWEST_IN, 0x20U},
+	{"in_int64", shape_2_3, NULL, 48U, OPWEST_INT64, 2, OPWEST_IN, 0x30U},
+	{"in_uint64", shape_2_3, NULL, 48U, OPWEST_UINT64, 2, OPWEST_IN, 0x30U},
+	{"in_float16", shape_2_3, NULL, 12U, OPWEST_FLOAT16, 2, OPWEST_IN, 0x10U},
+	{"in_float32", shape_2_3, NULL, 24U, OPWEST_FLOAT32, 2, OPWEST_IN, 0x60U},
+	{"in_float64", shape_2_3, NULL, 48U, OPWEST_FLOAT64, 2, OPWEST_IN, 0x30U},
+	{"in_bool", shape_2_3, NULL, 6U, OPWEST_BOOL, 2, OPWEST_IN, 0x00U},
+	{"values", shape_8, NULL, 32U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
+	{"seen", NULL, NULL, 1U, OPWEST_UINT8, 0, OPWEST_IN, 0x00U},
 };
 
 static const struct opwest_tensor outputs[] = {
-	{"out_int8", shape_2_3, NULL, 6U, OPWEST_INT8, 2, OPWEST_OUT, 0},
-	{"out_uint8", shape_2_3, NULL, 6U, OPWEST_UINT8, 2, OPWEST_OUT, 0},
-	{"out_int16", shape_2_3, NULL, 12U, OPWEST_INT16, 2, OPWEST_OUT, 0},
-	{"out_uint16", shape_2_3, NULL, 12U, OPWEST_UINT16, 2, OPWEST_OUT, 0},
-	{"out_int32", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_OUT, 0},
-	{"out_uint32", shape_2_3, NULL, 24U, OPWEST_UINT32, 2, OPWEST_OUT, 0},
-	{"out_int64", shape_2_3, NULL, 48U, OPWEST_INT64, 2, OPWEST_OUT, 0},
-	{"out_uint64", shape_2_3, NULL, 48U, OPWEST_UINT64, 2, OPWEST_OUT, 0},
-	{"out_float16", shape_2_3, NULL, 12U, OPWEST_FLOAT16, 2, OPWEST_OUT, 0},
-	{"out_float32", shape_2_3, NULL, 24U, OPWEST_FLOAT32, 2, OPWEST_OUT, 0},
-	{"out_float64", shape_2_3, NULL, 48U, OPWEST_FLOAT64, 2, OPWEST_OUT, 0},
-	{"out_bool", shape_2_3, NULL, 6U, OPWEST_BOOL, 2, OPWEST_OUT, 0},
-	{"lowest", shape_45, NULL, 45U, OPWEST_UINT8, 1, OPWEST_OUT, 0},
-	{"highest", shape_45, NULL, 45U, OPWEST_UINT8, 1, OPWEST_OUT, 0},
-	{"sum", NULL, NULL, 4U, OPWEST_INT32, 0, OPWEST_OUT, 0},
-	{"count", NULL, &quantization_2, 1U, OPWEST_UINT8, 0, OPWEST_OUT, 0},
+	{"out_int8", shape_2_3, NULL, 6U, OPWEST_INT8, 2, OPWEST_OUT, 0x00U},
+	{"out_uint8", shape_2_3, NULL, 6U, OPWEST_UINT8, 2, OPWEST_OUT, 0x00U},
+	{"out_int16", shape_2_3, NULL, 12U, OPWEST_INT16, 2, OPWEST_OUT, 0x10U},
+	{"out_uint16", shape_2_3, NULL, 12U, OPWEST_UINT16, 2, OPWEST_OUT, 0x10U},
+	{"out_int32", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_OUT, 0x20U},
+	{"out_uint32", shape_2_3, NULL, 24U, OPWEST_UINT32, 2, OPWEST_OUT, 0x20U},
+	{"out_int64", shape_2_3, NULL, 48U, OPWEST_INT64, 2, OPWEST_OUT, 0x30U},
+	{"out_uint64", shape_2_3, NULL, 48U, OPWEST_UINT64, 2, OPWEST_OUT, 0x30U},
+	{"out_float16", shape_2_3, NULL, 12U, OPWEST_FLOAT16, 2, OPWEST_OUT, 0x10U},
+	{"out_float32", shape_2_3, NULL, 24U, OPWEST_FLOAT32, 2, OPWEST_OUT, 0x20U},
+	{"out_float64", shape_2_3, NULL, 48U, OPWEST_FLOAT64, 2, OPWEST_OUT, 0x30U},
+	{"out_bool", shape_2_3, NULL, 6U, OPWEST_BOOL, 2, OPWEST_OUT, 0x00U},
+	{"lowest", shape_45, NULL, 45U, OPWEST_UINT8, 1, OPWEST_OUT, 0x00U},
+	{"highest", shape_45, NULL, 45U, OPWEST_UINT8, 1, OPWEST_OUT, 0x00U},
+	{"sum", NULL, NULL, 4U, OPWEST_INT32, 0, OPWEST_OUT, 0x20U},
+	{"count", NULL, &quantization_2, 1U, OPWEST_UINT8, 0, OPWEST_OUT, 0x00U},
 };
 
-static const struct opwest_tensor args_copy_int8[] = {
-	{"x", shape_2_3, NULL, 6U, OPWEST_INT8, 2, OPWEST_IN, 0},
-	{"y", shape_2_3, NULL, 6U, OPWEST_INT8, 2, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_copy_int8[] = {
+	{"x", shape_2_3, NULL, 6U, OPWEST_INT8, 2, OPWEST_IN, 0x00U},
+	{"y", shape_2_3, NULL, 6U, OPWEST_INT8, 2, OPWEST_OUT, 0x00U},
 };
 
-static const struct opwest_tensor args_copy_uint8[] = {
-	{"x", shape_2_3, NULL, 6U, OPWEST_UINT8, 2, OPWEST_IN, 0},
-	{"y", shape_2_3, NULL, 6U, OPWEST_UINT8, 2, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_copy_uint8[] = {
+	{"x", shape_2_3, NULL, 6U, OPWEST_UINT8, 2, OPWEST_IN, 0x00U},
+	{"y", shape_2_3, NULL, 6U, OPWEST_UINT8, 2, OPWEST_OUT, 0x00U},
 };
 
-static const struct opwest_tensor args_copy_int16[] = {
-	{"x", shape_2_3, NULL, 12U, OPWEST_INT16, 2, OPWEST_IN, 0},
-	{"y", shape_2_3, NULL, 12U, OPWEST_INT16, 2, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_copy_int16[] = {
+	{"x", shape_2_3, NULL, 12U, OPWEST_INT16, 2, OPWEST_IN, 0x10U},
+	{"y", shape_2_3, NULL, 12U, OPWEST_INT16, 2, OPWEST_OUT, 0x10U},
 };
 
-static const struct opwest_tensor args_copy_uint16[] = {
-	{"x", shape_2_3, NULL, 12U, OPWEST_UINT16, 2, OPWEST_IN, 0},
-	{"y", shape_2_3, NULL, 12U, OPWEST_UINT16, 2, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_copy_uint16[] = {
+	{"x", shape_2_3, NULL, 12U, OPWEST_UINT16, 2, OPWEST_IN, 0x10U},
+	{"y", shape_2_3, NULL, 12U, OPWEST_UINT16, 2, OPWEST_OUT, 0x10U},
 };
 
-static const struct opwest_tensor args_copy_int32[] = {
-	{"x", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_IN, 0},
-	{"y", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_copy_int32[] = {
+	{"x", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_IN, 0x20U},
+	{"y", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_OUT, 0x20U},
 };
 
-static const struct opwest_tensor args_copy_uint32[] = {
-	{"x", shape_2_3, NULL, 24U, OPWEST_UINT32, 2, OPWEST_IN, 0},
-	{"y", shape_2_3, NULL, 24U, OPWEST_UINT32, 2, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_copy_uint32[] = {
+	{"x", shape_2_3, NULL, 24U, OPWEST_UINT32, 2, OPWEST_IN, 0x20U},
+	{"y", shape_2_3, NULL, 24U, OPWEST_UINT32, 2, OPWEST_OUT, 0x20U},
 };
 
-static const struct opwest_tensor args_copy_int64[] = {
-	{"x", shape_2_3, NULL, 48U, OPWEST_INT64, 2, OPWEST_IN, 0},
-	{"y", shape_2_3, NULL, 48U, OPWEST_INT64, 2, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_copy_int64[] = {
+	{"x", shape_2_3, NULL, 48U, OPWEST_INT64, 2, OPWEST_IN, 0x30U},
+	{"y", shape_2_3, NULL, 48U, OPWEST_INT64, 2, OPWEST_OUT, 0x30U},
 };
 
-static const struct opwest_tensor args_copy_uint64[] = {
-	{"x", shape_2_3, NULL, 48U, OPWEST_UINT64, 2, OPWEST_IN, 0},
-	{"y", shape_2_3, NULL, 48U, OPWEST_UINT64, 2, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_copy_uint64[] = {
+	{"x", shape_2_3, NULL, 48U, OPWEST_UINT64, 2, OPWEST_IN, 0x30U},
+	{"y", shape_2_3, NULL, 48U, OPWEST_UINT64, 2, OPWEST_OUT, 0x30U},
 };
 
-static const struct opwest_tensor args_copy_float16[] = {
-	{"x", shape_2_3, NULL, 12U, OPWEST_FLOAT16, 2, OPWEST_IN, 0},
-	{"y", shape_2_3, NULL, 12U, OPWEST_FLOAT16, 2, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_copy_float16[] = {
+	{"x", shape_2_3, NULL, 12U, OPWEST_FLOAT16, 2, OPWEST_IN, 0x10U},
+	{"y", shape_2_3, NULL, 12U, OPWEST_FLOAT16, 2, OPWEST_OUT, 0x10U},
 };
 
-static const struct opwest_tensor args_copy_float32[] = {
-	{"x", shape_2_3, NULL, 24U, OPWEST_FLOAT32, 2, OPWEST_IN, 0},
-	{"y", shape_2_3, NULL, 24U, OPWEST_FLOAT32, 2, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_copy_float32[] = {
+	{"x", shape_2_3, NULL, 24U, OPWEST_FLOAT32, 2, OPWEST_IN, 0x20U},
+	{"y", shape_2_3, NULL, 24U, OPWEST_FLOAT32, 2, OPWEST_OUT, 0x20U},
 };
 
-static const struct opwest_tensor args_copy_float64[] = {
-	{"x", shape_2_3, NULL, 48U, OPWEST_FLOAT64, 2, OPWEST_IN, 0},
-	{"y", shape_2_3, NULL, 48U, OPWEST_FLOAT64, 2, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_copy_float64[] = {
+	{"x", shape_2_3, NULL, 48U, OPWEST_FLOAT64, 2, OPWEST_IN, 0x30U},
+	{"y", shape_2_3, NULL, 48U, OPWEST_FLOAT64, 2, OPWEST_OUT, 0x30U},
 };
 
-static const struct opwest_tensor args_copy_bool[] = {
-	{"x", shape_2_3, NULL, 6U, OPWEST_BOOL, 2, OPWEST_IN, 0},
-	{"y", shape_2_3, NULL, 6U, OPWEST_BOOL, 2, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_copy_bool[] = {
+	{"x", shape_2_3, NULL, 6U, OPWEST_BOOL, 2, OPWEST_IN, 0x00U},
+	{"y", shape_2_3, NULL, 6U, OPWEST_BOOL, 2, OPWEST_OUT, 0x00U},
 };
 
-static const struct opwest_tensor args_on[] = {
-	{"x", shape_2_3, NULL, 6U, OPWEST_INT8, 2, OPWEST_IN, 0},
-	{"y", shape_2_3, NULL, 6U, OPWEST_INT8, 2, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_on[] = {
+	{"x", shape_2_3, NULL, 6U, OPWEST_INT8, 2, OPWEST_IN, 0x00U},
+	{"y", shape_2_3, NULL, 6U, OPWEST_INT8, 2, OPWEST_OUT, 0x00U},
 };
 
-static const struct opwest_tensor args_no[] = {
-	{"n", shape_6, NULL, 6U, OPWEST_INT8, 1, OPWEST_IN, 0},
-	{"y", shape_3_2, NULL, 6U, OPWEST_INT8, 2, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_no[] = {
+	{"n", shape_6, NULL, 6U, OPWEST_INT8, 1, OPWEST_IN, 0x00U},
+	{"y", shape_3_2, NULL, 6U, OPWEST_INT8, 2, OPWEST_OUT, 0x00U},
 };
 
-static const struct opwest_tensor args_y[] = {
-	{"on", shape_6, NULL, 6U, OPWEST_INT8, 1, OPWEST_IN, 0},
-	{"off", shape_6, NULL, 6U, OPWEST_INT8, 1, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_y[] = {
+	{"on", shape_6, NULL, 6U, OPWEST_INT8, 1, OPWEST_IN, 0x40U},
+	{"off", shape_6, NULL, 6U, OPWEST_INT8, 1, OPWEST_OUT, 0x60U},
 };
 
-static const struct opwest_tensor args_store[] = {
-	{"a", NULL, NULL, 1U, OPWEST_INT8, 0, OPWEST_IN, OPWEST_TENSOR_SCALAR},
-	{"b", NULL, NULL, 1U, OPWEST_UINT8, 0, OPWEST_IN, OPWEST_TENSOR_SCALAR},
-	{"c", NULL, NULL, 2U, OPWEST_INT16, 0, OPWEST_IN, OPWEST_TENSOR_SCALAR},
-	{"d", NULL, NULL, 2U, OPWEST_UINT16, 0, OPWEST_IN, OPWEST_TENSOR_SCALAR},
-	{"e", NULL, NULL, 4U, OPWEST_INT32, 0, OPWEST_IN, OPWEST_TENSOR_SCALAR},
-	{"f", NULL, NULL, 4U, OPWEST_UINT32, 0, OPWEST_IN, OPWEST_TENSOR_SCALAR},
-	{"g", NULL, NULL, 8U, OPWEST_INT64, 0, OPWEST_IN, OPWEST_TENSOR_SCALAR},
-	{"h", NULL, NULL, 8U, OPWEST_UINT64, 0, OPWEST_IN, OPWEST_TENSOR_SCALAR},
-	{"i", NULL, NULL, 2U, OPWEST_FLOAT16, 0, OPWEST_IN, OPWEST_TENSOR_SCALAR},
-	{"j", NULL, NULL, 4U, OPWEST_FLOAT32, 0, OPWEST_IN, OPWEST_TENSOR_SCALAR},
-	{"k", NULL, NULL, 8U, OPWEST_FLOAT64, 0, OPWEST_IN, OPWEST_TENSOR_SCALAR},
-	{"l", NULL, NULL, 1U, OPWEST_BOOL, 0, OPWEST_IN, OPWEST_TENSOR_SCALAR},
-	{"bytes", shape_45, NULL, 45U, OPWEST_UINT8, 1, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_store[] = {
+	{"a", NULL, NULL, 1U, OPWEST_INT8, 0, OPWEST_IN, 0x01U},
+	{"b", NULL, NULL, 1U, OPWEST_UINT8, 0, OPWEST_IN, 0x01U},
+	{"c", NULL, NULL, 2U, OPWEST_INT16, 0, OPWEST_IN, 0x11U},
+	{"d", NULL, NULL, 2U, OPWEST_UINT16, 0, OPWEST_IN, 0x11U},
+	{"e", NULL, NULL, 4U, OPWEST_INT32, 0, OPWEST_IN, 0x21U},
+	{"f", NULL, NULL, 4U, OPWEST_UINT32, 0, OPWEST_IN, 0x21U},
+	{"g", NULL, NULL, 8U, OPWEST_INT64, 0, OPWEST_IN, 0x31U},
+	{"h", NULL, NULL, 8U, OPWEST_UINT64, 0, OPWEST_IN, 0x31U},
+	{"i", NULL, NULL, 2U, OPWEST_FLOAT16, 0, OPWEST_IN, 0x11U},
+	{"j", NULL, NULL, 4U, OPWEST_FLOAT32, 0, OPWEST_IN, 0x21U},
+	{"k", NULL, NULL, 8U, OPWEST_FLOAT64, 0, OPWEST_IN, 0x31U},
+	{"l", NULL, NULL, 1U, OPWEST_BOOL, 0, OPWEST_IN, 0x01U},
+	{"bytes", shape_45, NULL, 45U, OPWEST_UINT8, 1, OPWEST_OUT, 0x00U},
 };
 
-static const struct opwest_tensor args_start[] = {
-	{"table", shape_8, NULL, 32U, OPWEST_INT32, 1, OPWEST_IN, 0},
-	{"offsets", shape_8, NULL, 16U, OPWEST_INT16, 1, OPWEST_IN, 0},
-	{"gains", shape_8, &quantization_3, 8U, OPWEST_UINT8, 1, OPWEST_IN, 0},
-	{"total", shape_8, &quantization_4, 32U, OPWEST_INT32, 1, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_start[] = {
+	{"table", shape_8, NULL, 32U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
+	{"offsets", shape_8, NULL, 16U, OPWEST_INT16, 1, OPWEST_IN, 0x10U},
+	{"gains", shape_8, &quantization_3, 8U, OPWEST_UINT8, 1, OPWEST_IN, 0x00U},
+	{"total", shape_8, &quantization_4, 32U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
 };
 
-static const struct opwest_tensor args_add[] = {
-	{"x", shape_8, NULL, 32U, OPWEST_INT32, 1, OPWEST_IN, 0},
-	{"total", shape_8, NULL, 32U, OPWEST_INT32, 1, OPWEST_INOUT, 0},
-	{"scratch", shape_8, NULL, 32U, OPWEST_INT32, 1, OPWEST_SCRATCH, 0},
+static const struct opwest_tensor opwest_args_add[] = {
+	{"x", shape_8, NULL, 32U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
+	{"total", shape_8, NULL, 32U, OPWEST_INT32, 1, OPWEST_INOUT, 0x20U},
+	{"scratch", shape_8, NULL, 32U, OPWEST_INT32, 1, OPWEST_SCRATCH, 0x50U},
 };
 
-static const struct opwest_tensor args_finish[] = {
-	{"total", shape_8, NULL, 32U, OPWEST_INT32, 1, OPWEST_IN, 0},
-	{"sum", NULL, NULL, 4U, OPWEST_INT32, 0, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_finish[] = {
+	{"total", shape_8, NULL, 32U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
+	{"sum", NULL, NULL, 4U, OPWEST_INT32, 0, OPWEST_OUT, 0x20U},
 };
 
-static const struct opwest_tensor args_tick[] = {
-	{"seen", NULL, NULL, 1U, OPWEST_UINT8, 0, OPWEST_IN, 0},
-	{"count", NULL, NULL, 1U, OPWEST_UINT8, 0, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_tick[] = {
+	{"seen", NULL, NULL, 1U, OPWEST_UINT8, 0, OPWEST_IN, 0x00U},
+	{"count", NULL, NULL, 1U, OPWEST_UINT8, 0, OPWEST_OUT, 0x00U},
 };
 
 const struct opwest_operator many_kinds_operators[20] = {
-	{"copy_int8", args_copy_int8, 2, OPWEST_OPERATOR_STATUS},
-	{"copy_uint8", args_copy_uint8, 2, OPWEST_OPERATOR_STATUS},
-	{"copy_int16", args_copy_int16, 2, OPWEST_OPERATOR_STATUS},
-	{"copy_uint16", args_copy_uint16, 2, OPWEST_OPERATOR_STATUS},
-	{"copy_int32", args_copy_int32, 2, OPWEST_OPERATOR_STATUS},
-	{"copy_uint32", args_copy_uint32, 2, OPWEST_OPERATOR_STATUS},
-	{"copy_int64", args_copy_int64, 2, OPWEST_OPERATOR_STATUS},
-	{"copy_uint64", args_copy_uint64, 2, OPWEST_OPERATOR_STATUS},
-	{"copy_float16", args_copy_float16, 2, OPWEST_OPERATOR_STATUS},
-	{"copy_float32", args_copy_float32, 2, OPWEST_OPERATOR_STATUS},
-	{"copy_float64", args_copy_float64, 2, OPWEST_OPERATOR_STATUS},
-	{"copy_bool", args_copy_bool, 2, OPWEST_OPERATOR_STATUS},
-	{"on", args_on, 2, OPWEST_OPERATOR_STATUS},
-	{"no", args_no, 2, OPWEST_OPERATOR_STATUS},
-	{"y", args_y, 2, OPWEST_OPERATOR_STATUS},
-	{"store", args_store, 13, OPWEST_OPERATOR_STATUS},
-	{"start", args_start, 4, 0},
-	{"add", args_add, 3, 0},
-	{"finish", args_finish, 2, 0},
-	{"tick", args_tick, 2, OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_STATEFUL},
+	{"copy_int8", opwest_args_copy_int8, 2, OPWEST_OPERATOR_STATUS},
+	{"copy_uint8", opwest_args_copy_uint8, 2, OPWEST_OPERATOR_STATUS},
+	{"copy_int16", opwest_args_copy_int16, 2, OPWEST_OPERATOR_STATUS},
+	{"copy_uint16", opwest_args_copy_uint16, 2, OPWEST_OPERATOR_STATUS},
+	{"copy_int32", opwest_args_copy_int32, 2, OPWEST_OPERATOR_STATUS},
+	{"copy_uint32", opwest_args_copy_uint32, 2, OPWEST_OPERATOR_STATUS},
+	{"copy_int64", opwest_args_copy_int64, 2, OPWEST_OPERATOR_STATUS},
+	{"copy_uint64", opwest_args_copy_uint64, 2, OPWEST_OPERATOR_STATUS},
+	{"copy_float16", opwest_args_copy_float16, 2, OPWEST_OPERATOR_STATUS},
+	{"copy_float32", opwest_args_copy_float32, 2, OPWEST_OPERATOR_STATUS},
+	{"copy_float64", opwest_args_copy_float64, 2, OPWEST_OPERATOR_STATUS},
+	{"copy_bool", opwest_args_copy_bool, 2, OPWEST_OPERATOR_STATUS},
+	{"on", opwest_args_on, 2, OPWEST_OPERATOR_STATUS},
+	{"no", opwest_args_no, 2, OPWEST_OPERATOR_STATUS},
+	{"y", opwest_args_y, 2, OPWEST_OPERATOR_STATUS},
+	{"store", opwest_args_store, 13, OPWEST_OPERATOR_STATUS},
+	{"start", opwest_args_start, 4, 0},
+	{"add", opwest_args_add, 3, 0},
+	{"finish", opwest_args_finish, 2, 0},
+	{"tick", opwest_args_tick, 2, OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_STATEFUL},
 };
 
 static const struct opwest_step steps[] = {

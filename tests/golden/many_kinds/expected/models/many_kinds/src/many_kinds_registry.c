@@ -6,97 +6,97 @@
 
 #include "many_kinds_internal.h"
 
-static int32_t call_copy_int8(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_copy_int8(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_int8(args[0].as.in, args[1].as.out);
 }
 
-static int32_t call_copy_uint8(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_copy_uint8(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_uint8(args[0].as.in, args[1].as.out);
 }
 
-static int32_t call_copy_int16(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_copy_int16(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_int16(args[0].as.in, args[1].as.out);
 }
 
-static int32_t call_copy_uint16(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_copy_uint16(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_uint16(args[0].as.in, args[1].as.out);
 }
 
-static int32_t call_copy_int32(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_copy_int32(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_int32(args[0].as.in, args[1].as.out);
 }
 
-static int32_t call_copy_uint32(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_copy_uint32(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_uint32(args[0].as.in, args[1].as.out);
 }
 
-static int32_t call_copy_int64(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_copy_int64(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_int64(args[0].as.in, args[1].as.out);
 }
 
-static int32_t call_copy_uint64(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_copy_uint64(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_uint64(args[0].as.in, args[1].as.out);
 }
 
-static int32_t call_copy_float16(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_copy_float16(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_float16(args[0].as.in, args[1].as.out);
 }
 
-static int32_t call_copy_float32(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_copy_float32(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_float32(args[0].as.in, args[1].as.out);
 }
 
-static int32_t call_copy_float64(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_copy_float64(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_float64(args[0].as.in, args[1].as.out);
 }
 
-static int32_t call_copy_bool(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_copy_bool(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_bool(args[0].as.in, args[1].as.out);
 }
 
-static int32_t call_on(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_on(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_int8(args[0].as.in, args[1].as.out);
 }
 
-static int32_t call_no(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_no(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_int8(args[0].as.in, args[1].as.out);
 }
 
-static int32_t call_y(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_y(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_int8(args[0].as.in, args[1].as.out);
 }
 
-static int32_t call_store(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_store(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__store((int8_t)args[0].as.integer, (uint8_t)args[1].as.integer,
@@ -107,54 +107,54 @@ static int32_t call_store(const struct opwest_value *args, const struct device *
 		(uint8_t)args[11].as.integer, args[12].as.out);
 }
 
-static int32_t call_start(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_start(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	many_kinds__start(args[0].as.in, args[1].as.in, args[2].as.in, args[3].as.out);
 	return 0;
 }
 
-static int32_t call_add(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_add(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	many_kinds__add(args[0].as.in, args[1].as.out, args[2].as.out);
 	return 0;
 }
 
-static int32_t call_finish(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_finish(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	many_kinds__finish(args[0].as.in, args[1].as.out);
 	return 0;
 }
 
-static int32_t call_tick(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_tick(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__tick(args[0].as.in, args[1].as.out);
 }
 
 static const struct opwest_entry entries[] = {
-	{&many_kinds_operators[14], call_y},
-	{&many_kinds_operators[11], call_copy_bool},
-	{&many_kinds_operators[5], call_copy_uint32},
-	{&many_kinds_operators[17], call_add},
-	{&many_kinds_operators[15], call_store},
-	{&many_kinds_operators[7], call_copy_uint64},
-	{&many_kinds_operators[12], call_on},
-	{&many_kinds_operators[0], call_copy_int8},
-	{&many_kinds_operators[1], call_copy_uint8},
-	{&many_kinds_operators[4], call_copy_int32},
-	{&many_kinds_operators[10], call_copy_float64},
-	{&many_kinds_operators[13], call_no},
-	{&many_kinds_operators[2], call_copy_int16},
-	{&many_kinds_operators[19], call_tick},
-	{&many_kinds_operators[16], call_start},
-	{&many_kinds_operators[9], call_copy_float32},
-	{&many_kinds_operators[3], call_copy_uint16},
-	{&many_kinds_operators[6], call_copy_int64},
-	{&many_kinds_operators[18], call_finish},
-	{&many_kinds_operators[8], call_copy_float16},
+	{&many_kinds_operators[14], opwest_call_y},
+	{&many_kinds_operators[11], opwest_call_copy_bool},
+	{&many_kinds_operators[5], opwest_call_copy_uint32},
+	{&many_kinds_operators[17], opwest_call_add},
+	{&many_kinds_operators[15], opwest_call_store},
+	{&many_kinds_operators[7], opwest_call_copy_uint64},
+	{&many_kinds_operators[12], opwest_call_on},
+	{&many_kinds_operators[0], opwest_call_copy_int8},
+	{&many_kinds_operators[1], opwest_call_copy_uint8},
+	{&many_kinds_operators[4], opwest_call_copy_int32},
+	{&many_kinds_operators[10], opwest_call_copy_float64},
+	{&many_kinds_operators[13], opwest_call_no},
+	{&many_kinds_operators[2], opwest_call_copy_int16},
+	{&many_kinds_operators[19], opwest_call_tick},
+	{&many_kinds_operators[16], opwest_call_start},
+	{&many_kinds_operators[9], opwest_call_copy_float32},
+	{&many_kinds_operators[3], opwest_call_copy_uint16},
+	{&many_kinds_operators[6], opwest_call_copy_int64},
+	{&many_kinds_operators[18], opwest_call_finish},
+	{&many_kinds_operators[8], opwest_call_copy_float16},
 };
 
 static const uint16_t displacements[] = {

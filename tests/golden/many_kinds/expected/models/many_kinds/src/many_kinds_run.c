@@ -51,7 +51,7 @@ int many_kinds_close(struct many_kinds_workspace *workspace, const struct many_k
 }
 
 /* Kept out of run(): a failed step costs time, a good one does not. */
-static int __attribute__((noinline, cold)) failed(struct many_kinds_workspace *workspace, uint16_t step, int32_t code)
+static int __attribute__((noinline, cold)) failed(int32_t code, struct many_kinds_workspace *workspace, uint16_t step)
 {
 	return opwest_status_failed(&workspace->status, "many_kinds", step, code);
 }
@@ -165,86 +165,86 @@ int many_kinds_run(const struct many_kinds_inputs *inputs, const struct many_kin
 	/* Step 0: copy_uint8 (in_uint8, out_uint8) */
 	status = many_kinds__copy_uint8(inputs->in_uint8, outputs->out_uint8);
 	if (status != 0) {
-		return failed(workspace, 0U, status);
+		return failed(status, workspace, 0U);
 	}
 
 	/* Step 1: copy_int16 (in_int16, out_int16) */
 	status = many_kinds__copy_int16(inputs->in_int16, outputs->out_int16);
 	if (status != 0) {
-		return failed(workspace, 1U, status);
+		return failed(status, workspace, 1U);
 	}
 
 	/* Step 2: copy_uint16 (in_uint16, out_uint16) */
 	status = many_kinds__copy_uint16(inputs->in_uint16, outputs->out_uint16);
 	if (status != 0) {
-		return failed(workspace, 2U, status);
+		return failed(status, workspace, 2U);
 	}
 
 	/* Step 3: copy_int32 (in_int32, out_int32) */
 	status = many_kinds__copy_int32(inputs->in_int32, outputs->out_int32);
 	if (status != 0) {
-		return failed(workspace, 3U, status);
+		return failed(status, workspace, 3U);
 	}
 
 	/* Step 4: copy_uint32 (in_uint32, out_uint32) */
 	status = many_kinds__copy_uint32(inputs->in_uint32, outputs->out_uint32);
 	if (status != 0) {
-		return failed(workspace, 4U, status);
+		return failed(status, workspace, 4U);
 	}
 
 	/* Step 5: copy_int64 (in_int64, out_int64) */
 	status = many_kinds__copy_int64(inputs->in_int64, outputs->out_int64);
 	if (status != 0) {
-		return failed(workspace, 5U, status);
+		return failed(status, workspace, 5U);
 	}
 
 	/* Step 6: copy_uint64 (in_uint64, out_uint64) */
 	status = many_kinds__copy_uint64(inputs->in_uint64, outputs->out_uint64);
 	if (status != 0) {
-		return failed(workspace, 6U, status);
+		return failed(status, workspace, 6U);
 	}
 
 	/* Step 7: copy_float16 (in_float16, out_float16) */
 	status = many_kinds__copy_float16(inputs->in_float16, outputs->out_float16);
 	if (status != 0) {
-		return failed(workspace, 7U, status);
+		return failed(status, workspace, 7U);
 	}
 
 	/* Step 8: copy_float32 (in_float32, out_float32) */
 	status = many_kinds__copy_float32(inputs->in_float32, outputs->out_float32);
 	if (status != 0) {
-		return failed(workspace, 8U, status);
+		return failed(status, workspace, 8U);
 	}
 
 	/* Step 9: copy_float64 (in_float64, out_float64) */
 	status = many_kinds__copy_float64(inputs->in_float64, outputs->out_float64);
 	if (status != 0) {
-		return failed(workspace, 9U, status);
+		return failed(status, workspace, 9U);
 	}
 
 	/* Step 10: copy_bool (in_bool, out_bool) */
 	status = many_kinds__copy_bool(inputs->in_bool, outputs->out_bool);
 	if (status != 0) {
-		return failed(workspace, 10U, status);
+		return failed(status, workspace, 10U);
 	}
 
 	/* Step 11: on (in_int8, between) */
 	status = many_kinds__copy_int8(inputs->in_int8, (int8_t *)(void *)(pool_slow + 0));
 	if (status != 0) {
-		return failed(workspace, 11U, status);
+		return failed(status, workspace, 11U);
 	}
 
 	/* Step 12: copy_int8 (between, out_int8) */
 	status = many_kinds__copy_int8((const int8_t *)(void *)(pool_slow + 0), outputs->out_int8);
 	if (status != 0) {
-		return failed(workspace, 12U, status);
+		return failed(status, workspace, 12U);
 	}
 
 	/* Step 13: store (-128, 0, -32768, 0, -2147483648, 0, -9223372036854775808, 0, 0, -1.401298464324817e-45, -1.7976931348623157e+308, 0, lowest) */
 	status = many_kinds__store(-128, 0U, -32768, 0U, INT32_MIN, 0U, INT64_MIN, UINT64_C(0), 0,
 		-1e-45f, -1.7976931348623157e+308, 0, outputs->lowest);
 	if (status != 0) {
-		return failed(workspace, 13U, status);
+		return failed(status, workspace, 13U);
 	}
 
 	/* Step 14: store (127, 255, 32767, 65535, 2147483647, 4294967295, 9223372036854775807, 18446744073709551615, 65535, 0.1, 5e-324, 1, highest) */
@@ -252,7 +252,7 @@ int many_kinds_run(const struct many_kinds_inputs *inputs, const struct many_kin
 		INT64_C(9223372036854775807), UINT64_C(18446744073709551615), 65535, 0.1f, 5e-324,
 		1, outputs->highest);
 	if (status != 0) {
-		return failed(workspace, 14U, status);
+		return failed(status, workspace, 14U);
 	}
 
 	/* Step 15: start (table, offsets, gains, total) */
@@ -273,7 +273,7 @@ int many_kinds_run(const struct many_kinds_inputs *inputs, const struct many_kin
 	/* Step 19: tick (seen, count) */
 	status = many_kinds__tick(inputs->seen, outputs->count);
 	if (status != 0) {
-		return failed(workspace, 19U, status);
+		return failed(status, workspace, 19U);
 	}
 
 	return 0;

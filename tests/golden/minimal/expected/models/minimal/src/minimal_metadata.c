@@ -9,20 +9,20 @@
 static const uint32_t shape_4[] = {4};
 
 static const struct opwest_tensor inputs[] = {
-	{"x", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_IN, 0},
+	{"x", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_IN, 0x10U},
 };
 
 static const struct opwest_tensor outputs[] = {
-	{"y", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_OUT, 0},
+	{"y", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_OUT, 0x10U},
 };
 
-static const struct opwest_tensor args_negate[] = {
-	{"x", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_IN, 0},
-	{"y", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_negate[] = {
+	{"x", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_IN, 0x10U},
+	{"y", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_OUT, 0x10U},
 };
 
 const struct opwest_operator minimal_operators[1] = {
-	{"negate", args_negate, 2, OPWEST_OPERATOR_STATUS},
+	{"negate", opwest_args_negate, 2, OPWEST_OPERATOR_STATUS},
 };
 
 static const struct opwest_step steps[] = {

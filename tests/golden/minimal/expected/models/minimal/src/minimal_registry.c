@@ -6,14 +6,14 @@
 
 #include "minimal_internal.h"
 
-static int32_t call_negate(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_negate(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return minimal__negate(args[0].as.in, args[1].as.out);
 }
 
 static const struct opwest_entry entries[] = {
-	{&minimal_operators[0], call_negate},
+	{&minimal_operators[0], opwest_call_negate},
 };
 
 static const uint16_t displacements[] = {

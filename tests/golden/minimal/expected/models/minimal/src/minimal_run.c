@@ -43,7 +43,7 @@ int minimal_close(struct minimal_workspace *workspace, const struct minimal_devi
 }
 
 /* Kept out of run(): a failed step costs time, a good one does not. */
-static int __attribute__((noinline, cold)) failed(struct minimal_workspace *workspace, uint16_t step, int32_t code)
+static int __attribute__((noinline, cold)) failed(int32_t code, struct minimal_workspace *workspace, uint16_t step)
 {
 	return opwest_status_failed(&workspace->status, "minimal", step, code);
 }
@@ -71,7 +71,7 @@ int minimal_run(const struct minimal_inputs *inputs, const struct minimal_output
 	/* Step 0: negate (x, y) */
 	status = minimal__negate(inputs->x, outputs->y);
 	if (status != 0) {
-		return failed(workspace, 0U, status);
+		return failed(status, workspace, 0U);
 	}
 
 	return 0;

@@ -85,7 +85,7 @@ struct down_workspace {
  * @param workspace The variable's name.
  */
 #define DOWN_WORKSPACE_DEFINE(workspace) \
-	static OPWEST_ALIGNED(DOWN_POOL_SRAM_ALIGN) uint8_t workspace##_sram[DOWN_POOL_SRAM_SIZE]; \
+	OPWEST_ALIGNED(DOWN_POOL_SRAM_ALIGN) static uint8_t workspace##_sram[DOWN_POOL_SRAM_SIZE]; \
 	static struct down_workspace workspace = { workspace##_sram, {0, OPWEST_NO_STEP}, false }
 
 #ifndef __ZEPHYR__

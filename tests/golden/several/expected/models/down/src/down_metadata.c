@@ -9,21 +9,21 @@
 static const uint32_t shape_4[] = {4};
 
 static const struct opwest_tensor inputs[] = {
-	{"x", shape_4, NULL, 16U, OPWEST_INT32, 1, OPWEST_IN, 0},
+	{"x", shape_4, NULL, 16U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
 };
 
 static const struct opwest_tensor outputs[] = {
-	{"y", shape_4, NULL, 16U, OPWEST_INT32, 1, OPWEST_OUT, 0},
+	{"y", shape_4, NULL, 16U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
 };
 
-static const struct opwest_tensor args_step[] = {
-	{"x", shape_4, NULL, 16U, OPWEST_INT32, 1, OPWEST_IN, 0},
-	{"by", shape_4, NULL, 16U, OPWEST_INT32, 1, OPWEST_IN, 0},
-	{"y", shape_4, NULL, 16U, OPWEST_INT32, 1, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_step[] = {
+	{"x", shape_4, NULL, 16U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
+	{"by", shape_4, NULL, 16U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
+	{"y", shape_4, NULL, 16U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
 };
 
 const struct opwest_operator down_operators[1] = {
-	{"step", args_step, 3, OPWEST_OPERATOR_STATUS},
+	{"step", opwest_args_step, 3, OPWEST_OPERATOR_STATUS},
 };
 
 static const struct opwest_step steps[] = {

@@ -47,7 +47,7 @@ int down_close(struct down_workspace *workspace, const struct down_devices *devi
 }
 
 /* Kept out of run(): a failed step costs time, a good one does not. */
-static int __attribute__((noinline, cold)) failed(struct down_workspace *workspace, uint16_t step, int32_t code)
+static int __attribute__((noinline, cold)) failed(int32_t code, struct down_workspace *workspace, uint16_t step)
 {
 	return opwest_status_failed(&workspace->status, "down", step, code);
 }
@@ -76,13 +76,13 @@ int down_run(const struct down_inputs *inputs, const struct down_outputs *output
 	/* Step 0: step (x, by, once) */
 	status = down__step(inputs->x, down_constant_by, (int32_t *)(void *)(pool_sram + 0));
 	if (status != 0) {
-		return failed(workspace, 0U, status);
+		return failed(status, workspace, 0U);
 	}
 
 	/* Step 1: step (once, by, y) */
 	status = down__step((const int32_t *)(void *)(pool_sram + 0), down_constant_by, outputs->y);
 	if (status != 0) {
-		return failed(workspace, 1U, status);
+		return failed(status, workspace, 1U);
 	}
 
 	return 0;

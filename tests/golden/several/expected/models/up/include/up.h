@@ -85,7 +85,7 @@ struct up_workspace {
  * @param workspace The variable's name.
  */
 #define UP_WORKSPACE_DEFINE(workspace) \
-	static OPWEST_ALIGNED(UP_POOL_SRAM_ALIGN) uint8_t workspace##_sram[UP_POOL_SRAM_SIZE]; \
+	OPWEST_ALIGNED(UP_POOL_SRAM_ALIGN) static uint8_t workspace##_sram[UP_POOL_SRAM_SIZE]; \
 	static struct up_workspace workspace = { workspace##_sram, {0, OPWEST_NO_STEP}, false }
 
 #ifndef __ZEPHYR__

@@ -6,14 +6,14 @@
 
 #include "up_internal.h"
 
-static int32_t call_step(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_call_step(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return up__step(args[0].as.in, args[1].as.in, args[2].as.out);
 }
 
 static const struct opwest_entry entries[] = {
-	{&up_operators[0], call_step},
+	{&up_operators[0], opwest_call_step},
 };
 
 static const uint16_t displacements[] = {

@@ -47,7 +47,7 @@ int up_close(struct up_workspace *workspace, const struct up_devices *devices)
 }
 
 /* Kept out of run(): a failed step costs time, a good one does not. */
-static int __attribute__((noinline, cold)) failed(struct up_workspace *workspace, uint16_t step, int32_t code)
+static int __attribute__((noinline, cold)) failed(int32_t code, struct up_workspace *workspace, uint16_t step)
 {
 	return opwest_status_failed(&workspace->status, "up", step, code);
 }
@@ -76,13 +76,13 @@ int up_run(const struct up_inputs *inputs, const struct up_outputs *outputs,
 	/* Step 0: step (x, by, once) */
 	status = up__step(inputs->x, up_constant_by, (int32_t *)(void *)(pool_sram + 0));
 	if (status != 0) {
-		return failed(workspace, 0U, status);
+		return failed(status, workspace, 0U);
 	}
 
 	/* Step 1: step (once, by, y) */
 	status = up__step((const int32_t *)(void *)(pool_sram + 0), up_constant_by, outputs->y);
 	if (status != 0) {
-		return failed(workspace, 1U, status);
+		return failed(status, workspace, 1U);
 	}
 
 	return 0;

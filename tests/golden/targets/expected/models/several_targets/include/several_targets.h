@@ -85,7 +85,7 @@ struct several_targets_workspace {
  * @param workspace The variable's name.
  */
 #define SEVERAL_TARGETS_WORKSPACE_DEFINE(workspace) \
-	static OPWEST_ALIGNED(SEVERAL_TARGETS_POOL_SRAM_ALIGN) uint8_t workspace##_sram[SEVERAL_TARGETS_POOL_SRAM_SIZE]; \
+	OPWEST_ALIGNED(SEVERAL_TARGETS_POOL_SRAM_ALIGN) static uint8_t workspace##_sram[SEVERAL_TARGETS_POOL_SRAM_SIZE]; \
 	static struct several_targets_workspace workspace = { workspace##_sram, {0, OPWEST_NO_STEP}, false }
 
 #ifndef __ZEPHYR__

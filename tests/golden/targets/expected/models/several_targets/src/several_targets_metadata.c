@@ -9,29 +9,29 @@
 static const uint32_t shape_4[] = {4};
 
 static const struct opwest_tensor inputs[] = {
-	{"x", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_IN, 0},
+	{"x", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_IN, 0x10U},
 };
 
 static const struct opwest_tensor outputs[] = {
-	{"y", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_OUT, 0},
+	{"y", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_OUT, 0x10U},
 };
 
-static const struct opwest_tensor args_scale[] = {
-	{"x", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_IN, 0},
-	{"bias", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_IN, 0},
-	{"mask", shape_4, NULL, 4U, OPWEST_BOOL, 1, OPWEST_IN, 0},
-	{"y", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_scale[] = {
+	{"x", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_IN, 0x10U},
+	{"bias", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_IN, 0x10U},
+	{"mask", shape_4, NULL, 4U, OPWEST_BOOL, 1, OPWEST_IN, 0x00U},
+	{"y", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_OUT, 0x10U},
 };
 
-static const struct opwest_tensor args_shift[] = {
-	{"x", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_IN, 0},
-	{"by", NULL, NULL, 1U, OPWEST_UINT8, 0, OPWEST_IN, OPWEST_TENSOR_SCALAR},
-	{"y", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_OUT, 0},
+static const struct opwest_tensor opwest_args_shift[] = {
+	{"x", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_IN, 0x10U},
+	{"by", NULL, NULL, 1U, OPWEST_UINT8, 0, OPWEST_IN, 0x01U},
+	{"y", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_OUT, 0x10U},
 };
 
 const struct opwest_operator several_targets_operators[2] = {
-	{"scale", args_scale, 4, OPWEST_OPERATOR_STATUS},
-	{"shift", args_shift, 3, OPWEST_OPERATOR_STATUS},
+	{"scale", opwest_args_scale, 4, OPWEST_OPERATOR_STATUS},
+	{"shift", opwest_args_shift, 3, OPWEST_OPERATOR_STATUS},
 };
 
 static const struct opwest_step steps[] = {

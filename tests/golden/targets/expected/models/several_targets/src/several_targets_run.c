@@ -47,7 +47,7 @@ int several_targets_close(struct several_targets_workspace *workspace, const str
 }
 
 /* Kept out of run(): a failed step costs time, a good one does not. */
-static int __attribute__((noinline, cold)) failed(struct several_targets_workspace *workspace, uint16_t step, int32_t code)
+static int __attribute__((noinline, cold)) failed(int32_t code, struct several_targets_workspace *workspace, uint16_t step)
 {
 	return opwest_status_failed(&workspace->status, "several_targets", step, code);
 }
@@ -77,13 +77,13 @@ int several_targets_run(const struct several_targets_inputs *inputs, const struc
 	status = several_targets__scale_impl(inputs->x, several_targets_constant_bias,
 		several_targets_constant_mask, (int16_t *)(void *)(pool_sram + 0));
 	if (status != 0) {
-		return failed(workspace, 0U, status);
+		return failed(status, workspace, 0U);
 	}
 
 	/* Step 1: shift (scaled, 2, y) */
 	status = several_targets__shift((const int16_t *)(void *)(pool_sram + 0), 2U, outputs->y);
 	if (status != 0) {
-		return failed(workspace, 1U, status);
+		return failed(status, workspace, 1U);
 	}
 
 	return 0;

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the command line share: the digits example, compiled for this machine, in a folder of its own."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+_TESTS = Path(__file__).resolve().parents[1]
+for _folder in (_TESTS, _TESTS / "golden"):
+    if str(_folder) not in sys.path:
+        sys.path.insert(0, str(_folder))
+
+from opwest.cli.main import main  # noqa: E402
+
+DIGITS = _TESTS.parent / "examples" / "digits"
+
+
+@pytest.fixture
+def opwest(capsys):
+    """Return a function that runs the command line in this process: exit code, standard output, standard error."""
+
+    def run(*arguments):
+        capsys.readouterr()
+        try:
+            code = main([str(argument) for argument in arguments])
+        except SystemExit as end:
+            code = end.code
+        shown = capsys.readouterr()
+        return SimpleNamespace(code=code, out=shown.out, err=shown.err)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def digits(tmp_path_factory):
+    """The example, copied, with its operators compiled for this machine."""
+    if shutil.which("cc") is None:
+        pytest.skip("cc not found on PATH")
+    folder = tmp_path_factory.mktemp("digits") / "digits"
+    shutil.copytree(DIGITS, folder, ignore=shutil.ignore_patterns("objects", "__pycache__"))
+    command = [sys.executable, "compile_operators.py", "x86-64"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"the operators do not compile here: {done.stderr.strip()[:200]}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def digits_app(digits, tmp_path_factory):
+    """The generated application; tests only read it."""
+    app = tmp_path_factory.mktemp("digits_app") / "app"
+    assert main(["generate", str(digits / "manifest.yaml"), "-o", str(app)]) == 0
+    return app

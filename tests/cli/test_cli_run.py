@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest run --host`: right answers, and messages for what can be wrong."""
+
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from golden_support import generate_project
+from opwest import pipeline
+from opwest.diagnostics import Diagnostics
+
+NEEDS_CC = pytest.mark.skipif(shutil.which("cc") is None, reason="cc not found on PATH")
+
+
+@pytest.fixture(scope="module")
+def reference(digits):
+    spec = importlib.util.spec_from_file_location("digits_reference_of_cli", digits / "reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def save(path, array):
+    np.save(path, array)
+    return path
+
+
+def test_digits_equals_the_reference(opwest, digits_app, reference, tmp_path):
+    generator = np.random.default_rng(1)
+    images = [generator.integers(0, 17, (1, 8, 8, 1), dtype=np.int8), np.full((1, 8, 8, 1), -128, dtype=np.int8)]
+    for number, image in enumerate(images):
+        path = save(tmp_path / f"{number}.npy", image)
+        out = tmp_path / f"out {number}" / "deep"
+        done = opwest("run", digits_app, "--host", "--input", f"image={path}", "--output-dir", out)
+        assert done.code == 0, done.err
+        label = np.load(out / "label.npy")
+        assert label.dtype == np.int32 and label.shape == (1,)
+        np.testing.assert_array_equal(label, reference.predict(image))
+        assert f"label: int32 [1]: [{label[0]}]" in done.out and str(out / "label.npy") in done.out
+
+
+def test_digits_application_prints_its_accuracy(digits_app):
+    command = [sys.executable, "-m", "opwest", "run", str(digits_app), "--host"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^accuracy: 9[5-9]\.\d\d %$", done.stdout, re.M)
+    assert "360 of 360 equal the reference" in done.stdout
+
+
+def test_json_of_a_run(opwest, digits_app, reference, tmp_path):
+    image = np.random.default_rng(2).integers(0, 17, (1, 8, 8, 1), dtype=np.int8)
+    path = save(tmp_path / "image.npy", image)
+    done = opwest("run", digits_app, "--host", "--input", f"image={path}", "--json")
+    assert done.code == 0 and not done.err
+    report = json.loads(done.out)
+    assert report["ok"] and report["result"]["outputs"] == {"label": reference.predict(image).tolist()}
+
+
+def test_json_of_an_application(opwest, digits_app):
+    report = json.loads(opwest("run", digits_app, "--host", "--json").out)
+    assert report["result"]["returncode"] == 0 and "accuracy: " in report["result"]["stdout"]
+
+
+def test_big_endian_and_fortran_inputs(opwest, tmp_path):
+    app = generate_project("minimal", tmp_path)
+    for number, array in enumerate(
+        [np.array([1, -2, 300, 4], dtype=">i2"), np.asfortranarray([1, -2, 300, 4], dtype=np.int16)]
+    ):
+        path = save(tmp_path / f"{number}.npy", array)
+        done = opwest("run", app, "--host", "--input", f"x={path}", "--output-dir", tmp_path)
+        assert done.code == 0, done.err
+        np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), [-1, 2, -300, -4])
+
+
+@NEEDS_CC
+def test_every_dtype(opwest, tmp_path):
+    """many_kinds copies every dtype, stores scalars at their limits, and sums with scratch, inout and constants."""
+    app = generate_project("many_kinds", tmp_path)
+    generator = np.random.default_rng(3)
+    arguments, inputs = [], {}
+    for tensor in json.loads((app / ".opwest" / "lock.json").read_text())["record"]["models"][0]["tensors"]:
+        if tensor["role"] == "input":
+            dtype = np.dtype(tensor["dtype"])
+            raw = generator.integers(0, 256, int(np.prod(tensor["shape"])) * dtype.itemsize, dtype=np.uint8)
+            array = (raw % 2).astype(bool) if tensor["dtype"] == "bool" else raw.view(dtype)
+            inputs[tensor["name"]] = array.reshape(tensor["shape"])
+            arguments += [
+                "--input",
+                f"{tensor['name']}={save(tmp_path / (tensor['name'] + '.npy'), inputs[tensor['name']])}",
+            ]
+    inputs["values"][...] = np.arange(8)
+    np.save(tmp_path / "values.npy", inputs["values"])
+    done = opwest("run", app, "--host", *arguments, "--output-dir", tmp_path / "out")
+    assert done.code == 0, done.err
+    outputs = {path.stem: np.load(path) for path in (tmp_path / "out").iterdir()}
+    for name, array in inputs.items():
+        if name.startswith("in_"):
+            result = outputs["out_" + name.removeprefix("in_")]
+            assert result.dtype == array.dtype and result.tobytes() == array.tobytes(), name
+    assert outputs["sum"].shape == () and outputs["count"] == inputs["seen"]
+    table = np.array([1, -2, 3, -4, 5, -6, 7, -8])
+    total = table * np.arange(1, 9) + np.arange(8) * 100 + np.arange(8)[::-1] + table[::-1]
+    assert outputs["sum"] == total.sum()
+    layout = np.dtype("i1,u1,<i2,<u2,<i4,<u4,<i8,<u8,<u2,<f4,<f8,u1")
+    lowest, highest = (tuple(outputs[name].view(layout)[0].tolist()) for name in ("lowest", "highest"))
+    assert lowest == (-128, 0, -(2**15), 0, -(2**31), 0, -(2**63), 0, 0, -(2.0**-149), -1.7976931348623157e308, 0)
+    assert highest == (
+        127,
+        255,
+        2**15 - 1,
+        65535,
+        2**31 - 1,
+        2**32 - 1,
+        2**63 - 1,
+        2**64 - 1,
+        65535,
+        float(np.float32(0.1)),
+        5e-324,
+        1,
+    )
+
+
+@NEEDS_CC
+def test_several_models(opwest, tmp_path):
+    app = generate_project("several", tmp_path)
+    path = save(tmp_path / "x.npy", np.array([1, 2, 3, 4], dtype=np.int32))
+    expected = {"up": [3, 6, 9, 12], "down": [-19, -38, -57, -76]}
+    for model, answer in expected.items():
+        done = opwest("run", app, "--host", "--model", model, "--input", f"x={path}", "--json")
+        assert json.loads(done.out)["result"] == {"model": model, "outputs": {"y": answer}}
+    done = opwest("run", app, "--host", "--input", f"x={path}")
+    assert done.code == 1 and "there are several models: up, down" in done.err and "--model NAME" in done.err
+    done = opwest("run", app, "--host", "--model", "upp", "--input", f"x={path}")
+    assert done.code == 1 and "there is no model 'upp'" in done.err and "did you mean 'up'?" in done.err
+
+
+@NEEDS_CC
+def test_a_step_that_fails(opwest, tmp_path):
+    app = generate_project("minimal", tmp_path)
+    path = save(tmp_path / "x.npy", np.array([1, 2, -32768, 4], dtype=np.int16))
+    done = opwest("run", app, "--host", "--input", f"x={path}")
+    assert done.code == 1 and not done.out
+    assert "minimal_run returned -5" in done.err and "in step 0 (negate), whose operator returned 3" in done.err
+
+
+@NEEDS_CC
+def test_the_runtime_of_the_workspace(opwest, tmp_path):
+    app = generate_project("minimal", tmp_path, vendored=False)
+    path = save(tmp_path / "x.npy", np.arange(4, dtype=np.int16))
+    done = opwest("run", app, "--host", "--input", f"x={path}")
+    assert done.code == 0 and "y: int16 [4]: [ 0 -1 -2 -3]" in done.out
+
+
+def wrong_inputs(folder):
+    """Yield arguments and what has to be said."""
+    good = save(folder / "good.npy", np.zeros((1, 8, 8, 1), np.int8))
+    other = save(folder / "other.npy", np.zeros((1, 8, 8, 1), np.uint8))
+    flat = save(folder / "flat.npy", np.zeros(64, np.int8))
+    (folder / "text.npy").write_text("no array")
+    (folder / "empty.npy").write_bytes(b"")
+    np.save(folder / "object.npy", np.array([{}], dtype=object), allow_pickle=True)
+    np.savez(folder / "many.npz", image=np.zeros((1, 8, 8, 1), np.int8))
+    yield ["--input", "image"], "--input 'image' is not of the form NAME=FILE.npy"
+    yield ["--input", "image="], "is not of the form NAME=FILE.npy"
+    yield ["--input", f"imag={good}"], "there is no input 'imag'"
+    yield ["--input", f"imag={good}"], "did you mean 'image'?"
+    yield ["--input", f"imag={good}"], "input 'image' is not given"
+    yield ["--input", f"image={good}", "--input", f"image={good}"], "input 'image' is given twice"
+    yield ["--input", f"image={other}"], "holds uint8 [1, 8, 8, 1]"
+    yield ["--input", f"image={other}"], "expected: int8 [1, 8, 8, 1]"
+    yield ["--input", f"image={flat}"], "holds int8 [64]"
+    yield ["--input", f"image={folder / 'absent.npy'}"], "can't be read"
+    yield ["--input", f"image={folder / 'text.npy'}"], "can't be read"
+    yield ["--input", f"image={folder / 'empty.npy'}"], "can't be read"
+    yield ["--input", f"image={folder / 'object.npy'}"], "can't be read"
+    yield ["--input", f"image={folder}"], "can't be read"
+    yield ["--output-dir", str(folder / "out")], "input 'image' is not given"
+
+
+@pytest.mark.parametrize("number", range(15))
+def test_wrong_inputs(opwest, digits_app, tmp_path, number):
+    arguments, message = list(wrong_inputs(tmp_path))[number]
+    done = opwest("run", digits_app, "--host", *arguments)
+    assert done.code == 1 and not done.out
+    assert message in done.err and "error: " in done.err and "Traceback" not in done.err
+
+
+def test_an_archive_as_input(opwest, digits_app, tmp_path):
+    np.savez(tmp_path / "many.npz", image=np.zeros((1, 8, 8, 1), np.int8))
+    done = opwest("run", digits_app, "--host", "--input", f"image={tmp_path / 'many.npz'}")
+    assert done.code == 1 and "holds an .npz file" in done.err
+
+
+def test_a_missing_compiler(opwest, digits_app, monkeypatch):
+    for value in ("/nonexistent", "/nonexistent -m64", "  "):
+        monkeypatch.setenv("CC", value)
+        done = opwest("run", digits_app, "--host")
+        assert done.code == 1
+        assert "error: no C compiler: " in done.err and "install gcc or clang, or set CC" in done.err
+
+
+def test_a_compiler_with_open_quotes(opwest, digits_app, monkeypatch):
+    monkeypatch.setenv("CC", "cc '-DX")
+    assert opwest("run", digits_app, "--host").code == 1
+
+
+@NEEDS_CC
+def test_a_compiler_that_fails(opwest, digits_app, monkeypatch):
+    monkeypatch.setenv("CC", "false")
+    done = opwest("run", digits_app, "--host")
+    assert done.code == 1 and "the compiler failed: false" in done.err
+
+
+def test_another_compiler(opwest, tmp_path, monkeypatch):
+    if shutil.which("clang") is None:
+        pytest.skip("clang not found on PATH")
+    monkeypatch.setenv("CC", "clang -O1")
+    app = generate_project("minimal", tmp_path)
+    path = save(tmp_path / "x.npy", np.arange(4, dtype=np.int16))
+    assert opwest("run", app, "--host", "--input", f"x={path}").code == 0
+
+
+def test_no_objects_for_this_machine(opwest, digits_app):
+    done = opwest("run", digits_app, "--host", "--bits", "32")
+    if "the compiler failed" in done.err:
+        pytest.skip("no 32-bit C library here")
+    assert done.code == 1
+    assert "model 'digits' has no objects for this machine" in done.err and "it has: x86-64" in done.err
+
+
+def test_a_folder_that_is_no_project(opwest, tmp_path):
+    for folder in (tmp_path, tmp_path / "absent"):
+        done = opwest("run", folder, "--host")
+        assert done.code == 1 and "this is not a folder that opwest generated" in done.err
+
+
+@NEEDS_CC
+def test_an_application_that_ends_with_a_code(opwest, tmp_path):
+    app = generate_project("minimal", tmp_path)
+    (app / "src" / "main.c").write_text("int main(void)\n{\n\treturn 7;\n}\n")
+    done = opwest("run", app, "--host", "--json")
+    assert done.code == 1 and "the program returned 7" in done.out
+    (app / "src" / "main.c").write_text("#include <stdlib.h>\nint main(void)\n{\n\tabort();\n}\n")
+    done = opwest("run", app, "--host")
+    assert done.code == 1 and "the program was ended by SIGABRT" in done.err
+
+
+@NEEDS_CC
+def test_an_application_that_does_not_compile(opwest, tmp_path):
+    app = generate_project("minimal", tmp_path)
+    (app / "src" / "main.c").write_text("int main(void)\n{\n\treturn nothing_of_that_name;\n}\n")
+    done = opwest("run", app, "--host")
+    assert done.code == 1 and "nothing_of_that_name" in done.err and "Traceback" not in done.err
+
+
+@NEEDS_CC
+def test_a_folder_with_a_blank_in_its_name(opwest, tmp_path):
+    app = generate_project("several", tmp_path / "with blank and ü")
+    path = save(tmp_path / "x.npy", np.zeros(4, dtype=np.int32))
+    assert opwest("run", app, "--host", "--model", "up", "--input", f"x={path}").code == 0
+
+
+@NEEDS_CC
+def test_a_folder_with_a_comma_in_its_name(opwest, tmp_path):
+    app = generate_project("several", tmp_path / "a,b")
+    path = save(tmp_path / "x.npy", np.zeros(4, dtype=np.int32))
+    assert opwest("run", app, "--host", "--model", "up", "--input", f"x={path}").code == 0
+
+
+@NEEDS_CC
+def test_json_of_outputs_that_are_no_numbers(opwest, tmp_path):
+    source = "#include <math.h>\n#include <stdint.h>\nint32_t op(const float *x, float *y);\n"
+    source += "int32_t op(const float *x, float *y)\n{\n\ty[0] = x[0] / x[0];\n\ty[1] = 1.0f / x[0];\n\treturn 0;\n}\n"
+    (tmp_path / "op.c").write_text(source)
+    (tmp_path / "manifest.yaml").write_text(
+        "version: 1\nmodel: divide\nobjects: [{files: [op.c]}]\noperators:\n  op: {args: [{name: x, dtype: float32, "
+        "shape: [2]}, {name: y, dtype: float32, shape: [2], direction: out}]}\nrun:\n"
+        "  inputs: {x: {dtype: float32, shape: [2]}}\n  outputs: {y: {dtype: float32, shape: [2]}}\n"
+        "  steps: [{call: op, args: [x, y]}]\n"
+    )
+    pipeline.generate([tmp_path / "manifest.yaml"], tmp_path / "app", vendored=True, faults=Diagnostics())
+    path = save(tmp_path / "x.npy", np.zeros(2, dtype=np.float32))
+    done = opwest("run", tmp_path / "app", "--host", "--input", f"x={path}", "--json")
+    assert done.code == 0
+    json.loads(done.out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))

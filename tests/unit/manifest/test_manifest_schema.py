@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON Schema itself, and how its findings are told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from manifest_support import DIGITS, ROOT, read
+from opwest.diagnostics import Diagnostics
+from opwest.manifest.load import load_manifest
+from opwest.manifest.schema import check_schema, check_version, schema_path
+from opwest.model.context import size_in_bytes
+from opwest.model.dtypes import DTYPES
+from opwest.targets import named_targets
+
+SCHEMA: dict[str, Any] = json.loads((ROOT / "schemas/device-manifest.schema.json").read_text(encoding="utf-8"))
+
+
+def objects(value: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every mapping of the schema with its path."""
+    if isinstance(value, dict):
+        yield path, value
+        for key, below in value.items():
+            yield from objects(below, f"{path}/{key}")
+    elif isinstance(value, list):
+        for index, below in enumerate(value):
+            yield from objects(below, f"{path}/{index}")
+
+
+def test_the_package_uses_this_schema() -> None:
+    assert json.loads(Path(schema_path()).read_text(encoding="utf-8")) == SCHEMA
+
+
+def test_valid_2020_12() -> None:
+    assert SCHEMA["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    jsonschema_rs.meta.validate(SCHEMA)
+
+
+def test_every_key_is_described() -> None:
+    silent = [
+        f"{path}/properties/{key}"
+        for path, schema in objects(SCHEMA)
+        if isinstance(schema.get("properties"), dict)
+        for key, entry in schema["properties"].items()
+        if not entry.get("description", "").endswith(".")
+    ]
+    assert silent == []
+    assert [name for name, entry in SCHEMA["$defs"].items() if not entry.get("description")] == []
+
+
+def test_no_mapping_takes_unknown_keys() -> None:
+    loose = [
+        path
+        for path, schema in objects(SCHEMA)
+        if schema.get("type") == "object" and "additionalProperties" not in schema
+    ]
+    assert loose == []
+
+
+def test_every_reference_leads_somewhere() -> None:
+    used = {schema["$ref"].removeprefix("#/$defs/") for _, schema in objects(SCHEMA) if "$ref" in schema}
+    assert used == set(SCHEMA["$defs"])
+
+
+def test_dtypes_are_those_of_the_table() -> None:
+    assert sorted(SCHEMA["$defs"]["dtype"]["enum"]) == sorted(DTYPES)
+
+
+def test_named_targets_are_shaped_as_a_manifests_own() -> None:
+    validator = jsonschema_rs.Draft202012Validator({**SCHEMA, "required": [], "type": "object"})
+    validator.validate({"targets": named_targets()})
+
+
+def test_digits_manifest() -> None:
+    faults = Diagnostics()
+    manifest = load_manifest(DIGITS / "manifest.yaml", faults)
+    assert [str(f) for f in faults] == []
+    assert manifest is not None and manifest["model"] == "digits"
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("512", 512),
+        ("1", 1),
+        ("0x400", 1024),
+        ("1B", 1),
+        ("64KiB", 65536),
+        ("64 KiB", 65536),
+        ("'2MiB'", 2 << 20),
+        ("1GiB", 1 << 30),
+    ],
+)
+def test_sizes(text: str, size: int) -> None:
+    manifest = minimal(f"memory: {{sram: {{size: {text}}}}}\n")
+    assert faults_of_shape(manifest) == []
+    assert size_in_bytes(manifest["memory"]["sram"]["size"]) == size
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "-1", "1.5", "64KB", "64kib", "KiB", "064KiB", "'64  KiB'", "1TiB", "''", "[1]", "~", "'512'"]
+)
+def test_what_is_no_size(text: str) -> None:
+    (fault,) = faults_of_shape(minimal(f"memory: {{sram: {{size: {text}}}}}\n"))
+    assert "'memory.sram.size' is " in fault
+
+
+def test_size_in_bytes_refuses_other_text() -> None:
+    with pytest.raises(ValueError, match="is not a size"):
+        size_in_bytes("plenty")
+
+
+@pytest.mark.parametrize("name", ["on", "no", "y", "off"])
+def test_operators_with_names_that_yaml_1_1_takes_for_booleans(name: str) -> None:
+    assert faults_of_shape(minimal("", operator=name)) == []
+
+
+def test_faults_of_keys_that_stand_apart_do_not_hide_others() -> None:
+    manifest = minimal("boards: 1\nlibc: musl\ndescription: []\n")
+    faults = Diagnostics()
+    assert check_schema(manifest, faults)
+    assert len(faults) == 3
+    assert not manifest.keys() & {"boards", "libc", "description"}
+
+
+def test_other_faults_end_the_reading() -> None:
+    faults = Diagnostics()
+    assert not check_schema(minimal("memory: 1\n"), faults)
+    assert len(faults) == 1
+
+
+def minimal(more: str, operator: str = "relu") -> Any:
+    """Return a manifest of the right shape, with more keys."""
+    return read(
+        f"""\
+version: 1
+model: tiny
+objects: [{{files: [relu.c]}}]
+operators:
+  {operator}: {{args: [{{name: data, dtype: int8, shape: [4]}}]}}
+run:
+  inputs: {{}}
+  outputs: {{scores: {{dtype: int8, shape: [4]}}}}
+  steps: [{{call: {operator}, args: [scores]}}]
+{more}"""
+    )
+
+
+def faults_of_shape(manifest: Any) -> list[str]:
+    faults = Diagnostics()
+    assert check_version(manifest, faults)
+    check_schema(manifest, faults)
+    return [str(f) for f in faults]

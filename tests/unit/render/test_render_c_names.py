@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Emitted identifiers: clashes are faults with a place, and names that are accepted do compile."""
+
+import itertools
+
+import pytest
+from c_support import STRICT, compile_all, includes, need_compiler, portable_sources
+from golden_support import generate_quickly
+from opwest import pipeline
+from opwest.diagnostics import Diagnostics, OpwestError
+
+SOURCE = """#include <stdint.h>
+int32_t {symbol}(const int8_t *x, int8_t *y);
+int32_t {symbol}(const int8_t *x, int8_t *y)
+{{
+	*y = *x;
+	return 0;
+}}
+"""
+ARGS = "[{name: x, dtype: int8, shape: [1]}, {name: y, dtype: int8, shape: [1], direction: out}]"
+
+
+def manifest(work, model="m", symbol="op", operator="op", x="x", y="y", between="t", pool="p", constant=None):
+    """Write a manifest with these names and return it."""
+    work.mkdir(parents=True, exist_ok=True)
+    (work / "op.c").write_text(SOURCE.format(symbol=symbol))
+    (work / "one.bin").write_bytes(b"1")
+    constants = f"constants: {{{constant}: {{file: one.bin}}}}\n" if constant else ""
+    (work / "manifest.yaml").write_text(
+        f"version: 1\nmodel: {model}\nobjects: [{{files: [op.c]}}]\nmemory: {{{pool}: {{}}}}\n"
+        f"operators: {{{operator}: {{symbol: {symbol}, args: {ARGS}}}}}\n{constants}"
+        f"run:\n  inputs: {{{x}: {{dtype: int8, shape: [1]}}}}\n  outputs: {{{y}: {{dtype: int8, shape: [1]}}}}\n"
+        f"  steps:\n    - {{call: {operator}, args: [{x}, {between}]}}\n"
+        f"    - {{call: {operator}, args: [{between}, {y}]}}\n"
+        + (f"    - {{call: {operator}, args: [{constant}, {y}]}}\n" if constant else "")
+    )
+    return work / "manifest.yaml"
+
+
+def faults_of(*manifests):
+    """Return the messages of what `check` reports."""
+    try:
+        pipeline.check(manifests, Diagnostics())
+    except OpwestError as error:
+        return [d.message for d in error.diagnostics if d.severity == "error"]
+    return []
+
+
+def compiles(work, *manifests):
+    """Generate, and compile all that was emitted."""
+    need_compiler("gcc")
+    generate_quickly(manifests, work / "app")
+    sources = [*portable_sources(work / "app")[5:], work / "app" / "src" / "main.c"]
+    compile_all(work / "objects", sources, "gcc", [*STRICT, "-fsyntax-only"], includes(work / "app"))
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({"x": "data", "y": "data"}, "is declared as output and as input"),
+        ({"model": "errno"}, "hides the system's"),
+        ({"model": "String"}, "hides the system's"),
+        ({"model": "opwest_x"}, "begins as the runtime's own names do"),
+        ({"pool": "status"}, "is a member of every workspace"),
+        ({"pool": "opened"}, "is a member of every workspace"),
+        ({"model": "int"}, "is a keyword of C"),
+        ({"operator": "class"}, "is a keyword of C++"),
+        ({"x": "stdin"}, "is a macro"),
+        ({"x": '"NULL"'}, "is a macro"),
+        ({"y": "__y"}, "is reserved"),
+        ({"between": "a-b"}, "is not a C identifier"),
+        ({"pool": "_Pool"}, "is reserved"),
+    ],
+)
+def test_clashes_and_bad_names_are_faults(names, message, tmp_path):
+    messages = faults_of(manifest(tmp_path, **names))
+    assert [text for text in messages if message in text], messages
+
+
+def test_inputs_that_differ_in_case_only(tmp_path):
+    path = manifest(tmp_path)
+    text = path.read_text().replace(
+        "inputs: {x: {dtype: int8, shape: [1]}}", "inputs: {x: {dtype: int8, shape: [1]}, X: {dtype: int8, shape: [1]}}"
+    )
+    path.write_text(text)
+    assert [message for message in faults_of(path) if "both become M_INPUT_X" in message]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "clash"),
+    [
+        ({"model": "a"}, {"model": "a"}, "two models are called 'a'"),
+        ({"model": "a"}, {"model": "A"}, "differ in case only"),
+        ({"model": "a", "symbol": "open"}, {"model": "a_"}, "both become a__open"),
+        ({"model": "a", "constant": "run"}, {"model": "a_constant"}, "both become a_constant_run"),
+        ({"model": "a", "x": "pool_p"}, {"model": "a_input", "pool": "p"}, "both become A_INPUT_POOL_P"),
+    ],
+)
+def test_clashes_of_two_models(first, second, clash, tmp_path):
+    pair = [manifest(tmp_path / "1", **first), manifest(tmp_path / "2", **second)]
+    for order in (pair, pair[::-1]):
+        messages = faults_of(*order)
+        assert [text for text in messages if clash in text], messages
+
+
+def test_clash_with_the_table_of_operators(tmp_path):
+    pair = [manifest(tmp_path / "1", model="a", symbol="operators"), manifest(tmp_path / "2", model="a_")]
+    assert faults_of(*pair)
+
+
+def test_two_models_with_equal_names_inside(tmp_path):
+    same = {"symbol": "op", "operator": "on", "x": "image", "constant": "weight"}
+    compiles(tmp_path, *[manifest(tmp_path / model, model=model, **same) for model in ("left", "right")])
+
+
+# Words that the emitted files use themselves.
+WORDS = "status failed usable entries displacements steps pools devices inputs outputs workspace rc i main"
+WORDS += " operators transfer align buffer step code dev args"
+
+
+@pytest.mark.parametrize("word", WORDS.split())
+def test_words_of_the_templates_are_good_names(word, tmp_path):
+    """As a model, an operator, a symbol, a tensor: whatever is accepted has to compile."""
+    accepted = []
+    for number, names in enumerate(
+        [
+            {"model": word, "symbol": "kernel", "operator": word},
+            {"symbol": word, "operator": "open", "constant": word},
+            {"x": word, "between": "x"},
+            {"y": word, "pool": "pool"},
+            {"between": word, "pool": word} if word != "status" else {"between": word},
+        ]
+    ):
+        work = tmp_path / str(number)
+        path = manifest(work / "source", **names)
+        if not faults_of(path):
+            accepted.append(names)
+            compiles(work, path)
+    assert accepted
+
+
+CLASHES = [("args", "run"), ("call", "run"), ("args", "open"), ("call", "close"), ("args", "registry"), ("run", "op")]
+
+
+@pytest.mark.parametrize(("model", "operator"), CLASHES)
+def test_model_names_that_meet_file_scope_names(model, operator, tmp_path):
+    path = manifest(tmp_path / "source", model=model, operator=operator)
+    if not faults_of(path):
+        compiles(tmp_path, path)
+
+
+@pytest.mark.parametrize("name", ["EIO", "EINVAL", "INT8_MAX", "UINT16_MAX"])
+def test_macros_of_the_headers_that_emitted_files_include(name, tmp_path):
+    path = manifest(tmp_path / "source", x=name)
+    if not faults_of(path):
+        compiles(tmp_path, path)
+
+
+def test_all_pairs_of_short_names_compile_or_are_faults(tmp_path):
+    """Model and operator out of the words that prefixes are made of: the generator decides, the compiler agrees."""
+    words = ["a", "open", "model", "input", "constant", "pool"]
+    for number, (model, operator) in enumerate(itertools.product(words[:3], words)):
+        work = tmp_path / str(number)
+        path = manifest(work / "source", model=model, operator=operator, constant="constant")
+        if not faults_of(path):
+            generate_quickly([path], work / "app")
+            sources = portable_sources(work / "app")[5:]
+            compile_all(work / "objects", sources, "gcc", [*STRICT, "-fsyntax-only"], includes(work / "app"))

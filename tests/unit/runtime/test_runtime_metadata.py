@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The metadata module, walked in C and compared with what the manifest says, read here without opwest."""
+
+import json
+import math
+import struct
+from pathlib import Path
+
+import pytest
+import yaml
+import yamlcore
+from c_support import ROOT, SANITIZED, build, execute, need_compiler, read_record, run
+from golden_support import PROJECTS, copy_project, generate_quickly
+from opwest import pipeline
+from opwest.diagnostics import Diagnostics
+
+SIZES = {"int8": 1, "uint8": 1, "bool": 1, "int16": 2, "uint16": 2, "float16": 2, "int32": 4, "uint32": 4}
+SIZES |= {"float32": 4, "int64": 8, "uint64": 8, "float64": 8}
+BUILDABLE = [name for name in PROJECTS if name != "targets"]
+
+
+def float32(value) -> float:
+    return struct.unpack("<f", struct.pack("<f", value))[0]
+
+
+def listed(value) -> list:
+    return value if isinstance(value, list) else [value]
+
+
+def expected_tensor(name: str, entry: dict, direction: str) -> dict:
+    shape = entry.get("shape", [])
+    quantization = None
+    if "quantization" in entry:
+        given = entry["quantization"]
+        quantization = {
+            "scales": [float32(scale) for scale in listed(given["scale"])],
+            "zero_points": listed(given.get("zero_point", 0)),
+            "axis": given.get("axis", -1),
+        }
+    return {
+        "name": name,
+        "dtype": entry["dtype"],
+        "shape": shape,
+        "no_shape": not shape,
+        "size": math.prod(shape) * SIZES[entry["dtype"]],
+        "direction": direction,
+        "scalar": entry.get("scalar", False),
+        "quantization": quantization,
+    }
+
+
+def expected_model(manifest: dict) -> dict:
+    """Return what the C program has to print, but for sizes that the planner decides."""
+    run = manifest["run"]
+    return {
+        "name": manifest["model"],
+        "version": 1,
+        "inputs": [expected_tensor(name, entry, "in") for name, entry in run["inputs"].items()],
+        "outputs": [expected_tensor(name, entry, "out") for name, entry in run["outputs"].items()],
+        "operators": [
+            {
+                "name": name,
+                "status": entry.get("returns", "status") == "status",
+                "device": "device" in entry,
+                "stateful": entry.get("stateful", False),
+                "args": [expected_tensor(a["name"], a, a.get("direction", "in")) for a in entry["args"]],
+            }
+            for name, entry in manifest["operators"].items()
+        ],
+        "steps": [[step["call"], step.get("device")] for step in run["steps"]],
+        "devices": [{"name": name, "type": entry.get("type")} for name, entry in manifest.get("devices", {}).items()],
+        "past_the_end": None,
+        "found": True,
+    }
+
+
+def rounded(value):
+    """Return the value with every number as a float32: the C program prints nine digits."""
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [rounded(item) for item in value]
+    return float32(value) if isinstance(value, float) else value
+
+
+def numbers_as_floats(model: dict) -> dict:
+    for tensor in [*model["inputs"], *model["outputs"], *(a for o in model["operators"] for a in o["args"])]:
+        if tensor["quantization"]:
+            tensor["quantization"]["scales"] = [float(scale) for scale in tensor["quantization"]["scales"]]
+    return rounded(model)
+
+
+def describe(app: Path, work: Path, name: str) -> dict:
+    text = (Path(__file__).parent / "programs" / "describe.c").read_text()
+    work.mkdir()
+    main = work / "describe.c"
+    main.write_text(text.replace("MODEL_HEADER", f"{name}.h").replace("&MODEL", f"&{name}_model"))
+    done = execute(build(app, work / "build", main, "gcc", SANITIZED))
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("project", BUILDABLE)
+def test_metadata_says_what_the_manifest_says(project, tmp_path):
+    need_compiler("gcc", SANITIZED, link=True)
+    manifests = copy_project(project, tmp_path / "source")
+    app = tmp_path / "app"
+    generate_quickly(manifests, app)
+    planned = {model.name: (model, plan) for model, plan in pipeline.check(manifests, Diagnostics())}
+    assert len(read_record(app)["models"]) == len(manifests)
+    for path in manifests:
+        manifest = yaml.load(path.read_text(), Loader=yamlcore.CoreLoader)
+        actual = numbers_as_floats(describe(app, tmp_path / manifest["model"], manifest["model"]))
+        pools, constant_size = actual.pop("pools"), actual.pop("constant_size")
+        assert actual == numbers_as_floats(expected_model(manifest))
+        model, plan = planned[manifest["model"]]
+        assert {pool["name"]: pool["size"] for pool in pools} == {n: p.size for n, p in plan.pools.items()}
+        declared = manifest.get("memory", {})
+        for pool in pools:
+            assert pool["align"] >= declared.get(pool["name"], {}).get("align", 1)
+            assert pool["align"] >= plan.pools[pool["name"]].align
+        assert constant_size == sum(len(constant.content) for constant in model.constants)
+
+
+def test_sizes_of_constants(tmp_path):
+    """The constants of many_kinds, by hand: 8 int32, 8 int16, 8 uint8."""
+    need_compiler("gcc", SANITIZED, link=True)
+    generate_quickly(copy_project("many_kinds", tmp_path / "s"), tmp_path / "a")
+    described = describe(tmp_path / "a", tmp_path / "w", "many_kinds")
+    assert described["constant_size"] == 8 * 4 + 8 * 2 + 8
+    assert described["pools"] == [
+        {"name": "fast", "size": 64, "align": 32},
+        {"name": "slow", "size": 128, "align": 128},
+    ]
+
+
+def test_dtype_names_and_sizes(tmp_path):
+    need_compiler("gcc", SANITIZED, link=True)
+    runtime = ROOT / "zephyr_module"
+    main = tmp_path / "main.c"
+    main.write_text(
+        "#include <stdio.h>\n#include <opwest/model.h>\nint main(void)\n{\n"
+        "\tfor (unsigned int i = 0; i < 256U; i++) {\n"
+        "\t\tconst char *const name = opwest_dtype_name((uint8_t)i);\n\n"
+        '\t\tprintf("%s %u\\n", name == NULL ? "-" : name, (unsigned int)opwest_dtype_size((uint8_t)i));\n'
+        "\t}\n\treturn 0;\n}\n"
+    )
+    run(
+        ["gcc", *SANITIZED, f"-I{runtime / 'include'}", main, runtime / "src" / "metadata.c", "-o", "program"], tmp_path
+    )
+    lines = [line.split() for line in execute(tmp_path / "program").stdout.splitlines()]
+    order = "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 bool".split()
+    assert [(name, int(size)) for name, size in lines[:12]] == [(name, SIZES[name]) for name in order]
+    assert lines[12:] == [["-", "0"]] * 244
