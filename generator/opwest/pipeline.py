@@ -10,6 +10,7 @@ from opwest.diagnostics import Diagnostics, Location
 from opwest.manifest.load import load_manifest
 from opwest.model.c_names import check_names_together
 from opwest.model.context import Context
+from opwest.model.model import Model
 from opwest.model.resolve import resolve
 from opwest.plan.memory import plan_memory
 from opwest.render.application import Planned
@@ -44,15 +45,16 @@ def check(manifests: Sequence[Path], faults: Diagnostics) -> list[Planned]:
 
 def _check_applications(planned: Sequence[Planned], faults: Diagnostics) -> None:
     """Only one model of an application can bring a file of a name."""
-    first: dict[str, str] = {}
+    first: dict[str, tuple[Model, Location]] = {}
     for model, _ in planned:
         for file in model.application.files:
-            other = first.setdefault(file.name, model.name)
-            if other != model.name:
+            other, at = first.setdefault(file.name, (model, file.location))
+            if other is not model:
                 faults.error(
-                    f"models {other!r} and {model.name!r} both bring {file.name!r} for src/",
-                    Location(model.manifest),
+                    f"models {other.name!r} and {model.name!r} both bring {file.name!r} for src/",
+                    file.location,
                     expected="file names of their own",
+                    hint=f"the other is at {at}",
                 )
 
 

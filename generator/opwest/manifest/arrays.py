@@ -33,6 +33,8 @@ def read_array(path: Path, key: str, *, key_given: bool) -> Array:
         with path.open("rb") as file:
             magic = file.read(6)
         if magic.startswith(b"\x93NUMPY"):
+            if key_given:
+                raise _no_archive()
             return _numpy(path, None)
         if magic.startswith(b"PK") and path.suffix != ".bin":
             return _numpy(path, key)
@@ -42,23 +44,27 @@ def read_array(path: Path, key: str, *, key_given: bool) -> Array:
                 f"a file written by numpy.save{'z' * (path.suffix == '.npz')}",
             )
         if key_given:
-            raise ArrayError("a key is given, but the file is not an .npz", hint="remove the key")
+            raise _no_archive()
         return Array(path.read_bytes(), None, None)
     except OSError as error:
         raise ArrayError(f"{path.name} can't be read: {error.strerror}") from error
+
+
+def _no_archive() -> ArrayError:
+    return ArrayError("a key is given, but the file is not an .npz", "no key", "remove it")
 
 
 def _numpy(path: Path, key: str | None) -> Array:
     import numpy as np  # here: most commands read no arrays, and numpy is slow to import
 
     try:
-        loaded = np.load(path, allow_pickle=False)
-        if key is None:
-            array = loaded
-        else:
-            with loaded:
-                if key not in loaded.files:
-                    raise ArrayError(f"{path.name} has no array {key!r}", f"one of {', '.join(sorted(loaded.files))}")
+        with path.open("rb") as file:  # numpy leaves a broken .npz open
+            loaded = np.load(file, allow_pickle=False)
+            if key is None:
+                array = loaded
+            elif key not in loaded.files:
+                raise ArrayError(f"{path.name} has no array {key!r}", f"one of {', '.join(sorted(loaded.files))}")
+            else:
                 array = loaded[key]
         dtype = np.dtype(array.dtype)
         if dtype.hasobject or dtype.names:

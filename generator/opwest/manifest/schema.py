@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import difflib
 import json
+import math
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,6 +55,8 @@ def check_version(manifest: Mapping, faults: Diagnostics) -> bool:
     return True
 
 
+_MERGE_KEY = "YAML 1.2 has no merge keys: write the keys out"
+
 # Optional keys that can be left out without changing what the rest of a manifest means.
 _SEPARATE = frozenset(
     "description boards libc externals application quantization align size optional stateful console".split()
@@ -68,21 +72,48 @@ def check_schema(manifest: Mapping, faults: Diagnostics) -> bool:
     errors = list(_validator().iter_errors(manifest))
     for error in errors:
         _report(manifest, error, faults)
-    for error in errors:
-        _take_out(manifest, error)
-    return not errors or bool(_validator().is_valid(manifest))
+    separate = [_take_out(manifest, error) for error in errors]
+    if errors and not (all(separate) and _validator().is_valid(manifest)):
+        return False
+    _make_whole(manifest)
+    return True
 
 
-def _take_out(manifest: Mapping, error: Any) -> None:
+def _make_whole(root: Any) -> None:
+    """Turn numbers such as 4.0 and 1e3 into integers: to JSON Schema they are, to Python they are not."""
+    pending, seen = [root], set()
+    while pending:
+        collection = pending.pop()
+        if id(collection) in seen:  # shared by aliases
+            continue
+        seen.add(id(collection))
+        for key, value in collection.items() if isinstance(collection, dict) else enumerate(collection):
+            if isinstance(value, (dict, list)):
+                pending.append(value)
+            elif isinstance(value, float) and value.is_integer() and abs(value) < 2**53 and str(value) != "-0.0":
+                collection[key] = int(value)
+
+
+def _take_out(manifest: Mapping, error: Any) -> bool:
+    """Take the key that an error is about out of `manifest`; return whether the rest still means the same."""
     path = list(error.instance_path)
+    try:
+        lookup(manifest, path)
+    except LookupError:
+        return True  # taken out with a key above it
     if type(error.kind).__name__.endswith("AdditionalProperties"):
+        owner = lookup(manifest, path)
+        absent = {key for key in _properties(error.schema_path) if key not in owner}
+        # A misspelt `direction` changes the meaning of everything that follows; a misspelt `align` does not.
+        meant = {close for key in error.kind.unexpected for close in difflib.get_close_matches(key, absent, n=1)}
         for key in error.kind.unexpected:
-            lookup(manifest, path).pop(key, None)
-        return
+            owner.pop(key, None)
+        return meant <= _SEPARATE and "<<" not in error.kind.unexpected
     for length in range(len(path), 0, -1):
         if path[length - 1] in _SEPARATE:
             lookup(manifest, path[: length - 1]).pop(path[length - 1], None)
-            return
+            return True
+    return False
 
 
 def _report(manifest: Mapping, error: Any, faults: Diagnostics) -> None:
@@ -96,7 +127,8 @@ def _report(manifest: Mapping, error: Any, faults: Diagnostics) -> None:
     if name == "AdditionalProperties":
         known = _properties(error.schema_path)
         for key in kind.unexpected:
-            faults.error(f"unknown key {key!r} in {here}", _key_location(manifest, path, key), hint=nearest(key, known))
+            hint = _MERGE_KEY if key == "<<" else nearest(key, known)
+            faults.error(f"unknown key {key!r} in {here}", _key_location(manifest, path, key), hint=hint)
     elif name == "Required":
         faults.error(
             f"the key {kind.property!r} is missing in {here}",
@@ -104,12 +136,21 @@ def _report(manifest: Mapping, error: Any, faults: Diagnostics) -> None:
             expected=_described(error, kind.property),
         )
     elif name == "PropertyNames":
-        faults.error(f"{here} has a name that can't be used: {error.message}", where)
+        key = kind.error.instance
+        faults.error(
+            f"a key of {here} is {describe(key) if key else 'empty'}",
+            _key_location(manifest, path, key),
+            expected=_expected(rule),
+        )
+    elif isinstance(value, float) and not math.isfinite(value):
+        faults.error(f"{here} is {describe(value)}", where, expected="a finite number")
     elif name in ("Type", "AnyOf"):
         faults.error(f"{here} is {describe(value)}", where, expected=_expected(rule))
     elif name in ("Enum", "Constant"):
         options = rule.get("enum", [rule.get("const")])
         hint = nearest(value, map(str, options)) if isinstance(value, str) else None
+        if hint and not hint.startswith("did"):
+            hint = None  # `expected` lists them all
         faults.error(f"{here} is {describe(value)}", where, expected=_one_of(options), hint=hint)
     elif name == "Pattern":
         faults.error(f"{here} is {describe(value)}", where, expected=_expected(rule))
@@ -119,8 +160,10 @@ def _report(manifest: Mapping, error: Any, faults: Diagnostics) -> None:
         twice = next(item for item in value if value.count(item) > 1)
         at = Location(value.file, *value.items_at[len(value) - 1 - value[::-1].index(twice)])
         faults.error(f"{twice!r} is listed twice in {here}", at, expected="each item once")
+    elif name in ("MaxItems", "MaxProperties"):
+        faults.error(f"{here} has {len(value)} items", where, expected=_expected(rule))
     else:
-        faults.error(f"{here} is {describe(value)}", where, expected=_expected(rule), hint=str(error.message))
+        faults.error(f"{here} is {describe(value)}", where, expected=_expected(rule))
 
 
 def _name(path: list[str | int]) -> str:

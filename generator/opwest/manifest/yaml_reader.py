@@ -38,8 +38,12 @@ def read_yaml(text: bytes, label: str, faults: Diagnostics) -> Mapping | None:
     try:
         text.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = text.count(b"\n", 0, error.start) + 1
-        faults.error(f"byte {text[error.start]:#04x} is not UTF-8", Location(label, line, 1), expected="UTF-8 text")
+        faults.error(
+            f"byte {text[error.start]:#04x} is not UTF-8",
+            _place(label, text, error.start),
+            expected="UTF-8 text",
+            hint="save the file as UTF-8",
+        )
         return None
     found = Diagnostics()
     try:
@@ -53,10 +57,13 @@ def read_yaml(text: bytes, label: str, faults: Diagnostics) -> Mapping | None:
         mark = error.problem_mark or error.context_mark
         where = Location(label, mark.line + 1, mark.column + 1) if mark else Location(label)
         context = f" {error.context}" if error.context else ""
-        faults.error(f"this is not YAML: {error.problem}{context}", where)
+        problem = str(error.problem)
+        hint = next((words for sign, words in _YAML_HINTS if sign in problem), None)
+        faults.error(f"this is not YAML: {problem}{context}", where, hint=hint)
     except yaml.reader.ReaderError as error:
-        line = text.count(b"\n", 0, error.position) + 1
-        faults.error(f"this is not YAML: {error.reason}", Location(label, line, 1), expected="printable characters")
+        faults.error(
+            f"this is not YAML: {error.reason}", _place(label, text, error.position), expected="printable characters"
+        )
     except yaml.YAMLError as error:
         faults.error(f"this is not YAML: {error}".replace("\n", " "), Location(label))
     finally:
@@ -73,6 +80,21 @@ def _read(kind: Any, text: bytes, label: str, faults: Diagnostics) -> Mapping | 
         return None
     finally:
         loader.dispose()
+
+
+# What libyaml says of common slips, and what to do.
+_YAML_HINTS = (
+    (r"found character '\t'", "indent with spaces"),
+    ("mapping values are not allowed", "quote a text that holds ': '"),
+    ("expected <block end>", "look at the indentation of this line and of those before it"),
+)
+
+
+def _place(label: str, text: bytes, offset: int) -> Location:
+    """Return the line and column of a byte."""
+    line = text.count(b"\n", 0, offset) + 1
+    start = text.rfind(b"\n", 0, offset) + 1
+    return Location(label, line, len(text[start:offset].decode("utf-8", "replace")) + 1)
 
 
 class _Builder:
@@ -136,9 +158,9 @@ class _Builder:
 
     def _open(self, event: Any, depth: int) -> _Frame:
         if depth >= MAX_DEPTH:
-            self._fail(f"nested more than {MAX_DEPTH} deep", event)
+            self._fail("this is nested too deeply", event, expected=f"at most {MAX_DEPTH} levels")
         if event.tag not in (None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
-            self._fail(f"unknown tag {event.tag!r}", event, expected="plain mappings, lists and values")
+            self._fail(f"unknown tag {_tag(event.tag)!r}", event, expected="plain mappings, lists and values")
         position = _position(event)
         if event.anchor:
             self.open_anchors[event.anchor] = position
@@ -167,7 +189,7 @@ class _Builder:
         elif tag == "!":
             tag = "tag:yaml.org,2002:str"
         if tag not in _CORE_TAGS:
-            self._fail(f"unknown tag {tag!r}", event, expected="plain mappings, lists and values")
+            self._fail(f"unknown tag {_tag(tag)!r}", event, expected="plain mappings, lists and values")
         if tag == "tag:yaml.org,2002:str":
             if any("\ud800" <= char <= "\udfff" for char in event.value):
                 self._fail(f"{event.value!r} holds half of a surrogate pair", event, expected="whole characters")
@@ -175,7 +197,7 @@ class _Builder:
         try:
             return self.loader.construct_object(yaml.ScalarNode(tag, event.value, event.start_mark, event.end_mark))
         except (ValueError, OverflowError, yaml.YAMLError):
-            self._fail(f"{event.value!r} can't be read as {tag.rsplit(':', 1)[1]}", event)
+            self._fail(f"{_shown(event.value)} can't be read as {tag.rsplit(':', 1)[1]}", event)
 
     def _add(self, frame: _Frame, value: Any, position: Position, event: Any) -> None:
         """Put `value` into the collection on top of the stack."""
@@ -197,7 +219,8 @@ class _Builder:
     def _check_key(self, collection: Mapping, key: Any, position: Position) -> None:
         where = Location(self.label, *position)
         if not isinstance(key, str):
-            self.faults.error(f"the key is {describe(key)}", where, expected="a string", hint="quote it")
+            hint = None if key is None or isinstance(key, (dict, list)) else "quote it"
+            self.faults.error(f"the key is {describe(key)}", where, expected="a string", hint=hint)
             raise _BrokenError
         if key in collection.keys_at:
             line, column = collection.keys_at[key]
@@ -234,6 +257,16 @@ def _position(event: Any) -> Position:
     return (mark.line + 1, mark.column + 1)
 
 
+def _tag(tag: str) -> str:
+    """Return a tag as one writes it."""
+    core = "tag:yaml.org,2002:"
+    return f"!!{tag.removeprefix(core)}" if tag.startswith(core) else tag
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
 def describe(value: Any) -> str:
     """Say what a value is, in YAML's words, with the value itself when it is short."""
     if value is None:
@@ -241,10 +274,10 @@ def describe(value: Any) -> str:
     if isinstance(value, bool):
         return f"the boolean {str(value).lower()}"
     if isinstance(value, int):
-        return f"the integer {value}"
+        # Python refuses to write out very long numbers.
+        return f"the integer {value}" if abs(value) < 10**40 else f"an integer of {value.bit_length()} bits"
     if isinstance(value, float):
         return f"the number {value:g}"
     if isinstance(value, str):
-        shown = value if len(value) <= 60 else value[:57] + "..."
-        return f"the string {shown!r}"
+        return f"the string {_shown(value)}"
     return "a mapping" if isinstance(value, dict) else "a list"

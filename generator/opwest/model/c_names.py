@@ -123,9 +123,9 @@ def _identifiers(model: Model) -> Iterator[tuple[str, str, Location]]:
     """Yield every identifier with external linkage and every macro prefix: what it is, and where it comes from."""
     names = CNames(model.name)
     for verb in ("open", "run", "close", "model", "registry", "operators", "inputs", "outputs", "workspace", "devices"):
-        yield names.function(verb), f"{names.function(verb)} of every model", model.location
+        yield names.function(verb), f"{verb} of model {model.name!r}", model.location
     for constant in model.constants:
-        yield names.constant(constant.name), f"constant {constant.name!r}", constant.location
+        yield names.constant(constant.name), f"constant {constant.name!r} of model {model.name!r}", constant.location
     for role, interfaces in (("input", model.inputs), ("output", model.outputs)):
         for tensor in interfaces:
             yield names.tensor_macro(role, tensor.name), f"{role} {tensor.name!r}", tensor.location
@@ -133,7 +133,8 @@ def _identifiers(model: Model) -> Iterator[tuple[str, str, Location]]:
         yield names.host_device(device.name), f"device {device.name!r}", device.location
     for pool in model.pools:
         yield names.pool_macro(pool.name), f"pool {pool.name!r}", pool.location
-    for symbol in sorted({operator.symbol for operator in model.operators}):
+    symbols = {operator.symbol for operator in model.operators}
+    for symbol in sorted(symbols.union(*(build.renames for build in model.builds))):
         yield names.operator(symbol), f"symbol {symbol!r}", model.location
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.manifest.located import Items, Mapping
+from opwest.manifest.yaml_reader import describe
 from opwest.model.dtypes import DTYPES, MAX_TENSOR_BYTES, TensorType, is_finite
 from opwest.model.model import Devicetree, Quantization
 
@@ -43,7 +44,10 @@ class Context:
     def file(self, name: str, location: Location) -> Path | None:
         """Return the path of a file named in the manifest; report one that leaves the folder."""
         expected = "a path inside the manifest's folder"
-        if PurePosixPath(name).is_absolute() or PureWindowsPath(name).is_absolute() or "\\" in name or "\0" in name:
+        if "\0" in name:
+            self.faults.error(f"path {name!r} holds a NUL character", location, expected=expected)
+            return None
+        if PurePosixPath(name).is_absolute() or PureWindowsPath(name).is_absolute() or "\\" in name:
             self.faults.error(
                 f"path {name!r} is not relative with forward slashes",
                 location,
@@ -53,8 +57,14 @@ class Context:
             return None
         try:
             path = (self.folder / name).resolve()
-        except (OSError, RuntimeError) as error:
-            self.faults.error(f"path {name!r} can't be followed: {error}", location, expected=expected)
+            looped = path.is_symlink()  # from Python 3.13 on
+        except RuntimeError:  # before
+            looped = True
+        except OSError as error:
+            self.faults.error(f"path {name!r} can't be followed: {error.strerror}", location, expected=expected)
+            return None
+        if looped:
+            self.faults.error(f"path {name!r} is a loop of symbolic links", location, expected=expected)
             return None
         if not path.is_relative_to(self.folder.resolve()):
             self.faults.error(
@@ -85,10 +95,10 @@ def tensor_type(context: Context, entry: Mapping) -> TensorType:
     return type_
 
 
-def size_in_bytes(value: int | str) -> int:
+def size_in_bytes(value: float | str) -> int:
     """Return the bytes that a size of the manifest stands for: 512, `64KiB`."""
-    if isinstance(value, int):
-        return value
+    if not isinstance(value, str):
+        return int(value)
     for suffix, factor in (("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("B", 1)):
         if value.endswith(suffix):
             return int(value.removesuffix(suffix)) * factor
@@ -99,15 +109,17 @@ def devicetree(context: Context, entry: Mapping, location: Location) -> Devicetr
     """Return how a devicetree node is named; report a node named in no way or in two."""
     ways = [key for key in ("nodelabel", "alias", "chosen", "compatible") if key in entry]
     if len(ways) != 1:
-        seen = " and ".join(ways) if ways else "none of them"
+        seen = f"named by {' and '.join(ways)}" if ways else "not named"
         context.faults.error(
-            f"the devicetree node is named by {seen}",
+            f"the devicetree node is {seen}",
             location,
             expected="exactly one of nodelabel, alias, chosen, compatible",
         )
         return None
     if "index" in entry and ways[0] != "compatible":
-        context.faults.error(f"index goes with compatible, not with {ways[0]}", entry.key_location("index"))
+        context.faults.error(
+            f"index goes with compatible, not with {ways[0]}", entry.key_location("index"), expected="no index"
+        )
         return None
     return Devicetree(ways[0], entry[ways[0]], entry.get("index", 0), location)
 
@@ -117,7 +129,6 @@ def quantization(context: Context, entry: Mapping, type_: TensorType) -> Quantiz
     if "quantization" not in entry:
         return None
     given = entry["quantization"]
-    at = entry.value_location("quantization")
     scales = tuple(given["scale"]) if isinstance(given["scale"], list) else (given["scale"],)
     zeros = given.get("zero_point", 0)
     zero_points = tuple(zeros) if isinstance(zeros, list) else (zeros,)
@@ -125,14 +136,16 @@ def quantization(context: Context, entry: Mapping, type_: TensorType) -> Quantiz
     for scale in scales:
         if not is_finite(scale, DTYPES["float32"]) or scale < FLT_MIN:
             context.faults.error(
-                f"scale {scale:g} is not a positive float32", at, expected=f"{FLT_MIN:g} to 3.40282e+38"
+                f"the scale is {describe(scale)}",
+                given.value_location("scale"),
+                expected=f"a positive float32: {FLT_MIN:g} to 3.40282e+38",
             )
             return None
     many = len(scales) > 1 or len(zero_points) > 1
     if many and axis is None:
         context.faults.error(
             "there are several scales or zero points, but no axis",
-            at,
+            entry.value_location("quantization"),
             expected="axis: the dimension they belong to",
         )
         return None
@@ -140,27 +153,28 @@ def quantization(context: Context, entry: Mapping, type_: TensorType) -> Quantiz
         if axis >= len(type_.shape):
             context.faults.error(
                 f"axis {axis} is outside the shape {list(type_.shape)}",
-                at,
-                expected=f"0 to {len(type_.shape) - 1}",
+                given.value_location("axis"),
+                expected=f"0 to {len(type_.shape) - 1}" if len(type_.shape) > 1 else "0" if type_.shape else "no axis",
             )
             return None
         length = type_.shape[axis]
-        for what, values in (("scales", scales), ("zero points", zero_points)):
+        for what, key, values in (("scales", "scale", scales), ("zero points", "zero_point", zero_points)):
             if len(values) not in (1, length):
                 context.faults.error(
                     f"there are {len(values)} {what} for {length} slices along axis {axis}",
-                    at,
+                    given.value_location(key),
                     expected=f"1 or {length}",
                 )
                 return None
     dtype = type_.dtype
+    # Floating-point tensors have no zero point but 0; the metadata holds 32 bits.
+    low, high = max(dtype.minimum or 0, -(1 << 31)), min(dtype.maximum or 0, (1 << 31) - 1)
     for value in zero_points:
-        if dtype.is_float and value == 0:
-            continue
-        if dtype.minimum is None or dtype.maximum is None or not dtype.minimum <= value <= dtype.maximum:
-            context.faults.error(f"zero point {value} is not a value of {dtype.name}", at)
-            return None
-        if not -(1 << 31) <= value < 1 << 31:
-            context.faults.error(f"zero point {value} is out of range", at, expected="a 32-bit value")
+        if not low <= value <= high:
+            context.faults.error(
+                f"the zero point of a tensor of {dtype.name} is {describe(value)}",
+                given.value_location("zero_point"),
+                expected=f"{low} to {high}" if high else "0",
+            )
             return None
     return Quantization(tuple(float(s) for s in scales), zero_points, axis)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,15 +16,13 @@ from opwest.model.model import (
     Argument,
     Binding,
     Buffer,
-    Constant,
-    Device,
-    Interface,
     Operator,
-    Pool,
     Step,
 )
 from opwest.model.placement import choose_pool
 from opwest.model.scalars import bind_number
+from opwest.model.step_device import step_device
+from opwest.model.step_names import Names, check_roles, first_writers, named_by_unknown_operators
 
 
 @dataclass
@@ -40,32 +37,6 @@ class _Tensor:
     last: int = -1
     read: bool = False
     agents: set[str] = field(default_factory=set)
-
-
-@dataclass
-class Names:
-    """Everything a step may name."""
-
-    operators: dict[str, Operator]
-    devices: dict[str, Device]
-    pools: dict[str, Pool]
-    inputs: dict[str, Interface]
-    outputs: dict[str, Interface]
-    constants: dict[str, Constant]
-    declared_constants: Iterable[str]
-
-
-def constant_types(context: Context, operators: dict[str, Operator]) -> dict[str, TensorType]:
-    """Return the type that the first step which reads a constant needs of it (raw files may leave it out)."""
-    wanted: dict[str, TensorType] = {}
-    declared = context.section("constants")
-    for entry in context.items("steps", context.section("run")):
-        operator = operators.get(entry["call"])
-        if operator is not None:
-            for argument, given in zip(operator.step_args, entry["args"], strict=False):
-                if isinstance(given, str) and given in declared:
-                    wanted.setdefault(given, argument.type)
-    return wanted
 
 
 @dataclass(frozen=True)
@@ -96,13 +67,16 @@ class _Dataflow:
         self.alignments: dict[str, int] = {}
         self.run = context.section("run")
         self.declared = context.section("tensors", self.run)
-        self.writers = self._first_writers()
-        self.uncertain = self._named_by_unknown_operators()
+        self.writers = first_writers(context, names.operators)
+        self.uncertain = named_by_unknown_operators(context, names.operators)
         self.scratch: list[Buffer] = []
+        self.twofold = check_roles(context)
+        """Names with two meanings: reported, and nothing more said of them."""
+        self.incomplete = False
+        """Whether a step could not be read: tensors may seem to be never written for that reason alone."""
 
     def resolve(self) -> Flow:
         """Walk the steps in order."""
-        self._check_roles()
         steps = []
         for index, (entry, at) in enumerate(located_items(self.context.items("steps", self.run))):
             step = self._step(index, entry, at)
@@ -111,49 +85,6 @@ class _Dataflow:
         self._check_unused()
         buffers = [b for t in self.tensors.values() if (b := self._buffer(t)) is not None]
         return Flow(steps, buffers + self.scratch, self.alignments)
-
-    def _check_roles(self) -> None:
-        """A name means one tensor: report names that are declared in two roles."""
-        roles: dict[str, tuple[str, Location]] = {}
-        for role, section in (
-            ("input", self.context.section("inputs", self.run)),
-            ("output", self.context.section("outputs", self.run)),
-            ("constant", self.context.section("constants")),
-            ("intermediate tensor", self.declared),
-        ):
-            for name in section:
-                at = section.key_location(name)
-                if name in roles:
-                    other, first = roles[name]
-                    self.faults.error(
-                        f"{name!r} is declared as {role} and as {other}",
-                        at,
-                        expected="one meaning a name",
-                        hint=f"first at line {first.line}",
-                    )
-                else:
-                    roles[name] = (role, at)
-
-    def _first_writers(self) -> dict[str, int]:
-        """Return for every tensor the index of the first step that writes it."""
-        writers: dict[str, int] = {}
-        for index, entry in enumerate(self.context.items("steps", self.run)):
-            operator = self.names.operators.get(entry["call"])
-            if operator is not None:
-                for argument, given in zip(operator.step_args, entry["args"], strict=False):
-                    if argument.is_written and isinstance(given, str):
-                        writers.setdefault(given, index)
-        return writers
-
-    def _named_by_unknown_operators(self) -> set[str]:
-        """Return what steps name whose operator does not exist: what they do with it can't be said."""
-        return {
-            given
-            for entry in self.context.items("steps", self.run)
-            if entry["call"] not in self.names.operators
-            for given in (*entry["args"], entry.get("device"))
-            if isinstance(given, str)
-        }
 
     def _step(self, index: int, entry: Mapping, at: Location) -> Step | None:
         operator = self.names.operators.get(entry["call"])
@@ -164,27 +95,32 @@ class _Dataflow:
                 hint=nearest(entry["call"], self.names.operators),
             )
             return None
-        device = self._device(entry, operator, at)
+        device = step_device(self.faults, self.names.devices, entry, operator, at)
+        if device is not None:
+            self.used.add(device)
         given = located_items(entry["args"])
         expected = operator.step_args
         if len(given) != len(expected):
             listed = ", ".join(a.name for a in expected) or "none"
             scratch = [a.name for a in operator.args if a.direction == "scratch"]
             hint = f"scratch memory ({', '.join(scratch)}) is planned by opwest and not listed" if scratch else None
+            count = f"{len(expected)} argument{'s' * (len(expected) != 1)}"
             self.faults.error(
-                f"operator {operator.name!r} takes {len(expected)} arguments, the step gives {len(given)}",
+                f"operator {operator.name!r} takes {count}, the step gives {len(given)}",
                 entry.value_location("args"),
                 expected=listed,
                 hint=hint,
             )
+            self.incomplete = True
+            return None
         self._check_aliases(operator, given)
         bound: dict[str, Binding | None] = {}
         # Reads come before writes, whatever the order of the arguments.
         for reading in (True, False):
-            for argument, (value, place) in zip(expected, given, strict=False):
+            for argument, (value, place) in zip(expected, given, strict=True):
                 if (argument.direction != "out") == reading:
                     bound[argument.name] = self._bind(index, argument, value, place, device)
-        if len(given) != len(expected) or None in bound.values():
+        if None in bound.values():
             return None
         for argument in operator.args:
             if argument.direction == "scratch":
@@ -192,49 +128,11 @@ class _Dataflow:
         bindings = tuple(b for a in operator.args if (b := bound[a.name]) is not None)
         return Step(index, operator, entry.get("device"), bindings, at)
 
-    def _device(self, entry: Mapping, operator: Operator, at: Location) -> str | None:
-        """Return the device of a step; report one that is missing, unknown, unwanted or of the wrong type."""
-        name = entry.get("device")
-        if name is None:
-            if operator.takes_device:
-                self.faults.error(
-                    f"operator {operator.name!r} takes a device, the step names none",
-                    at,
-                    expected="device: NAME",
-                    hint=nearest("", self.names.devices) or "declare it under devices",
-                )
-            return None
-        where = entry.value_location("device")
-        device = self.names.devices.get(name)
-        if device is None:
-            self.faults.error(
-                f"there is no device {name!r}",
-                where,
-                hint=nearest(name, self.names.devices) or "declare it under devices",
-            )
-            return None
-        self.used.add(name)
-        if not operator.takes_device:
-            self.faults.error(
-                f"operator {operator.name!r} takes no device",
-                where,
-                expected="a step without device",
-                hint="`device: {}` in the operator makes it the last argument",
-            )
-        elif operator.device_type is not None and operator.device_type != device.type:
-            self.faults.error(
-                f"device {name!r} has type {device.type or 'none'}, "
-                f"operator {operator.name!r} needs {operator.device_type}",
-                where,
-                expected=operator.device_type,
-            )
-        return device.name
-
     def _check_aliases(self, operator: Operator, given: list[tuple[Any, Location]]) -> None:
         """Report a tensor that one step names twice when it writes it: the operator expects separate memory."""
         seen: dict[str, Argument] = {}
         for argument, (value, place) in zip(operator.step_args, given, strict=False):
-            if not isinstance(value, str):
+            if not isinstance(value, str) or value in self.twofold:
                 continue
             other = seen.setdefault(value, argument)
             if other is not argument and (argument.is_written or other.is_written):
@@ -257,6 +155,9 @@ class _Dataflow:
             )
             return None
         self.used.add(value)
+        if value in self.twofold:
+            self.written.add(value)
+            return None
         self.alignments[value] = max(self.alignments.get(value, 1), argument.align)
         if value in self.names.inputs:
             return self._bind_input(argument, value, place)
@@ -287,8 +188,7 @@ class _Dataflow:
     def _bind_output(self, index: int, argument: Argument, name: str, place: Location) -> Binding:
         if argument.is_read:
             self._check_written(index, name, f"output {name!r}", place)
-        if argument.is_written:
-            self.written.add(name)
+        self.written.add(name)  # where it is only read, that was reported
         self._agree(argument, self.names.outputs[name].type, f"output {name!r}", place)
         return Binding("output", name)
 
@@ -296,9 +196,9 @@ class _Dataflow:
         self, index: int, argument: Argument, name: str, place: Location, device: str | None
     ) -> Binding | None:
         if argument.is_read and not self._check_written(index, name, f"tensor {name!r}", place):
+            self.written.add(name)  # reported once
             if name not in self.writers:
                 return None
-            self.written.add(name)  # reported once
         tensor = self.tensors.get(name)
         if tensor is None:
             tensor = self.tensors[name] = self._introduce(argument, name, place)
@@ -337,14 +237,14 @@ class _Dataflow:
             return False
         if name in self.writers:
             writer = self.writers[name]
-            by = "only by this step itself" if writer == index else f"by step {writer}, which comes later"
+            by = "first by this step itself" if writer == index else f"by step {writer}, which comes later"
             self.faults.error(
                 f"{what} is read by step {index} before it is written: it is written {by}",
                 place,
                 hint="steps run in the order given",
             )
-        else:
-            known = {*self.names.inputs, *self.constants, *self.names.outputs, *self.written}
+        elif not self.incomplete:
+            known = {*self.names.inputs, *self.constants, *self.written}
             expected = "an input, a constant, or a tensor that an earlier step writes"
             self.faults.error(
                 f"{what} is read, but never written: no step has it as a result",
@@ -397,12 +297,25 @@ class _Dataflow:
     def _check_unused(self) -> None:
         """Report outputs that nothing writes; warn of what nothing uses."""
         for name, output in self.names.outputs.items():
-            if name not in {*self.written, *self.writers, *self.uncertain}:
+            if not self.incomplete and name not in {*self.written, *self.uncertain}:
                 self.faults.error(
                     f"output {name!r} is never written",
                     output.location,
                     expected="a step that has it as a result",
                 )
+        for name in self.declared:
+            if not self.incomplete and name not in {
+                *self.tensors,
+                *self.names.inputs,
+                *self.names.outputs,
+                *self.uncertain,
+            }:
+                at = self.declared.key_location(name)
+                self.faults.error(
+                    f"tensor {name!r} is declared, but no step uses it", at, hint=nearest(name, self.tensors)
+                )
+        if self.faults.has_errors:
+            return  # what is unused now may be used once those are gone
         for role, named in (
             ("input", self.names.inputs),
             ("constant", self.names.constants),
@@ -414,9 +327,3 @@ class _Dataflow:
         for name, tensor in self.tensors.items():
             if not tensor.read and name in self.written and name not in self.uncertain:
                 self.faults.warning(f"tensor {name!r} is written but never read", tensor.location)
-        for name in self.declared:
-            if name not in {*self.tensors, *self.names.inputs, *self.names.outputs, *self.uncertain}:
-                at = self.declared.key_location(name)
-                self.faults.error(
-                    f"tensor {name!r} is declared, but no step uses it", at, hint=nearest(name, self.tensors)
-                )

@@ -120,6 +120,7 @@ def _argument(context: Context, entry: Mapping, place: Location) -> Argument:
                 entry.value_location("direction"),
                 expected="in",
             )
+            direction = "in"  # reported once
     else:
         if "shape" not in entry:
             context.untyped.add(at)
@@ -168,7 +169,8 @@ def _program(context: Context, entry: Mapping) -> None:
     if path is None:
         return
     if not path.is_file():
-        context.faults.error(f"program {entry['program']!r} does not exist", at, expected="a file")
+        seen = "is a folder" if path.is_dir() else "does not exist"
+        context.faults.error(f"program {entry['program']!r} {seen}", at, expected="a file")
     else:
         context.faults.warning(
             "the program is not loaded: accelerators are not programmed by opwest yet",
@@ -181,7 +183,7 @@ def pools(context: Context, known_devices: dict[str, Device]) -> dict[str, Pool]
     """Return the pools by name, in order of preference."""
     section = context.section("memory")
     if not section:
-        return {"sram": Pool("sram", None, 1, None, (), context.manifest.location)}
+        return {"sram": Pool("sram", None, 1, None, (), context.manifest.location, context.manifest.location)}
     found = {}
     for name, entry in section.items():
         at = section.key_location(name)
@@ -205,6 +207,7 @@ def pools(context: Context, known_devices: dict[str, Device]) -> dict[str, Pool]
             reachable_by=frozenset(reachable) if "reachable_by" in entry else None,
             boards=tuple(boards),
             location=at,
+            size_location=entry.value_location("size") if "size" in entry else at,
         )
     return found
 
@@ -256,9 +259,8 @@ def constants(context: Context, wanted: dict[str, TensorType]) -> dict[str, Cons
         if path is None:
             continue
         if not path.is_file():
-            context.faults.error(
-                f"constant file {entry['file']!r} does not exist", where, expected="a .npy, .npz or raw file"
-            )
+            seen = "is a folder" if path.is_dir() else "does not exist"
+            context.faults.error(f"constant file {entry['file']!r} {seen}", where, expected="a .npy, .npz or raw file")
             continue
         try:
             array = read_array(path, entry.get("key", name), key_given="key" in entry)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from dataclasses import dataclass
 from math import prod
@@ -81,11 +82,10 @@ def round_to_float32(value: float) -> float:
 
 def is_finite(value: float, dtype: DType) -> bool:
     """Return whether `value` is a finite number of a floating type."""
-    if value != value or value in (float("inf"), float("-inf")):
-        return False
     try:
-        if dtype.size == 4:
-            round_to_float32(value)
+        number = float(value)  # a whole number may be beyond every float
+        if dtype.size == 4 and math.isfinite(number):
+            round_to_float32(number)
     except OverflowError:
         return False
-    return True
+    return math.isfinite(number)

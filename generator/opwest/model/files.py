@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -91,7 +92,7 @@ def _left_out(context: Context, entry: Mapping) -> bool:
     """Return whether an optional entry has no file at all; say so."""
     if not entry.get("optional"):
         return False
-    if any((context.folder / file).exists() for file in entry["files"]):
+    if any(os.path.exists(context.folder / file) for file in entry["files"]):  # noqa: PTH110 - it never raises
         return False
     what = f"target {entry['target']!r} is" if "target" in entry else "these files are"
     context.faults.note(f"{what} left out: {entry['files'][0]!r} does not exist", entry.value_location("files"))
@@ -189,12 +190,16 @@ def _add_object(
         name = f"{file}({member.name})" if item.kind == "archive" else file
         for fault in member.faults:
             context.faults.error(f"{name}: {fault}", at)
-        for abi_fault in abi_faults(member.abi, abi):
+        unfit = abi_faults(member.abi, abi)
+        for abi_fault in unfit:
             if abi_fault.message not in reported:  # once for an archive, not once a member
                 reported.add(abi_fault.message)
                 context.faults.error(
                     f"{name}: {abi_fault.message}", at, expected=abi_fault.expected, hint=abi_fault.hint
                 )
+        if member.faults or unfit:
+            found.broken = True  # what it needs and keeps means nothing
+            continue
         found.targets[target.name].append(
             Linkable(member, name, at, entry.get("stateful", False), archived=item.kind == "archive")
         )

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from opwest.diagnostics import Location, nearest
 from opwest.model.context import Context
 from opwest.model.files import Files, Linkable
+from opwest.model.identifiers import is_symbol
 from opwest.model.model import External, LinkObject, Operator, Target, TargetBuild
 from opwest.objects.closure import needed_members
 from opwest.objects.facts import CSource, Member
@@ -32,14 +33,36 @@ def resolve_builds(
     """Return what is linked for each target; report every symbol that the link would miss or find twice."""
     needed: set[str] = set()
     builds = []
+    missing: dict[str, list[_Link]] = {}
     every: list[Target | None] = [targets[name] for name in files.targets] or [None]
     for target in every:
         linkables = files.targets[target.name] if target else []
-        builds.append(_Link(context, target, linkables, files, operators, externals, needed).build())
+        link = _Link(context, target, linkables, files, operators, externals, needed)
+        builds.append(link.build())
+        for symbol in link.missing:
+            missing.setdefault(symbol, []).append(link)
+    for operator in operators.values():
+        if operator.symbol in missing:
+            _report_missing(context, operator, missing.pop(operator.symbol))
     for symbol, external in externals.items():
         if symbol not in needed and not files.sources and not files.broken:
             context.faults.warning(f"external {symbol!r} is not needed by any object", external.location)
     return builds
+
+
+def _report_missing(context: Context, operator: Operator, links: list[_Link]) -> None:
+    """Report a symbol once, however many targets lack it."""
+    names = [repr(link.target.name) for link in links if link.target]
+    where = f" for target{'s' * (len(names) > 1)} {', '.join(names)}" if names else ""
+    every = [one for link in links for one in link.all]
+    files = ", ".join(sorted({one.name.split("(")[0] for one in every})) or "an object"
+    functions = set().union(*(one.defined_functions for one in every)) if every else set()
+    context.faults.error(
+        f"symbol {operator.symbol!r} of operator {operator.name!r} is in no object{where}",
+        _symbol_place(context, operator),
+        expected=f"a function in {'each of ' * (len(names) > 1)}{files}",
+        hint=nearest(operator.symbol, functions),
+    )
 
 
 def needs_full_libc(files: Files) -> bool:
@@ -77,6 +100,7 @@ class _Link:
         self.needed_externals = needed
         self.where = f" for target {target.name!r}" if target else ""
         self.libc = "host" if target and target.host else context.manifest.get("libc", DEFAULT_LIBC)
+        self.missing: list[str] = []
         self.linked = self._closure(linkables)
         self.all = [*self.linked, *files.sources]
         self.definitions = self._definitions()
@@ -119,12 +143,12 @@ class _Link:
     def _check_operators(self) -> None:
         reported = set()
         for operator in self.operators.values():
-            if operator.symbol in reported:
+            if operator.symbol in reported or not is_symbol(operator.symbol):
                 continue
             reported.add(operator.symbol)
             owners = self.definitions.get(operator.symbol, [])
             if not owners:
-                self._report_missing(operator)
+                self._note_missing(operator)
                 continue
             for one in owners:
                 if operator.symbol not in one.defined_functions:
@@ -136,7 +160,8 @@ class _Link:
                 elif isinstance(one.item, CSource):
                     self._check_prototype(operator, one, one.item)
 
-    def _report_missing(self, operator: Operator) -> None:
+    def _note_missing(self, operator: Operator) -> None:
+        """Report a symbol that is there, but local; remember one that is not."""
         at = _symbol_place(self.context, operator)
         symbol = operator.symbol
         for one in self.all:
@@ -149,15 +174,8 @@ class _Link:
                     hint="remove `static` and compile again",
                 )
                 return
-        if self.files.broken:
-            return  # it may be in the file that was just reported
-        functions = set().union(*(one.defined_functions for one in self.all)) if self.all else set()
-        self.faults.error(
-            f"symbol {symbol!r} of operator {operator.name!r} is in no object{self.where}",
-            at,
-            expected=f"a function in {', '.join(sorted({one.name.split('(')[0] for one in self.all})) or 'an object'}",
-            hint=nearest(symbol, functions),
-        )
+        if not self.files.broken:  # else it may be in the file that was just reported
+            self.missing.append(symbol)
 
     def _check_prototype(self, operator: Operator, one: Linkable, source: CSource) -> None:
         """Compare what a C source shows of a function with the manifest: count of parameters, void or not."""

@@ -114,6 +114,7 @@ class Pool:
     reachable_by: frozenset[str] | None
     boards: tuple[tuple[str, Devicetree], ...]
     location: Location
+    size_location: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +242,7 @@ class ApplicationFile:
 
     name: str
     content: bytes = field(repr=False)
+    location: Location
 
 
 @dataclass(frozen=True, slots=True)

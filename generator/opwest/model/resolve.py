@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -12,11 +14,12 @@ from opwest.diagnostics import Location
 from opwest.model import declarations
 from opwest.model.c_names import check_names
 from opwest.model.context import Context, located_items
-from opwest.model.dataflow import Flow, Names, constant_types, resolve_steps
+from opwest.model.dataflow import Flow, resolve_steps
 from opwest.model.files import read_files
 from opwest.model.identifiers import check_name
 from opwest.model.link import needs_full_libc, resolve_builds
 from opwest.model.model import Application, ApplicationFile, Constant, Interface, Model
+from opwest.model.step_names import Names, constant_types
 from opwest.model.targets import targets_used
 
 SOURCE_SUFFIXES = (".c", ".h", ".S", ".inc")
@@ -41,13 +44,15 @@ def resolve(context: Context) -> Model:
 
     targets = targets_used(context)
     files = read_files(context, targets)
-    builds = resolve_builds(context, targets, files, operators, externals)
     if not files.targets and not files.sources and not files.broken:
         context.faults.error(
             "no object is there for any target",
             manifest.value_location("objects"),
+            expected="at least one of the files",
             hint="compile the operators first",
         )
+        files.broken = True
+    builds = resolve_builds(context, targets, files, operators, externals)
 
     application = _application(context)
     model = Model(
@@ -101,7 +106,8 @@ def _application(context: Context) -> Application:
         if path is None:
             continue
         if not path.is_file():
-            context.faults.error(f"application source {file!r} does not exist", at, expected="a C file or a header")
+            seen = "is a folder" if path.is_dir() else "does not exist"
+            context.faults.error(f"application source {file!r} {seen}", at, expected="a C file or a header")
         elif path.suffix not in SOURCE_SUFFIXES:
             context.faults.error(f"application source {file!r} is no C file", at, expected=" or ".join(SOURCE_SUFFIXES))
         elif path.name in files:
@@ -112,6 +118,19 @@ def _application(context: Context) -> Application:
                 hint=f"first at line {first[path.name].line}",
             )
         else:
-            files[path.name] = ApplicationFile(path.name, path.read_bytes())
+            files[path.name] = ApplicationFile(path.name, path.read_bytes(), at)
             first[path.name] = at
-    return Application(tuple(files.values()), tuple(context.items("console", section)))
+    console = located_items(context.items("console", section))
+    for expression, at in console:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of what may change in Python's syntax
+                re.compile(expression)
+        except (re.error, OverflowError, RecursionError) as error:
+            context.faults.error(
+                f"{expression!r} is no regular expression: {error}",
+                at,
+                expected="what twister's console harness takes: Python's re",
+                hint="write a backslash before each of ( ) [ ] { } . * + ? that stands for itself",
+            )
+    return Application(tuple(files.values()), tuple(expression for expression, _ in console))

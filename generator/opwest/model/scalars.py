@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from opwest.diagnostics import Diagnostics, Location
+from opwest.manifest.yaml_reader import describe
 from opwest.model.dtypes import DType, is_finite
 from opwest.model.model import Argument, Binding
 
@@ -20,11 +21,10 @@ def bind_number(faults: Diagnostics, argument: Argument, value: Any, place: Loca
             expected=f"a number of {dtype.name}",
         )
         return None
-    if isinstance(value, bool):
-        value = int(value)
+    value = int(value) if isinstance(value, bool) else value
     fits = is_finite(value, dtype) if dtype.is_float else isinstance(value, int) and _in_range(dtype, value)
     if not fits:
-        faults.error(f"{value} is not a value of {dtype.name}", place, expected=_range_words(dtype))
+        faults.error(f"argument {argument.name!r} is {describe(value)}", place, expected=_range_words(dtype))
         return None
     return Binding("scalar", argument.name, float(value) if dtype.is_float else value)
 
@@ -37,7 +37,7 @@ def _in_range(dtype: DType, value: int) -> bool:
 
 def _range_words(dtype: DType) -> str:
     if dtype.is_float:
-        return "a finite number that the type can hold"
+        return f"a finite number that {dtype.name} can hold"
     if dtype.minimum is None:
         return "the 16 bits of an IEEE half as a whole number, 0 to 65535"
-    return f"a whole number from {dtype.minimum} to {dtype.maximum}"
+    return f"a value of {dtype.name}: a whole number from {dtype.minimum} to {dtype.maximum}"

@@ -48,7 +48,7 @@ def _report_overflow(pool: Pool, plan: PoolPlan, blocks: list[Block], faults: Di
     faults.error(
         f"pool {pool.name!r} is too small: {plan.size} bytes are needed, {pool.size} are there; "
         f"alive at the peak, step {most.step}: {alive}",
-        pool.location,
+        pool.size_location,
         expected=f"size: {plan.size} or more",
         hint=hint,
     )

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -49,13 +48,17 @@ def application_files(planned: Sequence[Planned], *, vendored: bool) -> dict[str
         **{f"src/{file}": content for file, content in own.items()},
     }
     if not has_main:
-        files["src/main.c"] = render("src/main.c", models=[_main_row(model) for model in models])
+        floats = any(t.type.dtype.is_float for model in models for t in model.outputs)
+        files["src/main.c"] = render("src/main.c", models=[_main_row(model) for model in models], floats=floats)
     return files
 
 
 def _file_name(board: str) -> str:
-    """Return a board as Zephyr spells it in file names."""
-    return re.sub(r"[/@]", "_", board)
+    """Return a board as Zephyr spells it in file names: board, qualifiers, revision, with _ for / and ."""
+    board, _, qualifiers = board.partition("/")
+    name, _, revision = board.partition("@")
+    parts = [name, qualifiers.replace("/", "_"), revision.replace(".", "_")]
+    return "_".join(part for part in parts if part)
 
 
 def _sample(name: str, models: Sequence[Model], boards: Sequence[str]) -> bytes:
@@ -111,7 +114,11 @@ def _printed(tensor: dict[str, Any]) -> dict[str, str]:
     element = f"{tensor['buffer']}[i]"
     dtype = tensor["dtype"]
     if dtype in ("float32", "float64"):
-        return {"format": '%" PRId64 "', "value": f"(int64_t)({element} * 1000)", "unit": " (thousandths)"}
+        return {
+            "format": '%" PRId64 "',
+            "value": f"thousandths({'(double)' if dtype == 'float32' else ''}{element})",
+            "unit": " (thousandths)",
+        }
     if dtype in ("int64", "uint64"):
         specifier = "PRId64" if dtype == "int64" else "PRIu64"
         return {"format": f'%" {specifier} "', "value": element, "unit": ""}

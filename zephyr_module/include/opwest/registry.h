@@ -120,7 +120,11 @@ static inline struct opwest_value opwest_out(uint8_t dtype, void *data, size_t s
 	return value;
 }
 
-/** @brief Make a scalar of an integer type, of float16 (its bits) or of bool. */
+/**
+ * @brief Make a scalar of an integer type, of float16 (its bits) or of bool.
+ *
+ * A uint64 beyond INT64_MAX is given as the negative number with the same bits.
+ */
 static inline struct opwest_value opwest_integer(uint8_t dtype, int64_t number)
 {
 	struct opwest_value value;

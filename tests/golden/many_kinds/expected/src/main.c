@@ -11,6 +11,12 @@
 #include <many_kinds_devicetree.h>
 #endif
 
+/* Small C libraries print no floating point. */
+static int64_t thousandths(double value)
+{
+	return value > -1e15 && value < 1e15 ? (int64_t)(value * 1000) : INT64_MIN;
+}
+
 MANY_KINDS_WORKSPACE_DEFINE(many_kinds_workspace);
 static const struct many_kinds_devices many_kinds_context = MANY_KINDS_DEVICES_DT_INIT;
 OPWEST_ALIGNED(1) static int8_t many_kinds_input_in_int8[MANY_KINDS_INPUT_IN_INT8_ELEMENTS];
@@ -103,12 +109,12 @@ static int try_many_kinds(void)
 		printf(" (IEEE half bits)\n");
 		printf("many_kinds: out_float32:");
 		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_FLOAT32_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId64 "", (int64_t)(many_kinds_output_out_float32[i] * 1000));
+			printf(" %" PRId64 "", thousandths((double)many_kinds_output_out_float32[i]));
 		}
 		printf(" (thousandths)\n");
 		printf("many_kinds: out_float64:");
 		for (size_t i = 0; i < MANY_KINDS_OUTPUT_OUT_FLOAT64_ELEMENTS && i < 8U; i++) {
-			printf(" %" PRId64 "", (int64_t)(many_kinds_output_out_float64[i] * 1000));
+			printf(" %" PRId64 "", thousandths(many_kinds_output_out_float64[i]));
 		}
 		printf(" (thousandths)\n");
 		printf("many_kinds: out_bool:");

@@ -74,6 +74,8 @@ int accelerated_run(const struct accelerated_inputs *inputs, const struct accele
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
+	workspace->status.code = 0;
+	workspace->status.step = OPWEST_NO_STEP;
 	if (!usable(inputs->control, 4U)) {
 		return -EINVAL;
 	}
@@ -86,8 +88,6 @@ int accelerated_run(const struct accelerated_inputs *inputs, const struct accele
 	if (!workspace->opened) {
 		return -EPERM;
 	}
-	workspace->status.code = 0;
-	workspace->status.step = OPWEST_NO_STEP;
 
 	uint8_t *const pool_sram = workspace->sram;
 	uint8_t *const pool_fast = workspace->fast;

@@ -62,6 +62,8 @@ int many_kinds_run(const struct many_kinds_inputs *inputs, const struct many_kin
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
+	workspace->status.code = 0;
+	workspace->status.step = OPWEST_NO_STEP;
 	if (!usable(inputs->in_int8, 1U)) {
 		return -EINVAL;
 	}
@@ -155,8 +157,6 @@ int many_kinds_run(const struct many_kinds_inputs *inputs, const struct many_kin
 	if (!workspace->opened) {
 		return -EPERM;
 	}
-	workspace->status.code = 0;
-	workspace->status.step = OPWEST_NO_STEP;
 
 	uint8_t *const pool_fast = workspace->fast;
 	uint8_t *const pool_slow = workspace->slow;

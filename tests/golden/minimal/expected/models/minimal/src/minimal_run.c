@@ -54,6 +54,8 @@ int minimal_run(const struct minimal_inputs *inputs, const struct minimal_output
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
+	workspace->status.code = 0;
+	workspace->status.step = OPWEST_NO_STEP;
 	if (!usable(inputs->x, 2U)) {
 		return -EINVAL;
 	}
@@ -63,8 +65,6 @@ int minimal_run(const struct minimal_inputs *inputs, const struct minimal_output
 	if (!workspace->opened) {
 		return -EPERM;
 	}
-	workspace->status.code = 0;
-	workspace->status.step = OPWEST_NO_STEP;
 
 	int32_t status;
 

@@ -58,6 +58,8 @@ int down_run(const struct down_inputs *inputs, const struct down_outputs *output
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
+	workspace->status.code = 0;
+	workspace->status.step = OPWEST_NO_STEP;
 	if (!usable(inputs->x, 4U)) {
 		return -EINVAL;
 	}
@@ -67,8 +69,6 @@ int down_run(const struct down_inputs *inputs, const struct down_outputs *output
 	if (!workspace->opened) {
 		return -EPERM;
 	}
-	workspace->status.code = 0;
-	workspace->status.step = OPWEST_NO_STEP;
 
 	uint8_t *const pool_sram = workspace->sram;
 	int32_t status;

@@ -58,6 +58,8 @@ int up_run(const struct up_inputs *inputs, const struct up_outputs *outputs,
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
+	workspace->status.code = 0;
+	workspace->status.step = OPWEST_NO_STEP;
 	if (!usable(inputs->x, 4U)) {
 		return -EINVAL;
 	}
@@ -67,8 +69,6 @@ int up_run(const struct up_inputs *inputs, const struct up_outputs *outputs,
 	if (!workspace->opened) {
 		return -EPERM;
 	}
-	workspace->status.code = 0;
-	workspace->status.step = OPWEST_NO_STEP;
 
 	uint8_t *const pool_sram = workspace->sram;
 	int32_t status;

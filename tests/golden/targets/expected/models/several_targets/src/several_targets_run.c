@@ -58,6 +58,8 @@ int several_targets_run(const struct several_targets_inputs *inputs, const struc
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
+	workspace->status.code = 0;
+	workspace->status.step = OPWEST_NO_STEP;
 	if (!usable(inputs->x, 2U)) {
 		return -EINVAL;
 	}
@@ -67,8 +69,6 @@ int several_targets_run(const struct several_targets_inputs *inputs, const struc
 	if (!workspace->opened) {
 		return -EPERM;
 	}
-	workspace->status.code = 0;
-	workspace->status.step = OPWEST_NO_STEP;
 
 	uint8_t *const pool_sram = workspace->sram;
 	int32_t status;

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What steps name, looked at before they are resolved: roles, first writers, what raw constants must be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from opwest.diagnostics import Location
+from opwest.model.context import Context
+from opwest.model.dtypes import TensorType
+from opwest.model.model import Constant, Device, Interface, Operator, Pool
+
+
+@dataclass
+class Names:
+    """Everything a step may name."""
+
+    operators: dict[str, Operator]
+    devices: dict[str, Device]
+    pools: dict[str, Pool]
+    inputs: dict[str, Interface]
+    outputs: dict[str, Interface]
+    constants: dict[str, Constant]
+    declared_constants: Iterable[str]
+
+
+def constant_types(context: Context, operators: dict[str, Operator]) -> dict[str, TensorType]:
+    """Return the type that the first step which reads a constant needs of it (raw files may leave it out)."""
+    wanted: dict[str, TensorType] = {}
+    declared = context.section("constants")
+    for entry in context.items("steps", context.section("run")):
+        operator = operators.get(entry["call"])
+        if operator is not None:
+            for argument, given in zip(operator.step_args, entry["args"], strict=False):
+                if isinstance(given, str) and given in declared:
+                    wanted.setdefault(given, argument.type)
+    return wanted
+
+
+def check_roles(context: Context) -> set[str]:
+    """A name means one tensor: report those that are declared in two roles, and return them."""
+    run = context.section("run")
+    twofold: set[str] = set()
+    roles: dict[str, tuple[str, Location]] = {}
+    for role, section in (
+        ("input", context.section("inputs", run)),
+        ("output", context.section("outputs", run)),
+        ("constant", context.section("constants")),
+        ("intermediate tensor", context.section("tensors", run)),
+    ):
+        for name in section:
+            at = section.key_location(name)
+            if name in roles:
+                other, first = roles[name]
+                context.faults.error(
+                    f"{name!r} is declared as {role} and as {other}",
+                    at,
+                    expected="one meaning a name",
+                    hint=f"first at line {first.line}",
+                )
+                twofold.add(name)
+            else:
+                roles[name] = (role, at)
+    return twofold
+
+
+def first_writers(context: Context, operators: dict[str, Operator]) -> dict[str, int]:
+    """Return for every tensor the index of the first step that writes it."""
+    writers: dict[str, int] = {}
+    for index, entry in enumerate(context.items("steps", context.section("run"))):
+        operator = operators.get(entry["call"])
+        if operator is not None and len(entry["args"]) == len(operator.step_args):
+            for argument, given in zip(operator.step_args, entry["args"], strict=True):
+                if argument.is_written and isinstance(given, str):
+                    writers.setdefault(given, index)
+    return writers
+
+
+def named_by_unknown_operators(context: Context, operators: dict[str, Operator]) -> set[str]:
+    """Return what steps name whose operator does not exist: what they do with it can't be said."""
+    return {
+        given
+        for entry in context.items("steps", context.section("run"))
+        if entry["call"] not in operators
+        for given in (*entry["args"], entry.get("device"))
+        if isinstance(given, str)
+    }
