@@ -303,9 +303,9 @@ def run(given: argparse.Namespace, work: Path, report: Report) -> int:
         report.table(title, ["", *columns], [["per step", *marginal], ["fixed", *fixed]])
         for name, other in zip(HANDWRITTEN, marginal[1:], strict=True):
             report.limit(f"one more step, run / {name}", marginal[0] / other, MOST_RATIO)
+    # In all, only the sequence that does the same work is a fair limit: the table shows the others beside it.
     for steps, row in found.items():
-        for name, other in zip(HANDWRITTEN, row[1:], strict=True):
-            report.limit(f"{steps} steps in all, run / {name}", row[0] / other, MOST_RATIO)
+        report.limit(f"{steps} steps in all, run / {HANDWRITTEN[-1]}", row[0] / row[-1], MOST_RATIO)
     print()
     return report.finish(given.json)
 
