@@ -9,8 +9,10 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from opwest.diagnostics import Location
+from opwest.llvm.facts import IrModule
 from opwest.manifest.located import Mapping
 from opwest.model.context import Context, located_items
+from opwest.model.ir import IrFile, compile_ir_files, is_ir
 from opwest.model.model import SourceFile, Target
 from opwest.objects.compat import TargetAbi, abi_faults
 from opwest.objects.facts import CSource, Member, ObjectError, ObjectFile
@@ -50,6 +52,7 @@ class Files:
     targets: dict[str, list[Linkable]] = field(default_factory=dict)
     sources: list[Linkable] = field(default_factory=list)
     copies: list[SourceFile] = field(default_factory=list)
+    modules: list[tuple[IrFile, IrModule]] = field(default_factory=list)
     broken: bool = False
     """Whether a file could not be used: symbols may be missing for that reason alone."""
 
@@ -59,6 +62,7 @@ def read_files(context: Context, targets: dict[str, Target]) -> Files:
     found = Files()
     cache: dict[Path, ObjectFile | CSource] = {}
     seen: dict[tuple[str | None, str], Location] = {}
+    ir_files: list[IrFile] = []
     for entry, _ in located_items(context.items("objects")):
         name = entry.get("target")
         if name is not None and name not in targets:
@@ -78,6 +82,10 @@ def read_files(context: Context, targets: dict[str, Target]) -> Files:
                 )
                 continue
             seen[name, file] = at
+            path = context.file(file, at)
+            if path is not None and is_ir(path):
+                ir_files.append(IrFile(file, path, at, entry))
+                continue
             item = _read(context, file, at, cache)
             if item is None:
                 found.broken = True
@@ -85,7 +93,20 @@ def read_files(context: Context, targets: dict[str, Target]) -> Files:
                 _add_source(context, found, entry, file, item, at)
             else:
                 _add_object(context, found, entry, item, file, targets.get(name or ""), at)
+    _add_ir(context, found, ir_files, targets)
     return found
+
+
+def _add_ir(context: Context, found: Files, files: list[IrFile], targets: dict[str, Target]) -> None:
+    """Compile LLVM IR; from here on it is an object like any other."""
+    objects, found.modules, failed = compile_ir_files(context, files, targets, tuple(found.targets))
+    found.broken = found.broken or failed
+    for item in objects:
+        for fault in item.member.faults:
+            context.faults.error(f"{item.file.name}: {fault}", item.file.location)
+            found.broken = True
+        linkable = Linkable(item.member, item.file.name, item.file.location, item.file.entry.get("stateful", False))
+        found.targets.setdefault(item.target, []).append(linkable)
 
 
 def _left_out(context: Context, entry: Mapping) -> bool:

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from opwest.diagnostics import Location
+from opwest.llvm.facts import LlvmTarget
 from opwest.model.dtypes import DType, TensorType
 from opwest.objects.facts import FloatAbi
 
@@ -194,6 +195,8 @@ class Target:
     float_abi: FloatAbi | None
     host: tuple[str, ...]
     kconfig: tuple[tuple[str, str], ...]
+    llvm: LlvmTarget | None = None
+    """What LLVM generates code for; None where the target does not say."""
 
 
 @dataclass(frozen=True, slots=True)

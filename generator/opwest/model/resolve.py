@@ -17,6 +17,7 @@ from opwest.model.context import Context, located_items
 from opwest.model.dataflow import Flow, resolve_steps
 from opwest.model.files import read_files
 from opwest.model.identifiers import check_name
+from opwest.model.ir import check_signatures
 from opwest.model.link import needs_full_libc, resolve_builds
 from opwest.model.model import Application, ApplicationFile, Constant, Interface, Model
 from opwest.model.step_names import Names, constant_types
@@ -52,6 +53,7 @@ def resolve(context: Context) -> Model:
             hint="compile the operators first",
         )
         files.broken = True
+    check_signatures(context, files.modules, operators)
     builds = resolve_builds(context, targets, files, operators, externals)
 
     application = _application(context)

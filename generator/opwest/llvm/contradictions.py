@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a module of IR was made for another target: its triple and data layout against the target's.
+
+Source: LangRef, "Target Triple" and "Data Layout". Nothing here needs LLVM.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from opwest.llvm.facts import IrModule, LlvmTarget
+from opwest.objects.compat import Fault
+
+_ARM = re.compile(r"(?P<isa>arm|thumb)(?P<big>eb)?(?:v(?P<version>\d+(?:\.\d+)?)(?P<rest>.*))?$")
+_EABI = re.compile(r"(?:gnu|musl|android)?eabi(?P<hard>hf)?(?:t64)?$")
+_X86 = re.compile(r"(?:i[3-9]86|x86)$")
+_FOREIGN_SYSTEMS = re.compile(r"(windows|win32|darwin|macosx?|ios|tvos|watchos|uefi|wasi|cuda|amdhsa)")
+_ENVIRONMENTS_OF_32_BITS = ("gnux32", "muslx32", "gnu_ilp32")
+# Alignments that a data layout has without saying so, in bits (LangRef).
+_DEFAULTS = {
+    "i1": 8, "i8": 8, "i16": 16, "i32": 32, "i64": 32,
+    "f16": 16, "f32": 32, "f64": 64, "f128": 128, "v64": 64, "v128": 128, "a": 0,
+}  # fmt: skip
+_WORDS = {"i": "integers", "f": "floats", "v": "vectors"}
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """What a triple says about code; None where it says nothing."""
+
+    architecture: str
+    bits: int | None = None
+    big_endian: bool | None = None
+    profile: str | None = None
+    """Arm: A, R or M."""
+    hard_float: bool | None = None
+    """Arm: whether the environment is one of hard float."""
+    system: str | None = None
+    """A system with conventions of its own: windows, darwin, …"""
+
+
+def parse_triple(text: str) -> Triple | None:
+    """Return what a triple of any number of parts says; None where it is empty or unknown."""
+    first, *others = text.strip().lower().split("-")
+    if first in ("", "unknown"):
+        return None
+    system = next((m.group(1) for part in others if (m := _FOREIGN_SYSTEMS.match(part))), None)
+    narrow = any(part.startswith(_ENVIRONMENTS_OF_32_BITS) for part in others)
+    if arm := _ARM.match(first):
+        float_abi = next((m for part in others if (m := _EABI.match(part))), None)
+        rest = arm["rest"] or ""
+        big = bool(arm["big"]) or rest.endswith("eb")
+        hard = None if float_abi is None else bool(float_abi["hard"])
+        return Triple("arm", 32, big, _profile(arm["version"], rest.removesuffix("eb")), hard, system)
+    if _X86.match(first):
+        return Triple("i386", 32, False, system=system)
+    if first in ("x86_64", "amd64", "x86_64h"):
+        return Triple("x86-64", 32 if narrow else 64, False, system=system)
+    if first.startswith(("aarch64", "arm64")):
+        return Triple("aarch64", 32 if narrow or first.endswith("_32") else 64, first.endswith("_be"), system=system)
+    if match := re.match(r"riscv(32|64)(be)?", first):
+        return Triple("riscv", int(match[1]), bool(match[2]), system=system)
+    return Triple(first, system=system)
+
+
+def _profile(version: str | None, rest: str) -> str | None:
+    """Return the profile of an Arm architecture: `7em` and `8m.main` are M, `7a` and `8-a` are A."""
+    if version is None:
+        return None
+    match = re.match(r"[-.]?e?(?P<profile>[amr])(?![a-z]*mp)", rest)
+    return match["profile"].upper() if match else None
+
+
+def contradictions(module: IrModule, target: LlvmTarget, data_layout_of_target: str = "") -> list[Fault]:
+    """Return where a module contradicts a target; empty when it fits.
+
+    `data_layout_of_target` is the one LLVM has for the target; empty: `target.data_layout`.
+    """
+    seen, wanted = parse_triple(module.triple), parse_triple(target.triple)
+    faults: list[Fault] = []
+    if seen is not None and wanted is not None:
+        difference = _difference(seen, wanted)
+        if difference:
+            return [_fault(module, target, difference)]
+        if None not in (seen.hard_float, wanted.hard_float) and seen.hard_float != wanted.hard_float:
+            faults.append(_fault(module, target, _float_words(seen.hard_float, wanted.hard_float)))
+    if module.target_abi and target.machine == "riscv" and module.target_abi != riscv_abi(target):
+        faults.append(
+            Fault(
+                f"the IR is for the ABI {module.target_abi} (module flag target-abi), the target {target.name} "
+                f"has {riscv_abi(target)}",
+                f"the ABI {riscv_abi(target)}",
+                f"compile it again with -mabi={riscv_abi(target)}",
+            )
+        )
+    layout = data_layout_of_target or target.data_layout
+    if module.data_layout and layout:
+        faults += _layout_faults(module, target, layout)
+    return faults
+
+
+def riscv_abi(target: LlvmTarget) -> str:
+    """Return the name of a RISC-V target's ABI: `ilp32f`."""
+    suffix = {"single": "f", "double": "d", "quad": "q"}.get(target.float_abi or "soft", "")
+    return target.abi or ("lp64" if target.bits == 64 else "ilp32") + suffix
+
+
+def _difference(seen: Triple, wanted: Triple) -> str | None:
+    """Return what differs so much that nothing else needs to be compared."""
+    if seen.architecture != wanted.architecture:
+        return "another architecture"
+    if seen.bits != wanted.bits:
+        return f"addresses of {seen.bits} bits, not {wanted.bits}"
+    if seen.big_endian != wanted.big_endian:
+        return "big-endian, not little-endian" if seen.big_endian else "little-endian, not big-endian"
+    if seen.profile and wanted.profile and seen.profile != wanted.profile:
+        return f"the Arm profile {seen.profile}, not {wanted.profile}"
+    if seen.system != wanted.system and seen.system:
+        return f"the conventions of {seen.system}"
+    return None
+
+
+def _float_words(seen: bool | None, wanted: bool | None) -> str:
+    words = {True: "hard float (eabihf)", False: "floats in integer registers (eabi)"}
+    return f"{words[bool(seen)]}, not {words[bool(wanted)]}"
+
+
+def _fault(module: IrModule, target: LlvmTarget, difference: str) -> Fault:
+    return Fault(
+        f"the IR is for {module.triple}, the target {target.name} is {target.triple}: {difference}",
+        f"IR for {target.triple}, or without a triple",
+        f"compile the operators for {target.name} (clang: --target={target.triple} -mcpu={target.cpu})",
+    )
+
+
+def _layout_faults(module: IrModule, target: LlvmTarget, layout: str) -> list[Fault]:
+    """Return a fault that names the first difference in what two layouts say about memory."""
+    seen, wanted = _layout(module.data_layout), {**_DEFAULTS, **_layout(layout)}
+    for key, value in seen.items():
+        if key in wanted and wanted[key] != value:
+            return [
+                Fault(
+                    f"the data layout of the IR is {module.data_layout!r}, that of the target {target.name} is "
+                    f"{layout!r}: {_what(key)} {value}, not {wanted[key]}",
+                    f"the data layout of {target.triple}, or none",
+                    f"compile the operators for {target.name} (clang: --target={target.triple})",
+                )
+            ]
+    return []
+
+
+def _what(key: str) -> str:
+    """Return words for a part of a data layout."""
+    fixed = {
+        "endian": "the byte order is",
+        "mangling": "the mangling is",
+        "pointer": "the bits of a pointer are",
+        "pointer alignment": "the bits pointers are aligned to are",
+        "a": "the bits aggregates are aligned to are",
+    }
+    return fixed.get(key) or f"the bits that {_WORDS[key[0]]} of {key[1:]} bits are aligned to are"
+
+
+def _layout(text: str) -> dict[str, int | str]:
+    """Return the parts of a data layout that decide where data lies: what it says, no defaults."""
+    found: dict[str, int | str] = {}
+    for part in text.split("-"):
+        name, *numbers = part.split(":")
+        sizes = [int(n) if n.isdecimal() else -1 for n in numbers]
+        if part in ("e", "E"):
+            found["endian"] = "little" if part == "e" else "big"
+        elif name == "m" and numbers:
+            found["mangling"] = numbers[0]
+        elif name in ("p", "p0") and sizes:
+            found["pointer"] = sizes[0]
+            if len(sizes) > 1:
+                found["pointer alignment"] = sizes[1]
+        elif name == "a" and sizes:
+            found["a"] = 0 if sizes[0] == 8 else sizes[0]
+        elif re.fullmatch(r"[ifv]\d+", name) and sizes:
+            found[name] = sizes[0]
+    return found

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known about a module of LLVM IR, and what it is compiled for: plain frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+IrKind = Literal["pointer", "integer", "float", "other"]
+
+
+class LlvmError(Exception):
+    """IR that cannot be used, or the absence of llvmlite: what was seen, what was expected, what to do."""
+
+    def __init__(self, message: str, expected: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.expected = expected
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True)
+class IrParameter:
+    """The type of a parameter or of a result."""
+
+    kind: IrKind
+    """`other`: vectors, aggregates, and pointers that stand for an aggregate (`byval`, `sret`) or
+    point into another address space."""
+    bits: int
+    """Of integers and floats (`half` is 16, `bfloat` is `other`); 0 for the rest."""
+
+    def __str__(self) -> str:
+        names = {"pointer": "a pointer", "other": "something else"}
+        return names.get(self.kind) or f"{self.kind} of {self.bits} bits"
+
+
+@dataclass(frozen=True, slots=True)
+class IrFunction:
+    """A function that a module defines or declares; intrinsics (`llvm.…`) are left out."""
+
+    name: str
+    returns: IrParameter | None
+    """None: `void`."""
+    parameters: tuple[IrParameter, ...]
+    variadic: bool
+    is_definition: bool
+    linkage: str
+    """As LLVM writes it: `external`, `internal`, `private`, `weak`, `linkonce_odr`, `extern_weak`, …"""
+
+
+@dataclass(frozen=True, slots=True)
+class IrModule:
+    """A module that LLVM has read and verified."""
+
+    path: Path
+    content: bytes = field(repr=False)
+    """The file as it is: bitcode or text."""
+    triple: str
+    """Empty where the module does not say."""
+    data_layout: str
+    """After LLVM's own upgrade of older layouts; empty where the module does not say."""
+    functions: tuple[IrFunction, ...]
+    defined: frozenset[str]
+    """Functions, variables and aliases that other objects can see."""
+    undefined: frozenset[str]
+    """Declarations that are used. Code generation may add more (`memcpy`, `__aeabi_fmul`): see the object."""
+    state: tuple[str, ...] = ()
+    """Variables with storage that can be written, local ones included."""
+    thread_local: tuple[str, ...] = ()
+    """Thread-local variables, which no target supports."""
+    aliases: tuple[str, ...] = ()
+    """Second names of definitions."""
+    indirect_functions: tuple[str, ...] = ()
+    """ifuncs: chosen when the program starts, which no target supports."""
+    has_constructors: bool = False
+    """Whether it has code to run before or after main (`llvm.global_ctors`, `llvm.global_dtors`)."""
+    has_assembly: bool = False
+    """Whether it has module or inline assembly (an empty one, a barrier for the compiler, does not count)."""
+    target_attributes: frozenset[str] = frozenset()
+    """Distinct `target-cpu=…`, `tune-cpu=…` and `target-features=…` of its functions."""
+    target_abi: str | None = None
+    """RISC-V: the ABI that the module says it was made for (`ilp32f`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LlvmTarget:
+    """What code is generated for."""
+
+    name: str
+    triple: str
+    """Four parts: with three, LLVM takes the environment for something else and generates soft float."""
+    cpu: str
+    features: str
+    """As LLVM takes them: `+soft-float,-fpregs`; may be empty."""
+    float_abi: str | None
+    """The float ABI of the target's objects: soft, softfp, hard; soft, single, double; None elsewhere."""
+    machine: str
+    bits: int
+    abi: str = ""
+    """RISC-V: `ilp32`, `lp64d`, …; empty: from `bits` and `float_abi`."""
+    data_layout: str = ""
+    """The one LLVM has for the target; empty: not known here."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """How a module is compiled."""
+
+    optimize: Literal["size", "speed"] = "size"
+    renames: Mapping[str, str] = field(default_factory=dict)
+    """New names of symbols, definitions and declarations alike; names that do not occur are ignored."""
+    keep_unwind: bool = False
+    """Keep unwind tables; without it functions are `nounwind` and objects have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompileJob:
+    """One module to compile for one target."""
+
+    content: bytes = field(repr=False)
+    target: LlvmTarget
+    options: CompileOptions = field(default_factory=CompileOptions)
+    name: str = "the IR"
+    """What messages call it: the name of the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one child process may use."""
+
+    memory: int = 4 << 30
+    """Bytes of address space; enforced where the system can."""
+    seconds: float = 120.0
+    """For one request: of the clock, and of the processor."""

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From IR to facts; in the child process only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import llvmlite.binding as llvm  # type: ignore[import-untyped]
+
+from opwest.llvm import text as ir
+from opwest.llvm.facts import LlvmError
+from opwest.llvm.magic import looks_like_ir, not_ir
+
+Module = Any
+"""llvmlite.binding.ModuleRef, which has no types."""
+
+_VISIBLE = ("external", "weak", "weak_odr", "linkonce", "linkonce_odr", "common")
+_LINKAGES = {
+    "weak_any": "weak", "linkonce_any": "linkonce", "linkonce_odr_autohide": "linkonce_odr",
+    "external_weak": "extern_weak",
+}  # fmt: skip
+_FLOATS = {"half": 16, "float": 32, "double": 64, "x86_fp80": 80, "fp128": 128, "ppc_fp128": 128}
+_BY_REFERENCE = (b"byval", b"sret", b"inalloca", b"byref", b"preallocated")
+
+
+@contextmanager
+def context() -> Iterator[Any]:
+    """Yield a context of its own for one request, so that nothing is left behind."""
+    value = llvm.create_context()
+    try:
+        yield value
+    finally:
+        value.close()
+
+
+@contextmanager
+def parsed(content: bytes | str, owner: Any) -> Iterator[Module]:
+    """Yield a verified module of `owner`; raise LlvmError."""
+    kind = "text" if isinstance(content, str) else looks_like_ir(content)
+    if kind is None:
+        assert isinstance(content, bytes)
+        raise not_ir(content)
+    try:
+        if kind == "bitcode":
+            module = llvm.parse_bitcode(content, owner)
+        else:
+            module = llvm.parse_assembly(content if isinstance(content, str) else _plain(content), owner)
+    except RuntimeError as fault:
+        raise _refused(str(fault), kind) from fault
+    with module:
+        try:
+            module.verify()
+        except RuntimeError as fault:
+            raise LlvmError(
+                f"LLVM's verifier refuses it: {_line(str(fault))}",
+                "valid IR",
+                "`opt -passes=verify` of the LLVM that made it says more",
+            ) from fault
+        yield module
+
+
+def _plain(content: bytes) -> str:
+    """Return textual IR as a string."""
+    if b"\0" in content:
+        raise LlvmError("the text holds a null byte", "textual IR")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as fault:
+        raise LlvmError(f"the text is not UTF-8 (byte {fault.start})", "textual IR") from fault
+
+
+def _line(words: str) -> str:
+    lines = [one.strip() for one in words.splitlines() if one.strip()]
+    return lines[0][:300] if lines else "no reason given"
+
+
+def _refused(words: str, kind: str) -> LlvmError:
+    """Return LLVM's own words, with the place where it gives one."""
+    version = llvm.llvm_version_info[0]
+    place = re.search(r"<string>:(\d+):(\d+): error: (.*)", words)
+    if place:
+        return LlvmError(f"line {place[1]}, column {place[2]}: {place[3]}", f"textual IR of LLVM {version} or older")
+    said = _line(re.sub(r"^LLVM (?:IR|bitcode) parsing error\s*", "", words))
+    hint = f"it was cut off, is damaged, or comes from an LLVM newer than {version}"
+    return LlvmError(f"LLVM cannot read it: {said}", f"{kind} of LLVM {version} or older", hint)
+
+
+def facts_of(content: bytes) -> dict[str, Any]:
+    """Return the facts about a module as JSON values; raise LlvmError."""
+    with context() as owner, parsed(content, owner) as module:
+        return module_facts(module, str(module))
+
+
+def module_facts(module: Module, text: str) -> dict[str, Any]:
+    """Return the facts about a parsed module and its printed text."""
+    functions = [_function(f) for f in module.functions if f.name and not f.name.startswith("llvm.")]
+    variables = list(ir.globals_of(text))
+    own = [v for v in variables if not v.name.startswith("llvm.")]
+    used = ir.used_names(text)
+    defined = {f["name"] for f in functions if f["is_definition"] and f["linkage"] in _VISIBLE}
+    defined |= {v.name for v in own if v.is_definition and v.linkage in _VISIBLE}
+    undefined = {f["name"] for f in functions if not f["is_definition"]}
+    undefined |= {v.name for v in own if not v.is_definition}
+    return {
+        "triple": module.triple,
+        "data_layout": module.data_layout,
+        "functions": functions,
+        "defined": sorted(defined),
+        "undefined": sorted(undefined & used),
+        "state": [v.name for v in own if v.kind == "global" and v.is_definition and not v.is_thread_local],
+        "thread_local": [v.name for v in own if v.is_thread_local],
+        "aliases": [v.name for v in own if v.kind == "alias"],
+        "indirect_functions": [v.name for v in own if v.kind == "ifunc"],
+        "has_constructors": any(v.name in ("llvm.global_ctors", "llvm.global_dtors") for v in variables),
+        "has_assembly": ir.has_assembly(text),
+        "target_attributes": sorted(ir.target_attributes(text)),
+        "target_abi": ir.target_abi(text),
+    }
+
+
+def _function(function: Any) -> dict[str, Any]:
+    linkage = function.linkage.name
+    result, *parameters = (_type(t) for t in _types(function))
+    arguments = list(function.arguments)
+    for index, argument in enumerate(arguments):
+        if any(a.startswith(_BY_REFERENCE) for a in argument.attributes):
+            parameters[index] = ["other", 0]
+    return {
+        "name": ir.symbol_of(function.name.encode()),
+        "returns": result,
+        "parameters": parameters,
+        "variadic": bool(function.global_value_type.is_function_vararg),
+        "is_definition": not function.is_declaration and linkage != "available_externally",
+        "linkage": _LINKAGES.get(linkage, linkage),
+    }
+
+
+def _types(function: Any) -> list[str]:
+    """Return the type of the result and of each parameter, as IR writes them."""
+    return [str(t) for t in function.global_value_type.elements]
+
+
+def _type(written: str) -> list[Any] | None:
+    if written == "void":
+        return None
+    if written == "ptr":
+        return ["pointer", 0]
+    if written in _FLOATS:
+        return ["float", _FLOATS[written]]
+    integer = re.fullmatch(r"i(\d+)", written)
+    return ["integer", int(integer[1])] if integer else ["other", 0]

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LLVM IR among `objects`: read, compared with target and operators, and compiled to an object for each target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from opwest.diagnostics import Location
+from opwest.llvm.api import compile_many, contradictions, is_available, looks_like_ir, missing, read_many
+from opwest.llvm.facts import CompileJob, CompileOptions, IrFunction, IrModule, IrParameter, LlvmError
+from opwest.manifest.located import Mapping
+from opwest.model.context import Context
+from opwest.model.model import Argument, Operator, Target
+from opwest.objects.facts import Member, ObjectError
+from opwest.objects.inspect import read_member
+
+SUFFIXES = (".ll", ".bc")
+
+
+@dataclass(frozen=True)
+class IrFile:
+    """A file of IR, with what the manifest says of it."""
+
+    name: str
+    path: Path
+    location: Location
+    entry: Mapping
+
+
+@dataclass(frozen=True)
+class IrObject:
+    """What a file of IR became for one target."""
+
+    file: IrFile
+    target: str
+    member: Member
+
+
+def is_ir(path: Path) -> bool:
+    """Return whether a file of `objects` is LLVM IR, by its suffix or its first bytes."""
+    try:
+        return path.suffix in SUFFIXES or (path.is_file() and looks_like_ir(path) == "bitcode")
+    except OSError:
+        return False
+
+
+def compile_ir_files(
+    context: Context, files: list[IrFile], targets: dict[str, Target], named: Iterable[str]
+) -> tuple[list[IrObject], list[tuple[IrFile, IrModule]], bool]:
+    """Return the objects, the modules that were read, and whether anything failed (which was reported).
+
+    `named` are the targets that other entries of `objects` name: IR is compiled for them by default.
+    """
+    if not files:
+        return [], [], False
+    if not is_available():
+        fault = missing()
+        context.faults.error(fault.message, files[0].location, expected=fault.expected, hint=fault.hint)
+        return [], [], True
+    modules: list[tuple[IrFile, IrModule]] = []
+    failed = False
+    for file, answer in zip(files, read_many([file.path for file in files]), strict=True):
+        if isinstance(answer, LlvmError):
+            context.faults.error(
+                f"{file.name}: {answer.message}", file.location, expected=answer.expected, hint=answer.hint
+            )
+            failed = True
+        else:
+            modules.append((file, answer))
+    work: list[tuple[IrFile, str]] = []
+    jobs: list[CompileJob] = []
+    for file, module in modules:
+        wanted = _targets_of(context, file, named)
+        failed = failed or not wanted
+        for name in wanted:
+            target = targets.get(name)
+            if target is None or not _fits(context, file, module, target):
+                failed = True
+            elif target.llvm is not None:
+                work.append((file, name))
+                options = CompileOptions(optimize=file.entry.get("optimize", "size"))
+                jobs.append(CompileJob(module.content, target.llvm, options, file.name))
+    objects: list[IrObject] = []
+    for (file, name), result in zip(work, compile_many(jobs), strict=True):
+        try:
+            if isinstance(result, LlvmError):
+                raise result
+            objects.append(IrObject(file, name, read_member(file.name, result)))
+        except (LlvmError, ObjectError) as error:
+            message = f"{file.name}: for target {name!r}: {error.message}"
+            context.faults.error(message, file.location, expected=error.expected, hint=error.hint)
+            failed = True
+    return objects, modules, failed
+
+
+def _targets_of(context: Context, file: IrFile, named: Iterable[str]) -> list[str]:
+    if "target" in file.entry:
+        return [file.entry["target"]]
+    wanted = list(file.entry.get("targets", named))
+    if not wanted:
+        context.faults.error(
+            f"{file.name}: the manifest names no target to compile LLVM IR for",
+            file.location,
+            expected="targets: [...] in this entry",
+            hint="`opwest targets` lists the names",
+        )
+    return wanted
+
+
+def _fits(context: Context, file: IrFile, module: IrModule, target: Target) -> bool:
+    """Report a module that was made for something else than the target."""
+    if target.llvm is None:
+        context.faults.error(
+            f"{file.name}: target {target.name!r} does not say what LLVM generates code for",
+            file.location,
+            expected="llvm: {triple: ..., cpu: ...} in the target",
+        )
+        return False
+    faults = contradictions(module, target.llvm, target.llvm.data_layout)
+    for fault in faults:
+        context.faults.error(f"{file.name}: {fault.message}", file.location, expected=fault.expected, hint=fault.hint)
+    return not faults
+
+
+def check_signatures(
+    context: Context, modules: Iterable[tuple[IrFile, IrModule]], operators: dict[str, Operator]
+) -> None:
+    """Compare the functions of IR with the operators: count and kinds of parameters, and the result."""
+    by_symbol: dict[str, list[Operator]] = {}
+    for operator in operators.values():
+        by_symbol.setdefault(operator.symbol, []).append(operator)
+    for file, module in modules:
+        for function in module.functions:
+            if function.is_definition:
+                for operator in by_symbol.get(function.name, ()):
+                    _check_signature(context, file, function, operator)
+
+
+def _check_signature(context: Context, file: IrFile, function: IrFunction, operator: Operator) -> None:
+    wanted = [_parameter(argument) for argument in operator.args]
+    names = [argument.name for argument in operator.args]
+    if operator.takes_device:
+        wanted.append(IrParameter("pointer", 0))
+        names.append("its device")
+    head = f"{file.name}: function {function.name!r}"
+    if len(function.parameters) != len(wanted) or function.variadic:
+        many = "a variable number of" if function.variadic else str(len(function.parameters))
+        context.faults.error(
+            f"{head} has {many} parameters, operator {operator.name!r} has {len(wanted)}",
+            operator.location,
+            expected=", ".join(names),
+        )
+    else:
+        for name, seen, want in zip(names, function.parameters, wanted, strict=True):
+            if seen.kind != want.kind or (want.kind != "pointer" and seen.bits != want.bits):
+                context.faults.error(
+                    f"{head} takes {_words(seen)} for {name!r}, operator {operator.name!r} passes {_words(want)}",
+                    operator.location,
+                    expected=_words(want),
+                )
+    result = IrParameter("integer", 32) if operator.returns_status else None
+    if function.returns != result:
+        seen_words = "nothing" if function.returns is None else _words(function.returns)
+        context.faults.error(
+            f"{head} returns {seen_words}, operator {operator.name!r} returns {'a status' if result else 'nothing'}",
+            operator.location,
+            expected="returns: void" if function.returns is None else "a function that returns i32, or void",
+        )
+
+
+def _parameter(argument: Argument) -> IrParameter:
+    if not argument.scalar:
+        return IrParameter("pointer", 0)
+    dtype = argument.type.dtype
+    return IrParameter("float" if dtype.is_float else "integer", dtype.size * 8)
+
+
+def _words(parameter: IrParameter) -> str:
+    if parameter.kind == "pointer":
+        return "a pointer"
+    if parameter.kind == "other":
+        return "another type"
+    return f"{'an integer' if parameter.kind == 'integer' else 'a float'} of {parameter.bits} bits"

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The child process: its end is an ordinary error, and nothing else needs llvmlite."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from llvm_support import ADD, EVERYTHING, bitcode, needs_llvmlite, target
+from opwest.llvm.api import compile_many, read_many
+from opwest.llvm.child import useful_line
+from opwest.llvm.facts import CompileJob, CompileOptions, IrModule, Limits, LlvmError
+
+# LLVM has no instruction for this: `Cannot select`, and abort.
+ABORTS = target("cortex-m55f-mvei", name="odd", features="-vfp2sp,-mve.fp", triple="thumbv8.1m.main-unknown-none-eabi",
+                float_abi="softfp")  # fmt: skip
+DOUBLES = b"define double @f(double %a) { %b = fmul double %a, %a ret double %b }"
+
+
+def job(ir: str = ADD, name: str = "cortex-m3", **options: object) -> CompileJob:
+    return CompileJob(ir.encode(), target(name), CompileOptions(**options), "op.ll")
+
+
+@needs_llvmlite
+def test_an_abort_is_an_error_and_the_rest_is_done():
+    results = compile_many([job(), CompileJob(DOUBLES, ABORTS, name="double.ll"), job(), job(name="rv32imac")])
+    assert [type(r) for r in results] == [bytes, LlvmError, bytes, bytes]
+    fault = results[1]
+    assert fault.message.startswith(
+        "LLVM ended with SIGABRT while compiling double.ll for odd: LLVM ERROR: Cannot select"
+    )
+    assert "damaged, or too much for LLVM" in fault.hint
+    assert results[0] == results[2]
+
+
+@needs_llvmlite
+def test_too_little_memory():
+    big = (
+        "@a = constant [{0} x i8] zeroinitializer\n"
+        "@b = constant {{ i8, [{0} x i8] }} {{ i8 1, [{0} x i8] zeroinitializer }}\n"
+    )
+    fault, small = compile_many([job(big.format(700_000_000)), job()], Limits(memory=1 << 30))
+    assert isinstance(fault, LlvmError) and isinstance(small, bytes)
+    assert "memory" in fault.message or "SIGABRT" in fault.message or "bad_alloc" in fault.message
+
+
+def slow() -> str:
+    """A function that takes LLVM far longer than a second: 30,000 dependent steps in one block."""
+    steps = "".join(f"  %a{i} = call i32 @g(i32 %a{i - 1}, i32 %a{i // 2})\n" for i in range(1, 60_000))
+    return f"declare i32 @g(i32, i32)\ndefine i32 @f(i32 %a0) {{\n{steps}  ret i32 %a59999\n}}\n"
+
+
+@needs_llvmlite
+def test_a_time_out():
+    started = time.monotonic()
+    fault, small = compile_many([job(slow(), optimize="speed"), job()], Limits(seconds=1.0))
+    assert isinstance(fault, LlvmError) and isinstance(small, bytes)
+    assert "LLVM took more than 1 s while compiling op.ll" in fault.message
+    assert time.monotonic() - started < 10
+
+
+@needs_llvmlite
+def test_limits_are_set_in_the_child():
+    pytest.importorskip("resource")
+    script = (
+        "import resource, sys; sys.argv=['x'];"
+        "from opwest.llvm.limits import limit_process, limit_next_request;"
+        "limit_process(1 << 32); limit_next_request(7);"
+        "print([resource.getrlimit(k)[0] for k in (resource.RLIMIT_AS, resource.RLIMIT_CORE)],"
+        "resource.getrlimit(resource.RLIMIT_CPU)[0])"
+    )
+    said = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
+    assert said == "[4294967296, 0] 8\n"
+
+
+def mutants(content: bytes, count: int, seed: int) -> list[bytes]:
+    chance = random.Random(seed)
+    found = []
+    for _ in range(count):
+        data = bytearray(content)
+        for _ in range(chance.choice((1, 1, 1, 2, 8))):
+            # Not the magic: that is another error.
+            bit = chance.randrange(32, len(data) * 8)
+            data[bit // 8] ^= 1 << bit % 8
+        found.append(bytes(data))
+    return found
+
+
+@needs_llvmlite
+def test_damaged_bitcode_is_an_error_or_a_value():
+    started = time.monotonic()
+    damaged = mutants(bitcode(EVERYTHING), 300, 1)
+    results = compile_many([CompileJob(one, target("cortex-m3"), name="op.bc") for one in damaged], Limits(seconds=10))
+    assert len(results) == 300
+    assert all(isinstance(r, bytes | LlvmError) for r in results)
+    faults = [r.message for r in results if isinstance(r, LlvmError)]
+    assert faults and all(f and "\n" not in f and len(f) < 500 for f in faults)
+    assert time.monotonic() - started < 60
+
+
+@needs_llvmlite
+def test_damaged_bitcode_is_read_or_refused(tmp_path: Path):
+    paths = []
+    for index, one in enumerate(mutants(bitcode(EVERYTHING), 100, 2)):
+        paths.append(tmp_path / f"{index}.bc")
+        paths[-1].write_bytes(one)
+    assert all(isinstance(r, IrModule | LlvmError) for r in read_many(paths, Limits(seconds=10)))
+
+
+@needs_llvmlite
+def test_many_jobs_share_one_start():
+    started = time.monotonic()
+    results = compile_many([job()] * 50)
+    assert all(r == results[0] for r in results) and isinstance(results[0], bytes)
+    assert time.monotonic() - started < 5
+
+
+def test_useful_lines():
+    assert useful_line("") == ""
+    assert useful_line("a\nLLVM ERROR: no\nnoise\n") == "LLVM ERROR: no"
+    assert useful_line("python: /root/x/y.cpp:3: void f(): Assertion `a' failed.\n") == "Assertion `a' failed."
+    assert useful_line("first\nlast\n") == "last"
+
+
+BLOCKED = """
+    import importlib.abc, sys
+    class Blocker(importlib.abc.MetaPathFinder):
+        def find_spec(self, name, path=None, target=None):
+            if name.split(".")[0] == "llvmlite":
+                raise ModuleNotFoundError(name)
+    sys.meta_path.insert(0, Blocker())
+    from pathlib import Path
+    from opwest.llvm import api
+    from opwest.llvm.facts import CompileJob, LlvmError, LlvmTarget
+    print(api.is_available(), api.looks_like_ir(b"BC\\xc0\\xde"))
+    some = LlvmTarget("t", "thumbv7m-unknown-none-eabi", "cortex-m3", "", "soft", "arm", 32)
+    for call in (lambda: api.read_ir(Path("absent.bc")), lambda: api.data_layout_of(some),
+                 lambda: api.compile_ir(b"", some, CompileJob(b"", some).options)):
+        try:
+            call()
+        except LlvmError as fault:
+            print(fault.message, fault.hint)
+"""
+
+
+def test_without_llvmlite_there_is_one_clear_error():
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(BLOCKED)], check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    assert done[0] == "False bitcode"
+    assert len(done) == 4 and len(set(done[1:])) == 1
+    assert "llvmlite, which is not installed" in done[1] and "pip install llvmlite" in done[1]
+
+
+def test_importing_the_interface_does_not_import_llvmlite():
+    script = "import sys, opwest.llvm.api; print('llvmlite' in sys.modules)"
+    assert (
+        subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout == "False\n"
+    )
+
+
+@needs_llvmlite
+def test_a_module_in_the_working_directory_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "llvmlite.py").write_text("raise SystemExit('taken over')\n")
+    (tmp_path / "json.py").write_text("raise SystemExit('taken over')\n")
+    monkeypatch.chdir(tmp_path)
+    (result,) = compile_many([job()])
+    assert isinstance(result, bytes)
+
+
+def test_signal_names():
+    from opwest.llvm.child import _signal_name
+
+    assert _signal_name(signal.SIGABRT) == "SIGABRT" and _signal_name(999) == "signal 999"
