@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.manifest.load import load_manifest
+from opwest.metadata_objects import compile_metadata
 from opwest.model.c_names import check_names_together
 from opwest.model.context import Context
 from opwest.model.model import Model
@@ -18,13 +20,20 @@ from opwest.render.project import project_record, render_project
 from opwest.resources import resource
 from opwest.write.project import WriteResult, write_project
 
+Metadata = Literal["c", "llvm"]
+"""Where run, metadata and registry come from: C sources, or one object per target."""
 
-def generate(manifests: Sequence[Path], output: Path, *, vendored: bool, faults: Diagnostics) -> WriteResult:
+
+def generate(
+    manifests: Sequence[Path], output: Path, *, vendored: bool, faults: Diagnostics, metadata: Metadata = "c"
+) -> WriteResult:
     """Make one application of the models that the manifests declare. Raises OpwestError with every fault."""
     planned = check(manifests, faults)
+    objects = compile_metadata(planned, faults) if metadata == "llvm" else None
+    faults.raise_if_errors()
     runtime = read_runtime() if vendored else None
-    files = render_project(planned, runtime)
-    return write_project(output, files, project_record(planned, vendored=vendored))
+    files = render_project(planned, runtime, objects)
+    return write_project(output, files, project_record(planned, vendored=vendored, metadata=metadata))
 
 
 def check(manifests: Sequence[Path], faults: Diagnostics) -> list[Planned]:

@@ -12,3 +12,8 @@ int opwest_status_failed(struct opwest_status *status, const char *model, uint16
 	opwest_port_log_failure(model, step, code);
 	return code > 0 ? -EIO : (int)code;
 }
+
+int opwest_status_already(void)
+{
+	return -EALREADY;
+}

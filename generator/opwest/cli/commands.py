@@ -22,7 +22,13 @@ class Result:
 
 def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Write a complete Zephyr application. Run again, it updates what is opwest's and leaves alone what is yours."""
-    done = pipeline.generate(options.manifests, options.output, vendored=options.runtime == "vendored", faults=faults)
+    done = pipeline.generate(
+        options.manifests,
+        options.output,
+        vendored=options.runtime == "vendored",
+        faults=faults,
+        metadata=options.metadata,
+    )
     lines = [
         f"{options.output}: {len(done.written)} files written, {len(done.removed)} removed, {done.unchanged} unchanged"
     ]

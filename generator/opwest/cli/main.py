@@ -57,6 +57,12 @@ def parser() -> argparse.ArgumentParser:
         default="vendored",
         help="vendored (default): copy the runtime into the application; module: take it from the workspace",
     )
+    generate.add_argument(
+        "--metadata",
+        choices=("c", "llvm"),
+        default="c",
+        help="c (default): run, metadata and registry as C sources; llvm: as one object per target",
+    )
     _add_json(generate)
     generate.set_defaults(function=commands.generate)
 

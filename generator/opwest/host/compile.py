@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from opwest.diagnostics import Diagnostic, Location, OpwestError
+from opwest.render.model_files import metadata_object
 from opwest.resources import resource
 
 RUNTIME_SOURCES = ("call.c", "metadata.c", "port_host.c", "registry.c", "status.c")
@@ -92,20 +93,30 @@ def build_program(
     for name in RUNTIME_SOURCES:
         compiler.compile(runtime / "src" / name, includes)
     for model, build in zip(record["models"], builds, strict=True):
-        _add_model(project / "models" / model["name"], model, build, compiler, includes)
+        folder = project / "models" / model["name"]
+        _add_model(folder, model, build, compiler, includes, in_c=record["metadata"] == "c")
     for source in sources:
         compiler.compile(source, includes)
     compiler.link(program, ["-lm"])
 
 
 def _add_model(
-    folder: Path, model: dict[str, Any], build: dict[str, Any], compiler: HostCompiler, includes: list[Path]
+    folder: Path,
+    model: dict[str, Any],
+    build: dict[str, Any],
+    compiler: HostCompiler,
+    includes: list[Path],
+    *,
+    in_c: bool,
 ) -> None:
     name = model["name"]
-    for part in ("metadata", "registry", "run"):
-        compiler.compile(folder / "src" / f"{name}_{part}.c", includes)
-    if model["constants"]:
-        compiler.compile(folder / "constants.S", includes, [f"-I{folder / 'constants'}"])
+    if in_c:
+        for part in ("metadata", "registry", "run"):
+            compiler.compile(folder / "src" / f"{name}_{part}.c", includes)
+        if model["constants"]:
+            compiler.compile(folder / "constants.S", includes, [f"-I{folder / 'constants'}"])
+    else:
+        compiler.objects.append(str(folder / metadata_object(name, build["target"])))
     for source in build["sources"]:
         compiler.compile(folder / source, includes, ["-include", str(folder / build["rename"])])
     compiler.objects += [str(folder / item) for item in build["objects"]]

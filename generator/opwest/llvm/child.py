@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from opwest.llvm.facts import Limits, LlvmError
+from opwest.llvm.facts import Limits, LlvmError, printable
 from opwest.llvm.protocol import BrokenStreamError, Frame, read_frame, write_frame
 
 _KEPT_VARIABLES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")
@@ -121,7 +121,7 @@ class _Child:
             return self._death(request, timed_out=time.monotonic() - started >= self._limits.seconds)
         fault = answer.header.get("fault")
         if isinstance(fault, list) and len(fault) == 3:
-            return LlvmError(str(fault[0]), *(None if part is None else str(part) for part in fault[1:]))
+            return LlvmError(printable(str(fault[0])), *(None if p is None else printable(str(p)) for p in fault[1:]))
         return answer
 
     def _death(self, request: Request, *, timed_out: bool) -> LlvmError:
@@ -169,4 +169,4 @@ def useful_line(stderr: str) -> str:
         return ""
     line = next((one for one in reversed(lines) if _USEFUL.search(one)), lines[-1])
     assertion = line.find("Assertion ")
-    return line[assertion if assertion > 0 else 0 :][:300]
+    return printable(line[assertion if assertion > 0 else 0 :][:300])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from opwest.llvm.facts import IrModule, LlvmTarget
+from opwest.llvm.facts import IrModule, LlvmTarget, printable
 from opwest.objects.compat import Fault
 
 _ARM = re.compile(r"(?P<isa>arm|thumb)(?P<big>eb)?(?:v(?P<version>\d+(?:\.\d+)?)(?P<rest>.*))?$")
@@ -88,8 +88,8 @@ def contradictions(module: IrModule, target: LlvmTarget, data_layout_of_target: 
     if module.target_abi and target.machine == "riscv" and module.target_abi != riscv_abi(target):
         faults.append(
             Fault(
-                f"the IR is for the ABI {module.target_abi} (module flag target-abi), the target {target.name} "
-                f"has {riscv_abi(target)}",
+                f"the IR is for the ABI {printable(module.target_abi)} (module flag target-abi), the "
+                f"target {target.name} has {riscv_abi(target)}",
                 f"the ABI {riscv_abi(target)}",
                 f"compile it again with -mabi={riscv_abi(target)}",
             )
@@ -128,7 +128,7 @@ def _float_words(seen: bool | None, wanted: bool | None) -> str:
 
 def _fault(module: IrModule, target: LlvmTarget, difference: str) -> Fault:
     return Fault(
-        f"the IR is for {module.triple}, the target {target.name} is {target.triple}: {difference}",
+        f"the IR is for {printable(module.triple)}, the target {target.name} is {target.triple}: {difference}",
         f"IR for {target.triple}, or without a triple",
         f"compile the operators for {target.name} (clang: --target={target.triple} -mcpu={target.cpu})",
     )
@@ -141,8 +141,8 @@ def _layout_faults(module: IrModule, target: LlvmTarget, layout: str) -> list[Fa
         if key in wanted and wanted[key] != value:
             return [
                 Fault(
-                    f"the data layout of the IR is {module.data_layout!r}, that of the target {target.name} is "
-                    f"{layout!r}: {_what(key)} {value}, not {wanted[key]}",
+                    f"the data layout of the IR is {printable(module.data_layout)!r}, that of the target "
+                    f"{target.name} is {layout!r}: {_what(key)} {value}, not {wanted[key]}",
                     f"the data layout of {target.triple}, or none",
                     f"compile the operators for {target.name} (clang: --target={target.triple})",
                 )

@@ -21,6 +21,12 @@ class LlvmError(Exception):
         self.hint = hint
 
 
+def printable(text: str) -> str:
+    """Return text of a damaged file in a form that fits a message: one line, nothing a terminal obeys."""
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return shown if len(shown) <= 500 else f"{shown[:500]}…"
+
+
 @dataclass(frozen=True, slots=True)
 class IrParameter:
     """The type of a parameter or of a result."""

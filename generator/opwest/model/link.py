@@ -18,7 +18,8 @@ from opwest.objects.providers import provider_of, uses_libm
 DEFAULT_LIBC = "picolibc"
 RUNTIME_SYMBOLS = frozenset(
     """opwest_call opwest_dtype_name opwest_dtype_size opwest_find opwest_model_input opwest_model_output
-    opwest_model_step_name opwest_port_device_is_ready opwest_port_log_failure opwest_status_failed""".split()
+    opwest_model_step_name opwest_port_device_is_ready opwest_port_log_failure opwest_status_already
+    opwest_status_failed""".split()
 )
 """What zephyr_module/include declares."""
 

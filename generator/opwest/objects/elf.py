@@ -18,8 +18,9 @@ from elftools.elf.enums import ENUM_E_MACHINE
 from opwest.objects.facts import Endian, ObjectError
 
 SHT_NULL, SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_NOBITS, SHT_DYNSYM = 0, 1, 2, 3, 8, 11
+SHT_RELA, SHT_REL = 4, 9
 SHT_INIT_ARRAY, SHT_FINI_ARRAY, SHT_PREINIT_ARRAY, SHT_SYMTAB_SHNDX = 14, 15, 16, 18
-SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR, SHF_GROUP, SHF_TLS = 0x1, 0x2, 0x4, 0x200, 0x400
+SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR, SHF_GROUP, SHF_TLS, SHF_COMPRESSED = 0x1, 0x2, 0x4, 0x200, 0x400, 0x800
 SHN_LORESERVE, SHN_XINDEX = 0xFF00, 0xFFFF
 # Reserved indexes as `RawSymbol` gives them: below zero, so that no section can be mistaken for one.
 UNDEFINED, ABSOLUTE, COMMON, X86_64_LARGE_COMMON = 0, 0xFFF1 - 0x10000, 0xFFF2 - 0x10000, 0xFF02 - 0x10000
@@ -59,6 +60,8 @@ class RawSymbol(NamedTuple):
     info: int
     section: int
     size: int
+    value: int = 0
+    """In a relocatable object: the offset in the section (Arm: bit 0 set for Thumb functions)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +173,9 @@ class Elf:
             if number == 0:
                 continue
             if wide:
-                name, info, _other, index, _value, size = fields
+                name, info, _other, index, value, size = fields
             else:
-                name, _value, size, info, _other, index = fields
+                name, value, size, info, _other, index = fields
             if index == SHN_XINDEX:
                 if number >= len(extended):
                     raise damaged("a symbol has an extended section index, but there is no table of them")
@@ -181,7 +184,7 @@ class Elf:
                 index -= 0x10000
             if index >= count:
                 raise damaged(f"a symbol refers to section {index}, but there are {count}")
-            yield RawSymbol(number, name, info, index, size)
+            yield RawSymbol(number, name, info, index, size, value)
 
     def _extended_indexes(self, table: int) -> tuple[int, ...]:
         """Return the section indexes of objects with 65280 sections or more."""

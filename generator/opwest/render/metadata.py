@@ -12,10 +12,13 @@ from opwest.plan.memory import MemoryPlan
 from opwest.render.header import device_rows, pool_rows
 from opwest.render.literals import c_float, c_integer, c_string
 from opwest.render.perfect_hash import perfect_hash
+from opwest.render.run import METADATA_VERSION as METADATA_VERSION
 from opwest.render.run import call_text
 from opwest.render.templates import render
 from opwest.render.tensors import manifest_name
 
+DIRECTION_CODES = {"in": 0, "out": 1, "inout": 2, "scratch": 3}
+"""enum opwest_direction of the runtime."""
 _DIRECTIONS = {"in": "OPWEST_IN", "out": "OPWEST_OUT", "inout": "OPWEST_INOUT", "scratch": "OPWEST_SCRATCH"}
 
 
@@ -37,7 +40,7 @@ class _Shared:
         return "&" + self.quantizations.setdefault(quantization, f"quantization_{len(self.quantizations)}")
 
     def tensor(
-        self, name: str, type_: TensorType, quantization: Quantization | None, direction: str, flags: str
+        self, name: str, type_: TensorType, quantization: Quantization | None, direction: str, flags: int
     ) -> str:
         """Return the initialiser of a struct opwest_tensor."""
         return ", ".join(
@@ -49,13 +52,13 @@ class _Shared:
                 type_.dtype.code,
                 str(len(type_.shape)),
                 direction,
-                flags,
+                f"0x{flags:02x}U",
             ]
         )
 
     def argument(self, argument: Argument) -> str:
         direction = _DIRECTIONS[argument.direction]
-        flags = _tensor_flags(argument.align, scalar=argument.scalar)
+        flags = tensor_flags(argument.align, scalar=argument.scalar)
         return self.tensor(argument.name, argument.type, argument.quantization, direction, flags)
 
 
@@ -68,7 +71,7 @@ def render_metadata(model: Model, plan: MemoryPlan) -> bytes:
         ("inputs", model.inputs, "OPWEST_IN"),
         ("outputs", model.outputs, "OPWEST_OUT"),
     ):
-        rows = [shared.tensor(t.name, t.type, t.quantization, direction, _tensor_flags(t.align)) for t in tensors]
+        rows = [shared.tensor(t.name, t.type, t.quantization, direction, tensor_flags(t.align)) for t in tensors]
         if rows:
             tables.append({"name": name, "rows": rows})
     for operator in model.operators:
@@ -110,9 +113,14 @@ def _quantization_row(quantization: Quantization, name: str) -> dict[str, Any]:
     }
 
 
-def _tensor_flags(align: int, *, scalar: bool = False) -> str:
+def tensor_flags(align: int, *, scalar: bool = False) -> int:
     """Return the flags of a tensor: OPWEST_TENSOR_SCALAR, and the alignment as OPWEST_TENSOR_ALIGN() reads it."""
-    return f"0x{(align.bit_length() - 1) << 4 | scalar:02x}U"
+    return (align.bit_length() - 1) << 4 | scalar
+
+
+def operator_flags(operator: Operator) -> int:
+    """Return the flags of an operator: OPWEST_OPERATOR_STATUS, _DEVICE and _STATEFUL."""
+    return operator.returns_status | operator.takes_device << 1 | operator.stateful << 2
 
 
 def _flags(operator: Operator) -> str:

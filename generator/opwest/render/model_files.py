@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -13,13 +14,18 @@ from opwest.plan.memory import MemoryPlan
 from opwest.render.header import render_headers
 from opwest.render.literals import cmake_string, kconfig_string
 from opwest.render.metadata import render_metadata, render_registry
-from opwest.render.run import render_internal, render_run
+from opwest.render.run import METADATA_VERSION, render_internal, render_run
 from opwest.render.templates import render
 from opwest.render.tensors import manifest_name
 
 
-def model_files(model: Model, plan: MemoryPlan) -> dict[PurePosixPath, bytes]:
-    """Return every file of the model, by its path inside the model's folder."""
+def model_files(
+    model: Model, plan: MemoryPlan, compiled: Mapping[tuple[str, str], bytes] | None = None
+) -> dict[PurePosixPath, bytes]:
+    """Return every file of the model, by its path inside the model's folder.
+
+    `compiled` holds the metadata module of each model and target where it is an object, None where it is C.
+    """
     names = CNames(model.name)
     common = {"model": model.name, "manifest": manifest_name(model)}
     files = {
@@ -31,16 +37,25 @@ def model_files(model: Model, plan: MemoryPlan) -> dict[PurePosixPath, bytes]:
             full_libc=model.needs_full_libc,
             manifest=manifest_name(model),
         ),
-        "CMakeLists.txt": _cmake(model),
+        "CMakeLists.txt": _cmake(model, in_c=compiled is None),
         **render_headers(model, plan),
-        f"src/{model.name}_internal.h": render_internal(model),
-        f"src/{model.name}_run.c": render_run(model, plan),
-        f"src/{model.name}_metadata.c": render_metadata(model, plan),
-        f"src/{model.name}_registry.c": render_registry(model),
-        f"src/{model.name}_devices.c": render("models/model/src/model_devices.c", **common),
-        **_constants(model, common),
+        f"src/{model.name}_devices.c": render(
+            "models/model/src/model_devices.c", **common, in_c=compiled is None, version=METADATA_VERSION
+        ),
         **_objects(model),
     }
+    if compiled is None:
+        files |= {
+            f"src/{model.name}_internal.h": render_internal(model),
+            f"src/{model.name}_run.c": render_run(model, plan),
+            f"src/{model.name}_metadata.c": render_metadata(model, plan),
+            f"src/{model.name}_registry.c": render_registry(model),
+            **_constants(model, common),
+        }
+    else:
+        for build in model.builds:
+            if build.target:
+                files[metadata_object(model.name, target_folder(build))] = compiled[model.name, build.target.name]
     return {PurePosixPath(path): content for path, content in files.items()}
 
 
@@ -49,19 +64,27 @@ def target_folder(build: TargetBuild) -> str:
     return build.target.name if build.target else "any"
 
 
+def metadata_object(model: str, folder: str) -> str:
+    """Return the file of a metadata module that is an object."""
+    return f"objects/{folder}/{model}_metadata.o"
+
+
 def rename_header(build: TargetBuild) -> str:
     """Return the header that renames symbols in sources, for one target."""
     return f"objects/{target_folder(build)}/rename.h"
 
 
-def _cmake(model: Model) -> bytes:
+def _cmake(model: Model, *, in_c: bool) -> bytes:
     names = CNames(model.name)
     targets = [
         {
             "name": build.target.name,
             "kconfig": [f"{symbol}={value}" for symbol, value in build.target.kconfig],
             "host": build.target.host,
-            "objects": [cmake_string(f"objects/{build.target.name}/{o.path}") for o in build.objects],
+            "objects": [
+                *(cmake_string(f"objects/{build.target.name}/{o.path}") for o in build.objects),
+                *([] if in_c else [cmake_string(metadata_object(model.name, build.target.name))]),
+            ],
         }
         for build in model.builds
         if build.target
@@ -83,7 +106,8 @@ def _cmake(model: Model) -> bytes:
         targets=targets,
         sources=sources,
         rename_header=f"objects/{chosen}/rename.h",
-        constants=[file for c in model.constants for file in constant_files(model, c)],
+        in_c=in_c,
+        constants=[file for c in model.constants for file in constant_files(model, c)] if in_c else [],
     )
 
 

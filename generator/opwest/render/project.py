@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -19,25 +19,37 @@ from opwest.write.plan import ProjectFile
 _OWN_IGNORE = b"# SPDX-License-Identifier: Apache-2.0\nmutex\njournal.json\nstage/\n"
 
 
-def render_project(planned: Sequence[Planned], runtime: dict[PurePosixPath, bytes] | None) -> list[ProjectFile]:
-    """Return every file of the project. `runtime` holds the runtime's files where it is vendored."""
+def render_project(
+    planned: Sequence[Planned],
+    runtime: dict[PurePosixPath, bytes] | None,
+    objects: Mapping[tuple[str, str], bytes] | None = None,
+) -> list[ProjectFile]:
+    """Return every file of the project.
+
+    `runtime` holds the runtime's files where it is vendored; `objects` the compiled metadata module of each model
+    and target, None where it is C.
+    """
     files = [
         ProjectFile(PurePosixPath(path), content, "user")
         for path, content in application_files(planned, vendored=runtime is not None).items()
     ]
     for model, plan in planned:
         root = PurePosixPath("models") / model.name
-        files += [ProjectFile(root / path, content, "generator") for path, content in model_files(model, plan).items()]
+        files += [
+            ProjectFile(root / path, content, "generator")
+            for path, content in model_files(model, plan, objects).items()
+        ]
     for path, content in (runtime or {}).items():
         files.append(ProjectFile(PurePosixPath("modules/opwest") / path, content, "generator"))
     files.append(ProjectFile(PurePosixPath(".opwest/.gitignore"), _OWN_IGNORE, "generator"))
     return files
 
 
-def project_record(planned: Sequence[Planned], *, vendored: bool) -> dict[str, Any]:
+def project_record(planned: Sequence[Planned], *, vendored: bool, metadata: str = "c") -> dict[str, Any]:
     """Return what later commands need to know of a project without its manifests."""
     return {
         "runtime": "vendored" if vendored else "module",
+        "metadata": metadata,
         "models": [_model_record(model) for model, _ in planned],
     }
 

@@ -39,6 +39,15 @@ struct opwest_status {
 int opwest_status_failed(struct opwest_status *status, const char *model, uint16_t step,
 			 int32_t code);
 
+/**
+ * @brief Tell the error of opening what is open, or closing what is closed.
+ *
+ * For code that is generated without the C library's headers, where this errno has no fixed value.
+ *
+ * @retval -EALREADY Always.
+ */
+int opwest_status_already(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`--metadata=llvm`: the metadata module of every model, compiled to one object per target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from opwest.diagnostics import Diagnostics
+from opwest.llvm.api import compile_many, is_available, missing
+from opwest.llvm.facts import CompileJob, LlvmError
+from opwest.render.application import Planned
+from opwest.render.ir_module import render_ir
+
+MetadataObjects = Mapping[tuple[str, str], bytes]
+"""The object of each model and target, by their names."""
+
+
+def compile_metadata(planned: Sequence[Planned], faults: Diagnostics) -> MetadataObjects:
+    """Return the metadata objects; report what keeps one from being made."""
+    if not is_available():
+        fault = missing()
+        faults.error("--metadata=llvm: " + fault.message, expected=fault.expected, hint=fault.hint)
+        return {}
+    keys: list[tuple[str, str]] = []
+    jobs: list[CompileJob] = []
+    for model, plan in planned:
+        for build in model.builds:
+            if build.target is None:
+                faults.error(
+                    f"--metadata=llvm: model {model.name!r} has no target to generate code for, only C sources",
+                    model.location,
+                    expected="objects, or LLVM IR with targets: [...]",
+                    hint="use --metadata=c",
+                )
+            elif build.target.llvm is None:
+                faults.error(
+                    f"--metadata=llvm: target {build.target.name!r} does not say what LLVM generates code for",
+                    model.location,
+                    expected="llvm: {triple: ..., cpu: ...} in the target",
+                )
+            else:
+                keys.append((model.name, build.target.name))
+                text = render_ir(model, plan, build.target.bits)
+                jobs.append(CompileJob(text.encode(), build.target.llvm, name=f"the metadata of {model.name}"))
+    objects = {}
+    for key, result in zip(keys, compile_many(jobs), strict=True):
+        if isinstance(result, LlvmError):
+            faults.error(
+                f"--metadata=llvm: target {key[1]!r}: {result.message}", expected=result.expected, hint=result.hint
+            )
+        else:
+            objects[key] = result
+    return objects

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signatures of functions from debug information (`-g`), and how they differ from what a manifest says.
+
+Works on objects that are not linked yet: relocations of the debug sections are applied first, those
+of RISC-V too. DWARF 2 to 5 (sections 3.3 "Subroutine and Entry Point Entries", 5 "Type Entries").
+Split and compressed debug information, and what is damaged, are answered in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opwest.objects import dwarf_units as units_
+from opwest.objects.dwarf_compare import WantedParameter, compare
+from opwest.objects.dwarf_types import DwarfSignature, DwarfType, Types
+from opwest.objects.dwarf_units import (
+    DebugData,
+    Entry,
+    SplitDebugInformation,
+    StringTable,
+    Unit,
+    children,
+    read_entry,
+    read_units,
+    reference,
+    string,
+    subprograms,
+)
+from opwest.objects.elf import SHF_COMPRESSED, Elf, parse_elf
+from opwest.objects.facts import Member, ObjectError
+from opwest.objects.relocate import Relocations
+
+__all__ = ["NO_DEBUG_INFORMATION", "DwarfSignature", "DwarfType", "WantedParameter", "compare", "signatures"]
+
+NO_DEBUG_INFORMATION = "signature not checked: the object has no debug information (compile it with -g)"
+_LONGEST_CHAIN = 8
+_LARGEST = 1 << 28
+
+
+def signatures(member: Member) -> dict[str, DwarfSignature] | str:
+    """Return the signatures of the functions that others can call, by symbol.
+
+    Functions without description (assembly, other members of a partial link) are absent. Where nothing
+    can be told, the result is a sentence that starts with "signature not checked: ".
+    """
+    try:
+        elf = parse_elf(member.content)
+        wanted = {n for n, s in member.defined.items() if s.kind == "function" or s.section == "code"}
+        return _read(elf, wanted)
+    except SplitDebugInformation:
+        return "signature not checked: the debug information is in another file (compile without -gsplit-dwarf)"
+    except (ObjectError, RecursionError) as fault:
+        reason = fault.message if isinstance(fault, ObjectError) else "types are nested too deeply"
+        return f"signature not checked: {reason}"
+
+
+def _read(elf: Elf, wanted: set[str]) -> dict[str, DwarfSignature] | str:
+    """Return the signatures of the functions in `wanted`."""
+    names = {name: [i for i, s in enumerate(elf.sections) if s.name == name] for name in _SECTIONS}
+    if not names[".debug_info"]:
+        if any(s.name.startswith(".zdebug_info") for s in elf.sections):
+            return _COMPRESSED
+        if any(s.name == ".debug_info.dwo" for s in elf.sections):
+            raise SplitDebugInformation
+        return NO_DEBUG_INFORMATION
+    used = [elf.sections[i] for indexes in names.values() for i in indexes]
+    if any(s.flags & SHF_COMPRESSED for s in used):
+        return _COMPRESSED
+    if sum(s.size for s in used) > _LARGEST:
+        return f"signature not checked: the object has more than {_LARGEST >> 20} MiB of debug information"
+    relocations = Relocations(elf)
+    parts = {
+        name: relocations.patched(indexes[0]) if indexes else b"" for name, indexes in names.items() if name != _INFO
+    }
+    found: dict[str, DwarfSignature] = {}
+    for index in names[_INFO]:
+        data = DebugData(
+            relocations.patched(index),
+            parts[".debug_abbrev"],
+            StringTable(parts[".debug_str"], ".debug_str"),
+            StringTable(parts[".debug_line_str"], ".debug_line_str"),
+            parts[".debug_str_offsets"],
+            elf.layout.order,
+        )
+        for name, signature in _section_signatures(data, wanted):
+            found.setdefault(name, signature)
+    return found
+
+
+_INFO = ".debug_info"
+_SECTIONS = (_INFO, ".debug_abbrev", ".debug_str", ".debug_line_str", ".debug_str_offsets")
+_COMPRESSED = "signature not checked: the debug information is compressed (compile with -gz=none)"
+
+
+def _section_signatures(data: DebugData, wanted: set[str]) -> Iterator[tuple[str, DwarfSignature]]:
+    """Yield the signatures of one `.debug_info`; descriptions that have code come first."""
+    units = read_units(data)
+    types = Types(data, units)
+    later: list[tuple[str, DwarfSignature]] = []
+    for unit in units:
+        for offset in subprograms(data, unit):
+            chain = _chain(data, unit, units, offset)
+            if units_.AT_DECLARATION in chain[0][1].attributes:
+                continue
+            name = _name(data, chain)
+            if name not in wanted or not any(units_.AT_EXTERNAL in e.attributes for _, e in chain):
+                continue
+            signature = _signature(data, name, chain, types)
+            attributes = chain[0][1].attributes
+            if units_.AT_LOW_PC in attributes or units_.AT_RANGES in attributes:
+                yield name, signature
+            else:
+                later.append((name, signature))
+    yield from later
+
+
+def _chain(data: DebugData, unit: Unit, units: list[Unit], offset: int) -> list[tuple[Unit, Entry]]:
+    """Return an entry and those that it completes: the declaration, or the abstract instance."""
+    chain: list[tuple[Unit, Entry]] = []
+    place: tuple[Unit, int] | None = (unit, offset)
+    while place is not None and len(chain) < _LONGEST_CHAIN:
+        unit, offset = place
+        entry = read_entry(data, unit, offset)
+        if entry is None:
+            break
+        chain.append((unit, entry))
+        origin = entry.attributes.get(units_.AT_ABSTRACT_ORIGIN) or entry.attributes.get(units_.AT_SPECIFICATION)
+        place = reference(data, unit, units, origin) if origin else None
+    return chain
+
+
+def _name(data: DebugData, chain: list[tuple[Unit, Entry]]) -> str:
+    """Return the symbol of a function."""
+    for attribute in (units_.AT_LINKAGE_NAME, units_.AT_MIPS_LINKAGE_NAME, units_.AT_NAME):
+        for unit, entry in chain:
+            value = entry.attributes.get(attribute)
+            if value is not None:
+                return string(data, unit, value)
+    return ""
+
+
+def _type(data: DebugData, unit: Unit, entry: Entry, types: Types) -> DwarfType:
+    """Return the type of an entry, which may stand in the entry that it completes."""
+    for owner, one in _chain(data, unit, types.units, entry.offset):
+        if units_.AT_TYPE in one.attributes:
+            return types.of(owner, one)
+    return types.of(unit, entry)
+
+
+def _signature(data: DebugData, name: str, chain: list[tuple[Unit, Entry]], types: Types) -> DwarfSignature:
+    parameters: list[DwarfType] = []
+    variadic = False
+    for unit, entry in chain:
+        for child in children(data, unit, entry):
+            tag = child.abbreviation.tag
+            if tag == units_.TAG_PARAMETER:
+                parameters.append(_type(data, unit, child, types))
+            elif tag == units_.TAG_UNSPECIFIED_PARAMETERS:
+                variadic = True
+        if parameters or variadic:
+            break
+    return DwarfSignature(name, _type(data, *chain[0], types), tuple(parameters), variadic)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the signature of a compiled function differs from what a manifest declares, in words.
+
+What counts is whether a call passes what the function reads: kind, size and sign of values, what
+pointers point to. Equal are: `char` and any 8-bit integer; `void *` and any pointer; `_Bool` and
+`uint8_t`; an enumeration and an integer of its size; integers of one size and sign whatever their
+name (`long` and `int32_t` on a 32-bit target); a half-precision float and `uint16_t` behind a
+pointer (the bits of a float16). `const` is compared only where a function promises not to write
+what the manifest calls an output; that it takes inputs without `const` is common and harmless.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opwest.objects.dwarf_types import DwarfSignature, DwarfType
+
+_STATUS_SIZE = 4
+_SCALARS: dict[str, DwarfType] = {
+    **{f"int{8 * n}_t": DwarfType("integer", n, True, f"int{8 * n}_t") for n in (1, 2, 4, 8)},
+    **{f"uint{8 * n}_t": DwarfType("integer", n, False, f"uint{8 * n}_t") for n in (1, 2, 4, 8)},
+    "char": DwarfType("integer", 1, None, "char"),
+    "short": DwarfType("integer", 2, True, "short"),
+    "int": DwarfType("integer", 4, True, "int"),
+    "unsigned": DwarfType("integer", 4, False, "unsigned"),
+    "unsigned int": DwarfType("integer", 4, False, "unsigned int"),
+    "float": DwarfType("float", 4, True, "float"),
+    "double": DwarfType("float", 8, True, "double"),
+    "bool": DwarfType("bool", 1, False, "bool"),
+    "_Bool": DwarfType("bool", 1, False, "_Bool"),
+    "void": DwarfType("void", 0, None, "void"),
+}
+_DTYPES = {"float": "float32", "double": "float64", "bool": "bool", "_Bool": "bool"}
+
+
+@dataclass(frozen=True, slots=True)
+class WantedParameter:
+    """A parameter as the caller has it."""
+
+    name: str
+    c_type: str
+    """`const int8_t *`, `int32_t`, `const struct device *`; unknown names fit any type of that name."""
+
+    @property
+    def words(self) -> str:
+        """What it is, for a message: `int8 tensor (const int8_t *)`, `int32 (int32_t)`."""
+        base = re.sub(r"\b(const|volatile|restrict)\b|\*", " ", self.c_type).strip()
+        dtype = _DTYPES.get(base, base.removesuffix("_t") if base in _SCALARS and base.endswith("_t") else "")
+        if not dtype:
+            return self.c_type
+        return f"{dtype} tensor ({self.c_type})" if "*" in self.c_type else f"{dtype} ({self.c_type})"
+
+
+def parse_c_type(text: str) -> DwarfType:
+    """Return a type written in C: qualifiers, a name, stars. Nothing else is understood."""
+    levels = [part.split() for part in text.split("*")]
+    base = [word for word in levels[0] if word not in ("const", "volatile", "restrict")]
+    name = " ".join(base)
+    scalar = _SCALARS.get(name)
+    kind = DwarfType("struct", 0, None, name, frozenset({name})) if scalar is None else scalar
+    result = DwarfType(kind.kind, kind.size, kind.signed, kind.name, kind.names, "const" in levels[0])
+    for level in levels[1:]:
+        result = DwarfType("pointer", const="const" in level, target=result)
+    return result
+
+
+def compare(signature: DwarfSignature, returns_status: bool, arguments: Sequence[WantedParameter]) -> list[str]:
+    """Return how a function differs from what is wanted of it; empty where a call does what is meant."""
+    found = _return_differences(signature.returns, returns_status)
+    count = len(signature.parameters)
+    if signature.variadic:
+        found.append(f"the function takes variable arguments: {signature}")
+    elif count != len(arguments):
+        declared = f"{len(arguments)} argument{'' if len(arguments) == 1 else 's'}"
+        found.append(f"{declared} declared, the function takes {count}: {signature}")
+    else:
+        for number, (wanted, seen) in enumerate(zip(arguments, signature.parameters, strict=True), start=1):
+            problem = _parameter_difference(parse_c_type(wanted.c_type), seen)
+            if problem:
+                found.append(f"argument {number} {wanted.name!r} is {wanted.words}, {problem}")
+    return found
+
+
+def _return_differences(returns: DwarfType, returns_status: bool) -> list[str]:
+    if returns.kind == "unknown":
+        return []
+    if not returns_status:
+        if returns.kind == "void":
+            return []
+        return [f"declared to return nothing, the function returns {returns}, which would be ignored"]
+    if returns.kind == "void":
+        return ["declared to return a status (int32_t), the function returns nothing"]
+    if returns.kind == "integer" and returns.size in (0, _STATUS_SIZE):
+        return []
+    return [f"declared to return a status (int32_t), the function returns {returns}"]
+
+
+def _parameter_difference(wanted: DwarfType, seen: DwarfType) -> str | None:
+    """Return what the function takes instead, in words."""
+    takes = f"the function takes {seen}"
+    if wanted.kind == "pointer" and seen.kind == "pointer" and wanted.target and seen.target:
+        if not _points_alike(wanted.target, seen.target):
+            return takes
+        written = wanted.target.kind not in ("struct", "void") and not wanted.target.const
+        if written and seen.target.const:
+            return f"{takes}, which it does not write"
+        return None
+    return None if _values_alike(wanted, seen) else takes
+
+
+def _points_alike(wanted: DwarfType, seen: DwarfType) -> bool:
+    """Whether two pointers may stand for each other, by what they point to."""
+    if "void" in (wanted.kind, seen.kind) or "unknown" in (wanted.kind, seen.kind):
+        return True
+    if wanted.kind == "pointer" and seen.kind == "pointer" and wanted.target and seen.target:
+        return _points_alike(wanted.target, seen.target)
+    half = seen.kind == "float" and seen.size == 2
+    if half and wanted.kind == "integer" and wanted.size == 2 and wanted.signed is False:
+        return True
+    return _values_alike(wanted, seen)
+
+
+def _values_alike(wanted: DwarfType, seen: DwarfType) -> bool:
+    """Whether two values have the same kind, size and sign."""
+    if seen.kind == "unknown":
+        return True
+    if "bool" in (wanted.kind, seen.kind):
+        kinds = {wanted.kind, seen.kind}
+        return kinds <= {"bool", "integer"} and 1 == seen.size == wanted.size and True not in (wanted.signed, seen.signed)
+    if wanted.kind == "struct":  # a name that is not known here
+        return wanted.name in seen.names or wanted.name == seen.name
+    if wanted.kind != seen.kind:
+        return False
+    if wanted.size and seen.size and wanted.size != seen.size:
+        return False
+    return wanted.kind != "integer" or wanted.signed is None or seen.signed is None or wanted.signed == seen.signed

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C types and signatures as DWARF describes them (DWARF 5, section 5), brought down to what a call needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from opwest.objects import dwarf_units as units_
+from opwest.objects.dwarf_units import DebugData, Entry, Unit, read_entry, reference, string
+
+Kind = Literal["void", "integer", "float", "bool", "pointer", "struct", "function", "other", "unknown"]
+
+_DEEPEST = 24
+_QUALIFIERS = (units_.TAG_VOLATILE, units_.TAG_RESTRICT, units_.TAG_ATOMIC)
+_POINTERS = (units_.TAG_POINTER, units_.TAG_REFERENCE, units_.TAG_RVALUE_REFERENCE)
+_TAGGED = {units_.TAG_STRUCT: "struct", units_.TAG_UNION: "union", units_.TAG_CLASS: "class"}
+# DW_ATE_*: what a base type is, and whether it has a sign.
+_ENCODINGS: dict[int, tuple[Kind, bool | None]] = {
+    0x02: ("bool", False), 0x04: ("float", True), 0x05: ("integer", True), 0x06: ("integer", True),
+    0x07: ("integer", False), 0x08: ("integer", False), 0x10: ("integer", False),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class DwarfType:
+    """A type, with typedefs and `volatile` followed to their end."""
+
+    kind: Kind
+    size: int = 0
+    """In bytes; 0 where it is not told."""
+    signed: bool | None = None
+    """Of integers; None where either will do: plain `char`, and enumerations that do not say."""
+    name: str = ""
+    """As written: `int8_t`, `float`, `struct device`; of a pointer empty."""
+    names: frozenset[str] = frozenset()
+    """`name` and what it stands for: a typedef and its `struct tag`."""
+    const: bool = False
+    target: DwarfType | None = None
+    """What a pointer points to."""
+
+    def __str__(self) -> str:
+        if self.kind == "pointer" and self.target is not None and not self.name:
+            text = f"{self.target}{'' if self.target.kind == 'pointer' and not self.target.name else ' '}*"
+            return f"{text} const" if self.const else text
+        return f"const {self.name or self.kind}" if self.const else self.name or self.kind
+
+
+VOID = DwarfType("void", name="void", names=frozenset({"void"}))
+UNKNOWN = DwarfType("unknown", name="a type that is not described here")
+
+
+@dataclass(frozen=True, slots=True)
+class DwarfSignature:
+    """A function as its compiler saw it."""
+
+    name: str
+    returns: DwarfType
+    parameters: tuple[DwarfType, ...]
+    variadic: bool = False
+
+    def __str__(self) -> str:
+        parameters = [str(p) for p in self.parameters] + (["..."] if self.variadic else [])
+        return f"{self.returns} ({', '.join(parameters) or 'void'})"
+
+
+@dataclass(slots=True)
+class Types:
+    """The types of one `.debug_info`, each built once."""
+
+    data: DebugData
+    units: list[Unit]
+    _known: dict[int, DwarfType] = field(default_factory=dict)
+
+    def of(self, unit: Unit, entry: Entry, depth: int = 0) -> DwarfType:
+        """Return the type that an entry refers to; void where it names none."""
+        value = entry.attributes.get(units_.AT_TYPE)
+        if value is None:
+            return VOID
+        place = reference(self.data, unit, self.units, value)
+        if place is None or depth > _DEEPEST:
+            return UNKNOWN
+        unit, offset = place
+        known = self._known.get(offset)
+        if known is None:
+            target = read_entry(self.data, unit, offset)
+            known = self._build(unit, target, depth + 1) if target else UNKNOWN
+            if depth == 0:  # below, the limit of the depth may have cut it
+                self._known[offset] = known
+        return known
+
+    def _build(self, unit: Unit, entry: Entry, depth: int) -> DwarfType:
+        """Return the type that an entry describes."""
+        tag = entry.abbreviation.tag
+        if tag in _QUALIFIERS:
+            return self.of(unit, entry, depth)
+        if tag == units_.TAG_CONST:
+            inner = self.of(unit, entry, depth)
+            return DwarfType(inner.kind, inner.size, inner.signed, inner.name, inner.names, True, inner.target)
+        name = self._name(unit, entry)
+        size = self._number(entry, units_.AT_BYTE_SIZE)
+        if tag == units_.TAG_TYPEDEF:
+            inner = self.of(unit, entry, depth)
+            names = inner.names | {name}
+            return DwarfType(inner.kind, inner.size, inner.signed, name, names, inner.const, inner.target)
+        if tag in _POINTERS:
+            return DwarfType("pointer", size or unit.address, target=self.of(unit, entry, depth))
+        if tag == units_.TAG_ARRAY:
+            inner = self.of(unit, entry, depth)  # only behind a pointer: its elements are what it points to
+            return DwarfType(inner.kind, inner.size, inner.signed, inner.name, inner.names, inner.const, inner.target)
+        if tag in _TAGGED:
+            label = f"{_TAGGED[tag]} {name}" if name else f"an unnamed {_TAGGED[tag]}"
+            return DwarfType("struct", size, name=label, names=frozenset({label}))
+        if tag == units_.TAG_ENUM:
+            signed = self._enum_sign(unit, entry, depth)
+            label = f"enum {name}" if name else "an unnamed enum"
+            return DwarfType("integer", size, signed, label, frozenset({label}))
+        if tag == units_.TAG_BASE:
+            kind, sign = _ENCODINGS.get(self._number(entry, units_.AT_ENCODING), ("other", None))
+            if name == "char":
+                sign = None
+            return DwarfType(kind, size, sign, name, frozenset({name}))
+        if tag == units_.TAG_SUBROUTINE_TYPE:
+            return DwarfType("function", name="a function")
+        return DwarfType("other", size, name=name or "a type that is no C type")
+
+    def _enum_sign(self, unit: Unit, entry: Entry, depth: int) -> bool | None:
+        """Return the sign of an enumeration; None where neither its encoding nor its type is given."""
+        if units_.AT_ENCODING in entry.attributes:
+            return _ENCODINGS.get(self._number(entry, units_.AT_ENCODING), ("integer", None))[1]
+        return self.of(unit, entry, depth).signed if units_.AT_TYPE in entry.attributes else None
+
+    def _name(self, unit: Unit, entry: Entry) -> str:
+        value = entry.attributes.get(units_.AT_NAME)
+        return string(self.data, unit, value) if value else ""
+
+    @staticmethod
+    def _number(entry: Entry, attribute: int) -> int:
+        value = entry.attributes.get(attribute)
+        return value.number if value else 0

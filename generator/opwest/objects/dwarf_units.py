@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entries of `.debug_info`, as far as signatures need them: units, abbreviations, forms.
+
+pyelftools knows no relocations of RISC-V, builds an object per attribute (an object with 10,000
+functions takes it minutes), and trusts the file. Here a unit is walked without decoding what is not
+asked for, with a budget that damaged sections cannot exceed.
+
+Sources: DWARF 5, section 7.5 (format of debugging information), and DWARF 4 for versions before.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from opwest.objects.elf import StringTable, damaged
+from opwest.objects.leb import fixed, sleb, text, uleb
+
+TAG_ARRAY, TAG_CLASS, TAG_ENUM, TAG_PARAMETER, TAG_POINTER, TAG_REFERENCE = 0x01, 0x02, 0x04, 0x05, 0x0F, 0x10
+TAG_STRUCT, TAG_SUBROUTINE_TYPE, TAG_TYPEDEF, TAG_UNION, TAG_UNSPECIFIED_PARAMETERS = 0x13, 0x15, 0x16, 0x17, 0x18
+TAG_BASE, TAG_CONST, TAG_SUBPROGRAM, TAG_VOLATILE, TAG_RESTRICT = 0x24, 0x26, 0x2E, 0x35, 0x37
+TAG_RVALUE_REFERENCE, TAG_ATOMIC = 0x42, 0x47
+AT_NAME, AT_BYTE_SIZE, AT_LOW_PC, AT_ABSTRACT_ORIGIN, AT_DECLARATION, AT_ENCODING = 0x03, 0x0B, 0x11, 0x31, 0x3C, 0x3E
+AT_EXTERNAL, AT_SPECIFICATION, AT_TYPE, AT_RANGES, AT_LINKAGE_NAME, AT_STR_OFFSETS_BASE = (
+    0x3F, 0x47, 0x49, 0x55, 0x6E, 0x72,
+)  # fmt: skip
+AT_MIPS_LINKAGE_NAME = 0x2007
+_DWO_NAMES = (0x76, 0x2130)
+_UNIT_COMPILE, _UNIT_TYPE, _UNIT_PARTIAL = 1, 2, 3
+_STRX = {0x1A: 0, 0x1F02: 0, 0x25: 1, 0x26: 2, 0x27: 3, 0x28: 4}
+_FIXED = {
+    0x05: 2, 0x06: 4, 0x07: 8, 0x0B: 1, 0x0C: 1, 0x11: 1, 0x12: 2, 0x13: 4, 0x14: 8, 0x19: 0, 0x1C: 4, 0x1E: 16,
+    0x20: 8, 0x21: 0, 0x24: 8, 0x25: 1, 0x26: 2, 0x27: 3, 0x28: 4, 0x29: 1, 0x2A: 2, 0x2B: 3, 0x2C: 4,
+}  # fmt: skip
+_OFFSETS = (0x0E, 0x17, 0x1D, 0x1F, 0x1F20, 0x1F21)
+_ULEBS = (0x0F, 0x15, 0x1A, 0x1B, 0x22, 0x23, 0x1F01, 0x1F02)
+_BLOCKS = {0x0A: 1, 0x03: 2, 0x04: 4, 0x09: 0, 0x18: 0}
+_ADDR, _STRING, _SDATA, _STRP, _REF_ADDR, _INDIRECT, _IMPLICIT, _LINE_STRP = 0x01, 0x08, 0x0D, 0x0E, 0x10, 0x16, 0x21, 0x1F
+_UNIT_REFERENCES = (0x11, 0x12, 0x13, 0x14, 0x15)
+_FLAG_PRESENT = 0x19
+
+
+class SplitDebugInformation(Exception):
+    """A unit whose entries are in another file (`-gsplit-dwarf`)."""
+
+
+class Abbreviation(NamedTuple):
+    """The shape of entries; `size` is that of all attributes together, None where it varies."""
+
+    tag: int
+    children: bool
+    attributes: tuple[tuple[int, int, int], ...]
+    size: int | None
+
+
+class Value(NamedTuple):
+    """An attribute as stored; `at` is where it starts."""
+
+    form: int
+    number: int
+    at: int
+
+
+class Entry(NamedTuple):
+    """A debugging information entry: its place, what it is, its attributes, and where the next starts."""
+
+    offset: int
+    abbreviation: Abbreviation
+    attributes: dict[int, Value]
+    end: int
+
+
+@dataclass(slots=True)
+class Unit:
+    """A compilation unit; offsets are those of its section."""
+
+    start: int
+    first: int
+    end: int
+    version: int
+    address: int
+    offset: int
+    abbreviations: dict[int, Abbreviation]
+    strings_base: int = 0
+
+
+@dataclass(slots=True)
+class DebugData:
+    """The sections that one `.debug_info` refers to, relocations applied."""
+
+    info: bytes
+    abbreviations: bytes
+    strings: StringTable
+    line_strings: StringTable
+    string_offsets: bytes
+    order: str
+    budget: int = 0
+    _tables: dict[tuple[int, int, int, int], dict[int, Abbreviation]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.budget = 4 * (len(self.info) + len(self.abbreviations)) + (1 << 20)
+
+    def spend(self, steps: int) -> None:
+        """Count steps, so that damaged data cannot keep us busy."""
+        self.budget -= steps
+        if self.budget < 0:
+            raise damaged("the debug information is unreasonably large for its size")
+
+    def number(self, at: int, size: int) -> int:
+        """Return the unsigned number at `at`."""
+        return fixed(self.info, at, size, self.order)
+
+
+def read_units(data: DebugData) -> list[Unit]:
+    """Return the units of `.debug_info` that describe compiled code.
+
+    SplitDebugInformation where they only point to another file.
+    """
+    units: list[Unit] = []
+    at = 0
+    while at + 4 <= len(data.info):
+        unit = _read_unit(data, at)
+        at = unit.end if unit.version else unit.first
+        if unit.version:
+            units.append(unit)
+    return units
+
+
+def _read_unit(data: DebugData, start: int) -> Unit:
+    """Return the unit at `start`; version 0 marks one to step over, which ends at `first`."""
+    data.spend(16)
+    length, at, offset = data.number(start, 4), start + 4, 4
+    if length == 0xFFFFFFFF:
+        length, at, offset = data.number(at, 8), at + 8, 8
+    end = at + length
+    if end > len(data.info):
+        raise damaged("a unit of the debug information is cut off")
+    version = data.number(at, 2)
+    at += 2
+    if version == 5:
+        kind, address = data.number(at, 1), data.number(at + 1, 1)
+        table = data.number(at + 2, offset)
+        at += 2 + offset
+        if kind in (4, 5, 6):
+            raise SplitDebugInformation
+        if kind not in (_UNIT_COMPILE, _UNIT_PARTIAL):
+            return Unit(start, end, end, 0, 0, 0, {})
+    elif version in (2, 3, 4):
+        table, address = data.number(at, offset), data.number(at + offset, 1)
+        at += offset + 1
+    else:
+        raise damaged(f"debug information of DWARF version {version}, not 2 to 5")
+    if address not in (4, 8):
+        raise damaged(f"debug information with addresses of {address} bytes")
+    unit = Unit(start, at, end, version, address, offset, _abbreviations(data, table, address, offset, version))
+    root = read_entry(data, unit, at)
+    if root is None:
+        return Unit(start, end, end, 0, 0, 0, {})
+    if any(name in root.attributes for name in _DWO_NAMES):
+        raise SplitDebugInformation
+    base = root.attributes.get(AT_STR_OFFSETS_BASE)
+    unit.strings_base = base.number if base else (2 * offset if version == 5 else 0)
+    return unit
+
+
+def _abbreviations(data: DebugData, at: int, address: int, offset: int, version: int) -> dict[int, Abbreviation]:
+    """Return the abbreviations at `at` by their codes."""
+    key = at, address, offset, version
+    if key in data._tables:
+        return data._tables[key]
+    table: dict[int, Abbreviation] = {}
+    source = data.abbreviations
+    while True:
+        code, at = uleb(source, at)
+        if code == 0:
+            break
+        tag, at = uleb(source, at)
+        children, at = fixed(source, at, 1, data.order), at + 1
+        attributes: list[tuple[int, int, int]] = []
+        size: int | None = 0
+        while True:
+            data.spend(1)
+            name, at = uleb(source, at)
+            form, at = uleb(source, at)
+            constant = 0
+            if form == _IMPLICIT:
+                constant, at = sleb(source, at)
+            if name == 0 and form == 0:
+                break
+            attributes.append((name, form, constant))
+            one = _form_size(form, address, offset, version)
+            size = None if one is None or size is None else size + one
+        table[code] = Abbreviation(tag, bool(children), tuple(attributes), size)
+    data._tables[key] = table
+    return table
+
+
+def _form_size(form: int, address: int, offset: int, version: int) -> int | None:
+    """Return the bytes of a form; None where it varies."""
+    if form == _ADDR or (form == _REF_ADDR and version == 2):
+        return address
+    if form == _REF_ADDR or form in _OFFSETS:
+        return offset
+    return _FIXED.get(form)
+
+
+def _skip(data: DebugData, unit: Unit, form: int, at: int) -> int:
+    """Return where a value of a form of varying size ends."""
+    info = data.info
+    if form in _ULEBS or form == _SDATA:
+        return uleb(info, at)[1]
+    if form == _STRING:
+        return text(info, at)[1]
+    if form in _BLOCKS:
+        width = _BLOCKS[form]
+        length, at = (data.number(at, width), at + width) if width else uleb(info, at)
+        return at + length
+    if form == _INDIRECT:
+        real, at = uleb(info, at)
+        size = _form_size(real, unit.address, unit.offset, unit.version)
+        if real == _INDIRECT:
+            raise damaged("a form of the debug information is indirect twice")
+        return _skip(data, unit, real, at) if size is None else at + size
+    raise damaged(f"the debug information has the unknown form 0x{form:x}")
+
+
+def _past(data: DebugData, unit: Unit, abbreviation: Abbreviation, at: int) -> int:
+    """Return where an entry ends whose attributes start at `at`."""
+    if abbreviation.size is not None:
+        return at + abbreviation.size
+    data.spend(len(abbreviation.attributes))
+    for _, form, _ in abbreviation.attributes:
+        size = _form_size(form, unit.address, unit.offset, unit.version)
+        at = _skip(data, unit, form, at) if size is None else at + size
+    return at
+
+
+def read_entry(data: DebugData, unit: Unit, offset: int) -> Entry | None:
+    """Return the entry at `offset` with its attributes; None for the end of a list of children."""
+    if not unit.first <= offset < unit.end:
+        raise damaged(f"a reference leads to {offset}, outside its unit")
+    code, at = uleb(data.info, offset)
+    if code == 0:
+        return None
+    abbreviation = unit.abbreviations.get(code)
+    if abbreviation is None:
+        raise damaged(f"the debug information uses the abbreviation {code}, which is not there")
+    data.spend(1 + len(abbreviation.attributes))
+    found: dict[int, Value] = {}
+    for name, form, constant in abbreviation.attributes:
+        if form == _INDIRECT:
+            form, at = uleb(data.info, at)
+        size = _form_size(form, unit.address, unit.offset, unit.version)
+        if size is None:
+            end = _skip(data, unit, form, at)
+            number = uleb(data.info, at)[0] if form in _ULEBS else sleb(data.info, at)[0] if form == _SDATA else 0
+        else:
+            end = at + size
+            number = constant if form == _IMPLICIT else 1 if form == _FLAG_PRESENT else data.number(at, size)
+        found.setdefault(name, Value(form, number, at))
+        at = end
+    if at > unit.end:
+        raise damaged("an entry of the debug information is cut off")
+    return Entry(offset, abbreviation, found, at)
+
+
+def subprograms(data: DebugData, unit: Unit) -> Iterator[int]:
+    """Yield the offsets of the functions at the top level of a unit."""
+    info, end, table = data.info, unit.end, unit.abbreviations
+    at, depth = unit.first, 0
+    while at < end:
+        start = at
+        code = info[at]
+        at += 1
+        if code >= 0x80:
+            code, at = uleb(info, start)
+        if code == 0:
+            depth -= 1
+            if depth <= 0:
+                return
+            continue
+        abbreviation = table.get(code)
+        if abbreviation is None:
+            raise damaged(f"the debug information uses the abbreviation {code}, which is not there")
+        if depth == 1 and abbreviation.tag == TAG_SUBPROGRAM:
+            yield start
+        at = _past(data, unit, abbreviation, at)
+        if abbreviation.children:
+            depth += 1
+        elif depth == 0:
+            return
+
+
+def children(data: DebugData, unit: Unit, entry: Entry) -> Iterator[Entry]:
+    """Yield the children of an entry that come before its first child with children.
+
+    Compilers put parameters first, so that nothing further is needed.
+    """
+    at = entry.end
+    while entry.abbreviation.children and at < unit.end:
+        child = read_entry(data, unit, at)
+        if child is None:
+            return
+        yield child
+        if child.abbreviation.children:
+            return
+        at = child.end
+
+
+def reference(data: DebugData, unit: Unit, units: list[Unit], value: Value) -> tuple[Unit, int] | None:
+    """Return the unit and the offset that an attribute refers to; None for another file or a type unit."""
+    if value.form in _UNIT_REFERENCES:
+        return unit, unit.start + value.number
+    if value.form == _REF_ADDR:
+        index = bisect_right(units, value.number, key=lambda u: u.start) - 1
+        return (units[index], value.number) if index >= 0 else None
+    return None
+
+
+def string(data: DebugData, unit: Unit, value: Value) -> str:
+    """Return the text of an attribute; empty where it is in another file."""
+    if value.form == _STRING:
+        return text(data.info, value.at)[0].decode("utf-8", "backslashreplace")
+    if value.form == _STRP:
+        return data.strings.name(value.number)
+    if value.form == _LINE_STRP:
+        return data.line_strings.name(value.number)
+    if value.form in _STRX:
+        at = unit.strings_base + value.number * unit.offset
+        return data.strings.name(fixed(data.string_offsets, at, unit.offset, data.order))
+    return ""

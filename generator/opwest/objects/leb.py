@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers in debug and unwind data, each read within its bytes (LEB128: DWARF 5, section 7.6)."""
+
+from __future__ import annotations
+
+from opwest.objects.elf import damaged
+
+_LONGEST = 10  # bytes of a LEB128 number of 64 bits
+
+
+def uleb(data: bytes, at: int) -> tuple[int, int]:
+    """Return the unsigned LEB128 number at `at`, and where it ends."""
+    value = shift = 0
+    for place in range(at, min(at + _LONGEST, len(data))):
+        byte = data[place]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, place + 1
+        shift += 7
+    raise damaged(f"a LEB128 number at {at} does not end")
+
+
+def sleb(data: bytes, at: int) -> tuple[int, int]:
+    """Return the signed LEB128 number at `at`, and where it ends."""
+    value, end = uleb(data, at)
+    bits = 7 * (end - at)
+    return (value - (1 << bits) if value >> (bits - 1) else value), end
+
+
+def fixed(data: bytes, at: int, size: int, order: str) -> int:
+    """Return the unsigned number of `size` bytes at `at`; `order` is that of `struct`."""
+    if at < 0 or at + size > len(data):
+        raise damaged(f"a number at {at} lies outside its {len(data)} bytes")
+    return int.from_bytes(data[at : at + size], "little" if order == "<" else "big")
+
+
+def text(data: bytes, at: int) -> tuple[bytes, int]:
+    """Return the bytes of the string at `at`, and where the next field starts."""
+    end = data.find(b"\0", at)
+    if at < 0 or end < 0:
+        raise damaged(f"a string at {at} does not end")
+    return data[at:end], end + 1

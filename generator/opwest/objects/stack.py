@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much stack a function needs for its own frame, from whatever the compiler left behind.
+
+Own frame only: what callees need is not in it. All figures count as GCC's `-fstack-usage` does:
+
+- On x86 the call pushes the return address, and it counts (8 bytes on x86-64, 4 on i386). The
+  canonical frame address of DWARF lies above it as well, so offsets need no change; LLVM does not
+  count it, neither in `.stack_sizes` nor in its `.su` files, so it is added there.
+- Outgoing arguments that are pushed count, arguments that the caller pushed do not. LLVM's figures
+  leave them out on x86, and GCC's on Arm leave out the registers that a variadic function saves;
+  unwind data have both. So where two sources tell a size, the larger one holds.
+- The red zone of x86-64 (up to 128 bytes below the stack pointer of a leaf) counts nowhere.
+
+A function that nothing describes is unknown, never 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from opwest.objects.cfi import Frame, cfi_frames
+from opwest.objects.elf import SHF_EXECINSTR, SHT_NOBITS, Elf, parse_elf
+from opwest.objects.exidx import SHT_ARM_EXIDX, exidx_frames
+from opwest.objects.facts import Member, ObjectError
+from opwest.objects.leb import uleb
+from opwest.objects.relocate import Relocations
+
+Source = Literal[".su", ".stack_sizes", ".debug_frame", ".eh_frame", ".ARM.exidx"]
+SuKind = Literal["static", "dynamic", "dynamic,bounded"]
+
+_RETURN_ADDRESS = {"x86-64": 8, "i386": 4}
+_STT_FUNC, _STT_NOTYPE = 2, 0
+_LARGEST_SU = 1 << 26
+# GCC: file:line:column:function; clang: file:line:function. Either file may hold colons.
+_PLACE = re.compile(r"(?P<file>.*?):(?P<line>\d+):(?:(?P<column>\d+):)?(?P<function>.+)", re.DOTALL)
+_SU_KINDS: dict[str, SuKind] = {k: k for k in ("static", "dynamic", "dynamic,bounded")}
+
+
+@dataclass(frozen=True, slots=True)
+class StackUse:
+    """Bytes of stack for the frame of one function; None where nothing tells."""
+
+    bytes: int | None = None
+    source: Source | None = None
+    exact: bool = True
+    """False: the function takes at least `bytes` (it moves the stack pointer in ways not described)."""
+
+    @property
+    def known(self) -> bool:
+        """Whether `bytes` is the size, not only a lower bound."""
+        return self.bytes is not None and self.exact
+
+    def __str__(self) -> str:
+        if self.bytes is None:
+            return "unknown"
+        unit = "byte" if self.bytes == 1 else "bytes"
+        return f"{'' if self.exact else 'at least '}{self.bytes} {unit}"
+
+
+UNKNOWN = StackUse()
+
+
+@dataclass(frozen=True, slots=True)
+class StackEntry:
+    """A line of a `.su` file."""
+
+    bytes: int
+    """As written; of a `dynamic` function this is the part that is fixed."""
+    kind: SuKind
+    file: str
+    line: int
+    column: int | None = None
+    """None in files that clang wrote."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the function never takes more; false where its frame depends on values (alloca)."""
+        return self.kind != "dynamic"
+
+
+def read_su(path: Path) -> dict[str, StackEntry]:
+    """Return the entries of a `.su` file by function (`-fstack-usage` of GCC and clang).
+
+    Where a name comes twice (static functions of one name after `cat`), the larger one counts.
+    """
+    try:
+        if path.stat().st_size > _LARGEST_SU:
+            raise ObjectError(f"{path.name} has more than {_LARGEST_SU} bytes", "a .su file of a compiler")
+        content = path.read_text("utf-8", "backslashreplace")
+    except (OSError, ValueError) as fault:
+        reason = fault.strerror if isinstance(fault, OSError) else str(fault)
+        raise ObjectError(f"{path.name} cannot be read: {reason}", "a .su file of a compiler") from fault
+    found: dict[str, StackEntry] = {}
+    for number, line in enumerate(content.split("\n"), start=1):
+        if not line.strip():
+            continue
+        name, entry = _su_line(path.name, number, line.rstrip("\r"))
+        known = found.get(name)
+        if known is None or (entry.exact, -entry.bytes) < (known.exact, -known.bytes):
+            found[name] = entry
+    return found
+
+
+def _su_line(file: str, number: int, line: str) -> tuple[str, StackEntry]:
+    fields = line.rsplit("\t", 2)
+    place = _PLACE.fullmatch(fields[0]) if len(fields) == 3 else None
+    kind = _SU_KINDS.get(fields[-1].strip())
+    if place is None or kind is None or not re.fullmatch(r"[0-9]{1,18}", fields[1]):
+        raise ObjectError(
+            f"{file}: line {number} is not that of a .su file",
+            "file:line:column:function, a tab, bytes, a tab, static or dynamic",
+            "make it with -fstack-usage",
+        )
+    column = place["column"]
+    line_number = int(place["line"][:18])
+    entry = StackEntry(int(fields[1]), kind, place["file"], line_number, int(column[:18]) if column else None)
+    return place["function"], entry
+
+
+def stack_usage(member: Member, su: Mapping[str, StackEntry | int] | None = None) -> dict[str, StackUse]:
+    """Return what each function of an object needs for its own frame, callees left out.
+
+    `su` comes from `read_su`, or holds plain bytes that count as GCC counts. Every source is asked: `su`,
+    `.stack_sizes`, `.debug_frame`, `.eh_frame`, `.ARM.exidx`. The largest figure holds, and of equal ones
+    the first that is exact. Local functions are in the result too; where a name comes twice, global ones
+    count first, then the worst. ObjectError when the object cannot be read; damaged unwind data only
+    leave functions unknown.
+    """
+    elf = parse_elf(member.content)
+    names = _functions(elf)
+    found: dict[tuple[int, int], StackUse] = {}
+    extra = _RETURN_ADDRESS.get(elf.machine_name, 0)
+    for source, frames in _sources(Relocations(elf), set(names), extra):
+        for frame in frames:
+            place = frame.section, frame.offset
+            if place in names:
+                found[place] = _better(found.get(place, UNKNOWN), StackUse(frame.bytes, source, frame.exact))
+    result: dict[str, tuple[bool, StackUse]] = {}
+    for place, functions in names.items():
+        for name, local in functions:
+            use = _from_su(su, name, extra) if su else None
+            use = _better(use or UNKNOWN, found.get(place, UNKNOWN))
+            old = result.get(name)
+            if old is None or (local, _rank(use)) < (old[0], _rank(old[1])) or (not local and old[0]):
+                result[name] = local, use
+    return {name: use for name, (_local, use) in result.items()}
+
+
+def _rank(use: StackUse) -> tuple[int, int]:
+    """Return a key by which the worst of several comes first: unknown, then bounds, then the largest."""
+    return (0, 0) if use.bytes is None else (2 if use.exact else 1, -use.bytes)
+
+
+def _better(old: StackUse, new: StackUse) -> StackUse:
+    """Return the larger figure; of equal ones that which is exact, then the first."""
+    if old.bytes is None or new.bytes is None:
+        return new if old.bytes is None else old
+    return new if (new.bytes, new.exact) > (old.bytes, old.exact) else old
+
+
+def _from_su(su: Mapping[str, StackEntry | int], name: str, extra: int) -> StackUse | None:
+    """Return what a `.su` file says; GCC leaves the number off a clone (`f.constprop.0`)."""
+    entry = su.get(name)
+    if entry is None:
+        entry = su.get(re.sub(r"\.\d+$", "", name))
+    if entry is None:
+        return None
+    if isinstance(entry, int):
+        return StackUse(entry, ".su")
+    return StackUse(entry.bytes + (extra if entry.column is None else 0), ".su", entry.exact)
+
+
+def _functions(elf: Elf) -> dict[tuple[int, int], list[tuple[str, bool]]]:
+    """Return names of functions, and whether they are local, by section and offset."""
+    found: dict[tuple[int, int], list[tuple[str, bool]]] = {}
+    table = elf.symbol_table()
+    if table is None:
+        return found
+    strings = elf.strings_of(table)
+    thumb = elf.machine_name == "arm"
+    for raw in elf.raw_symbols(table):
+        kind, local = raw.info & 15, raw.info >> 4 == 0
+        if raw.section <= 0 or (kind != _STT_FUNC and (local or kind != _STT_NOTYPE)):
+            continue
+        if not elf.sections[raw.section].flags & SHF_EXECINSTR:
+            continue
+        name = strings.name(raw.name)
+        if name:
+            found.setdefault((raw.section, raw.value & ~1 if thumb else raw.value), []).append((name, local))
+    return found
+
+
+def _sources(
+    relocations: Relocations, places: set[tuple[int, int]], extra: int
+) -> Iterable[tuple[Source, list[Frame]]]:
+    """Yield the frames of each source in the order of their worth."""
+    elf = relocations.elf
+    by_name: dict[str, list[int]] = {".stack_sizes": [], ".debug_frame": [], ".eh_frame": []}
+    exidx: list[int] = []
+    for index, section in enumerate(elf.sections):
+        if section.kind == SHT_NOBITS:
+            continue
+        if section.kind == SHT_ARM_EXIDX and elf.machine_name == "arm":
+            exidx.append(index)
+        elif section.name in by_name:
+            by_name[section.name].append(index)
+    for index in by_name[".stack_sizes"]:
+        yield ".stack_sizes", _collect(_stack_sizes(relocations, index, places, extra))
+    for index in by_name[".debug_frame"]:
+        yield ".debug_frame", _cfi(relocations, index, eh=False)
+    for index in by_name[".eh_frame"]:
+        yield ".eh_frame", _cfi(relocations, index, eh=True)
+    for index in exidx:
+        yield ".ARM.exidx", _collect(exidx_frames(relocations, index))
+
+
+def _collect(frames: Iterable[Frame]) -> list[Frame]:
+    """Return the frames up to the first damage."""
+    found: list[Frame] = []
+    try:
+        for frame in frames:
+            found.append(frame)
+    except ObjectError:
+        pass
+    return found
+
+
+def _cfi(relocations: Relocations, index: int, *, eh: bool) -> list[Frame]:
+    elf = relocations.elf
+    try:
+        data, targets = relocations.patched(index), relocations.targets(index)
+    except ObjectError:
+        return []
+    frames = _collect(cfi_frames(data, targets, elf.layout, elf.machine_name, eh=eh))
+    if elf.machine_name == "arm":
+        return [f._replace(offset=f.offset & ~1) for f in frames]
+    return frames
+
+
+def _stack_sizes(
+    relocations: Relocations, index: int, places: set[tuple[int, int]], extra: int
+) -> Iterable[Frame]:
+    """Yield the entries of LLVM's `.stack_sizes`: an address and a ULEB128 number each.
+
+    LLVM writes no entry for a function whose frame is dynamic, so that each is exact. Source: LLVM's
+    "Code Generator" manual, "Emitting function stack size information".
+    """
+    elf = relocations.elf
+    data, targets = elf.data(elf.sections[index]), relocations.targets(index)
+    at, pointer = 0, elf.layout.bits // 8
+    while at < len(data):
+        target = targets.get(at)
+        size, at = uleb(data, at + pointer)
+        if target is not None and size < 1 << 31:
+            section, offset = target
+            yield Frame(section, offset & ~1 if elf.machine_name == "arm" else offset, size + extra, True)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The spelling of LLVM IR: strings, floats, parameters. Source: LLVM Language Reference Manual."""
+
+from __future__ import annotations
+
+import struct
+
+from opwest.model.dtypes import DType, round_to_float32
+from opwest.model.model import Argument
+
+
+def ir_bytes(content: bytes) -> str:
+    """Return a constant of bytes: printable ones as they are, others as two hexadecimal digits."""
+    return 'c"' + "".join(chr(b) if 0x20 <= b < 0x7F and b not in b'"\\' else f"\\{b:02X}" for b in content) + '"'
+
+
+def ir_float(value: float, dtype: DType) -> str:
+    """Return a floating constant: the bits of the double that is exactly the value of the type."""
+    exact = round_to_float32(value) if dtype.size == 4 else value
+    if dtype.size == 4:
+        exact = struct.unpack("<f", struct.pack("<f", exact))[0]
+    return f"0x{struct.pack('>d', exact).hex().upper()}"
+
+
+def ir_type(dtype: DType) -> str:
+    """Return the type of a scalar."""
+    if dtype.is_float:
+        return "float" if dtype.size == 4 else "double"
+    return f"i{dtype.size * 8}"
+
+
+def ir_extension(dtype: DType) -> str:
+    """Return how C's calling conventions widen an integer argument, with a blank before it; "" where they don't.
+
+    Below 32 bits by its sign; 32 bits by sign too, which only 64-bit RISC-V looks at (its ABI sign-extends
+    even unsigned int).
+    """
+    if dtype.is_float or dtype.size == 8:
+        return ""
+    if dtype.size == 4 or (dtype.minimum is not None and dtype.minimum < 0):
+        return " signext"
+    return " zeroext"
+
+
+def ir_parameter(argument: Argument) -> str:
+    """Return the type of an operator's parameter with its attributes."""
+    if not argument.scalar:
+        return "ptr"
+    return ir_type(argument.type.dtype) + ir_extension(argument.type.dtype)
+
+
+def ir_number(value: int | float, dtype: DType) -> str:
+    """Return a scalar constant."""
+    return ir_float(float(value), dtype) if dtype.is_float else str(int(value))
