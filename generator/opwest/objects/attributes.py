@@ -8,11 +8,14 @@ tagged values for the file as a whole.
 from __future__ import annotations
 
 from opwest.objects.elf import Elf, damaged
-from opwest.objects.facts import Abi, FloatAbi
+from opwest.objects.facts import Abi, EnumSize, FloatAbi, Fpu, Mve
 
 _FILE_SCOPE = 1
 # Tags of the Arm ABI ("Addenda to, and Errata in, the ABI for the Arm Architecture").
 _ARM_CPU_ARCH, _ARM_CPU_ARCH_PROFILE, _ARM_FP_ARCH, _ARM_ABI_VFP_ARGS, _ARM_MVE_ARCH = 6, 7, 10, 28, 48
+_ARM_PCS_R9_USE, _ARM_PCS_RW_DATA, _ARM_WCHAR, _ARM_ENUM, _ARM_HARDFP_USE, _ARM_DSP = 14, 15, 18, 26, 27, 46
+_R9_STATIC_BASE, _RW_DATA_STATIC_BASE, _SINGLE_PRECISION_ONLY = 1, 2, 1
+_EF_ARM_BE8, _EF_RISCV_RVC, _EF_RISCV_RVE = 0x00800000, 0x1, 0x8
 _ARM_STRINGS = (4, 5)
 _ARM_COMPATIBILITY = 32
 _RISCV_ARCH = 5
@@ -129,21 +132,55 @@ def _arm_float_abi(attributes: Attributes) -> FloatAbi | None:
     return "softfp" if uses_fpu else "soft"
 
 
+def _arm_fpu(attributes: Attributes) -> Fpu | None:
+    """Return the widest FPU instructions; Tag_ABI_HardFP_use 1 narrows Tag_FP_arch to single precision."""
+    if not attributes:
+        return None
+    if not _number(attributes, _ARM_FP_ARCH):
+        return "none"
+    return "single" if _number(attributes, _ARM_HARDFP_USE) == _SINGLE_PRECISION_ONLY else "double"
+
+
+def _arm_abi(elf: Elf) -> Abi:
+    """Return what an Arm object says (names and values: ABI addenda, section 3.3)."""
+    section = elf.find(".ARM.attributes")
+    attributes = read_attributes(elf.data(section), elf.layout.endian, "aeabi") if section else {}
+    mves: dict[int, Mve] = {1: "integer", 2: "float"}
+    enums: dict[int, EnumSize] = {1: "short", 2: "int"}
+    return Abi(
+        elf.machine_name,
+        elf.layout.bits,
+        elf.layout.endian,
+        _arm_architecture(attributes),
+        _arm_float_abi(attributes),
+        elf.flags >> 24,
+        enum_size=enums.get(_number(attributes, _ARM_ENUM)),
+        wchar_size=_number(attributes, _ARM_WCHAR) or None,
+        static_base=_number(attributes, _ARM_PCS_R9_USE) == _R9_STATIC_BASE
+        or _number(attributes, _ARM_PCS_RW_DATA) == _RW_DATA_STATIC_BASE,
+        dsp=_number(attributes, _ARM_DSP) > 0 if _ARM_DSP in attributes else None,
+        mve=mves.get(_number(attributes, _ARM_MVE_ARCH), "none") if attributes else None,
+        fpu=_arm_fpu(attributes),
+        be8=bool(elf.flags & _EF_ARM_BE8),
+    )
+
+
 def abi_of(elf: Elf) -> Abi:
     """Return what the object was compiled for."""
     machine, endian = elf.machine_name, elf.layout.endian
-    arch: str | None = None
-    float_abi: FloatAbi | None = None
-    eabi: int | None = None
     if machine == "arm":
-        section = elf.find(".ARM.attributes")
-        attributes = read_attributes(elf.data(section), endian, "aeabi") if section else {}
-        arch, float_abi = _arm_architecture(attributes), _arm_float_abi(attributes)
-        eabi = elf.flags >> 24
-    elif machine == "riscv":
-        section = elf.find(".riscv.attributes")
-        attributes = read_attributes(elf.data(section), endian, "riscv") if section else {}
-        isa = attributes.get(_RISCV_ARCH)
-        arch = isa if isinstance(isa, str) else None
-        float_abi = _RISCV_FLOAT[elf.flags >> 1 & 3]
-    return Abi(machine, elf.layout.bits, endian, arch, float_abi, eabi)
+        return _arm_abi(elf)
+    if machine != "riscv":
+        return Abi(machine, elf.layout.bits, endian)
+    section = elf.find(".riscv.attributes")
+    attributes = read_attributes(elf.data(section), endian, "riscv") if section else {}
+    isa = attributes.get(_RISCV_ARCH)
+    return Abi(
+        machine,
+        elf.layout.bits,
+        endian,
+        isa if isinstance(isa, str) else None,
+        _RISCV_FLOAT[elf.flags >> 1 & 3],
+        rve=bool(elf.flags & _EF_RISCV_RVE),
+        rvc=bool(elf.flags & _EF_RISCV_RVC),
+    )

@@ -174,9 +174,7 @@ def _pointer_size(encoding: int, address: int) -> int:
     return address if encoding & 0x0F in (0x00, 0x08) else _POINTER_SIZES.get(encoding & 0x0F, 0)
 
 
-def _read_fde(
-    data: bytes, cie: _Cie, target: tuple[int, int], order: str, stack_pointer: int
-) -> Frame | None:
+def _read_fde(data: bytes, cie: _Cie, target: tuple[int, int], order: str, stack_pointer: int) -> Frame | None:
     """Return the frame that an FDE describes, of the code at `target`."""
     if target[0] <= 0:
         return None

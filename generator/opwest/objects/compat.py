@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from opwest.objects.facts import Abi, Endian, FloatAbi
+from opwest.objects.facts import Abi, Endian, EnumSize, FloatAbi, Fpu, Mve
 
 EABI_VERSION = 5
 
@@ -63,6 +63,15 @@ class TargetAbi:
     endian: Endian
     arch: str | None = None
     float_abi: FloatAbi | None = None
+    dsp: bool | None = None
+    """Arm: whether a v8-M processor has the DSP instructions (v7E-M always does)."""
+    mve: Mve | None = None
+    """Arm: which part of the vector extension (Helium) the processor has."""
+    fpu: Fpu | None = None
+    """Arm: which FPU the processor has."""
+    enum_size: EnumSize = "short"
+    """Arm: what the rest of the firmware is compiled with; see `abi_warnings`."""
+    wchar_size: int = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +81,8 @@ class Fault:
     message: str
     expected: str
     hint: str
+    warning: bool = False
+    """Whether it links and runs, unless the interface has what differs."""
 
 
 def abi_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
@@ -85,6 +96,43 @@ def abi_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
     elif abi.machine == "riscv":
         faults += _riscv_faults(abi, target)
     return faults
+
+
+def abi_warnings(abi: Abi, target: TargetAbi) -> list[Fault]:
+    """Return what differs without harm, unless the difference crosses the interface; all are warnings.
+
+    Sizes of enumerations and of `wchar_t`, which GNU ld warns of too (so that `twister`, where warnings of
+    the linker are errors, fails). Zephyr passes neither -fshort-enums nor -fno-short-enums, nor
+    -fshort-wchar (cmake/compiler/gcc, cmake/compiler/clang; the one exception is the board nrf_bsim of
+    native_sim), so the compiler's default holds: for GCC of the GNU Arm Embedded toolchain and of the Zephyr
+    SDK, `-mabi=aapcs` means short enumerations, and `wchar_t` of 4 bytes. clang and LLVM have
+    enumerations of `int` unless told otherwise.
+    """
+    if abi.machine != "arm" or target.machine != "arm":
+        return []
+    found = []
+    if abi.enum_size and abi.enum_size != target.enum_size:
+        words = {"short": "enumerations as small as their values allow", "int": "enumerations of 4 bytes"}
+        flag = "-fshort-enums" if target.enum_size == "short" else "-fno-short-enums"
+        found.append(
+            Fault(
+                f"has {words[abi.enum_size]}; the rest of the firmware has {words[target.enum_size]}",
+                flag,
+                f"compile it with {flag}; without effect unless a function has an enumeration in its interface",
+                warning=True,
+            )
+        )
+    if abi.wchar_size and abi.wchar_size != target.wchar_size:
+        flag = "-fno-short-wchar" if target.wchar_size == 4 else "-fshort-wchar"
+        found.append(
+            Fault(
+                f"has a wchar_t of {abi.wchar_size} bytes; the rest of the firmware has {target.wchar_size}",
+                flag,
+                f"compile it with {flag}; without effect unless a function has wchar_t in its interface",
+                warning=True,
+            )
+        )
+    return found
 
 
 def _machine_fault(abi: Abi, target: TargetAbi) -> Fault:
@@ -139,6 +187,58 @@ def _arm_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
             )
         )
     faults += _arm_float_faults(abi.float_abi, target)
+    if not faults:  # the architecture and the float ABI explain what else differs
+        faults += _arm_extension_faults(abi, target)
+    if abi.static_base:
+        faults.append(
+            Fault(
+                "reaches its writable data from a static base in R9",
+                "data at fixed addresses: nothing in Zephyr sets R9",
+                "compile it without -frwpi and -msingle-pic-base",
+            )
+        )
+    if abi.be8:
+        faults.append(
+            Fault(
+                "has its code in little-endian order already (BE8), which only a linker does",
+                "an object as the compiler wrote it",
+                _BE8_HINT,
+            )
+        )
+    return faults
+
+
+_BE8_HINT = "name the .o files, before they were linked with --be8"
+_MVE_ORDER: tuple[Mve, ...] = ("none", "integer", "float")
+_FPU_ORDER: tuple[Fpu, ...] = ("none", "single", "double")
+
+
+def _arm_extension_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
+    """Return faults of optional parts of the processor; what the target does not say is not checked."""
+    faults = []
+    if abi.dsp and target.dsp is False:
+        faults.append(
+            Fault(
+                "uses the DSP instructions",
+                "no DSP instructions",
+                f"compile it with the -mcpu of {target.name}+nodsp",
+            )
+        )
+    if abi.mve and target.mve and _MVE_ORDER.index(abi.mve) > _MVE_ORDER.index(target.mve):
+        expected = {"none": "no vector extension", "integer": "its integer part only"}[target.mve]
+        hint = {"none": "+nomve", "integer": "+nomve.fp"}[target.mve]
+        faults.append(
+            Fault(
+                f"uses the M-profile vector extension (MVE, {abi.mve})",
+                expected,
+                f"compile it with the -mcpu of {target.name}{hint}",
+            )
+        )
+    if abi.fpu and target.fpu and _FPU_ORDER.index(abi.fpu) > _FPU_ORDER.index(target.fpu):
+        seen = "double-precision" if abi.fpu == "double" else "single-precision"
+        expected = {"none": "no FPU", "single": "a single-precision FPU"}[target.fpu]
+        hint = {"none": "-mfloat-abi=soft", "single": "a single-precision -mfpu such as fpv5-sp-d16"}[target.fpu]
+        faults.append(Fault(f"uses {seen} FPU instructions", expected, f"compile it with {hint}"))
     return faults
 
 
@@ -174,6 +274,18 @@ def _riscv_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
                 f"compile it again with -mabi={wanted}",
             )
         )
+    reduced = _is_rve(target.arch)
+    if target.arch and abi.rve != reduced:
+        seen, wanted = (_RVE_SEEN, _RVI_SEEN) if abi.rve else (_RVI_SEEN, _RVE_SEEN)
+        faults.append(Fault(seen, wanted, f"compile it again with -march={target.arch} and the -mabi of {target.name}"))
+    if abi.rvc and not abi.arch and target.arch and not isa_extensions(target.arch) & {"c", "zca"}:
+        faults.append(
+            Fault(
+                "uses compressed instructions (RVC)",
+                f"no more than {target.arch}",
+                f"compile it again with -march={target.arch}",
+            )
+        )
     if abi.arch and target.arch:
         missing = sorted(isa_extensions(abi.arch) - isa_extensions(target.arch))
         if missing:
@@ -185,6 +297,14 @@ def _riscv_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
                 )
             )
     return faults
+
+
+_RVE_SEEN, _RVI_SEEN = "the ABI of RV32E (16 registers)", "the ABI of RV32I or RV64I (32 registers)"
+
+
+def _is_rve(isa: str | None) -> bool:
+    """Whether an ISA string is one with 16 registers."""
+    return isa is not None and re.match(r"rv(32|64)e", isa.lower()) is not None
 
 
 _IMPLIED: dict[str, tuple[str, ...]] = {

@@ -16,8 +16,7 @@ from opwest.objects.dwarf_types import DwarfSignature, DwarfType, Types
 from opwest.objects.dwarf_units import (
     DebugData,
     Entry,
-    SplitDebugInformation,
-    StringTable,
+    SplitDebugError,
     Unit,
     children,
     read_entry,
@@ -26,13 +25,16 @@ from opwest.objects.dwarf_units import (
     string,
     subprograms,
 )
-from opwest.objects.elf import SHF_COMPRESSED, Elf, parse_elf
+from opwest.objects.elf import SHF_COMPRESSED, Elf, StringTable, parse_elf
 from opwest.objects.facts import Member, ObjectError
 from opwest.objects.relocate import Relocations
 
 __all__ = ["NO_DEBUG_INFORMATION", "DwarfSignature", "DwarfType", "WantedParameter", "compare", "signatures"]
 
 NO_DEBUG_INFORMATION = "signature not checked: the object has no debug information (compile it with -g)"
+_INFO = ".debug_info"
+_SECTIONS = (_INFO, ".debug_abbrev", ".debug_str", ".debug_line_str", ".debug_str_offsets")
+_COMPRESSED = "signature not checked: the debug information is compressed (compile with -gz=none)"
 _LONGEST_CHAIN = 8
 _LARGEST = 1 << 28
 
@@ -47,7 +49,7 @@ def signatures(member: Member) -> dict[str, DwarfSignature] | str:
         elf = parse_elf(member.content)
         wanted = {n for n, s in member.defined.items() if s.kind == "function" or s.section == "code"}
         return _read(elf, wanted)
-    except SplitDebugInformation:
+    except SplitDebugError:
         return "signature not checked: the debug information is in another file (compile without -gsplit-dwarf)"
     except (ObjectError, RecursionError) as fault:
         reason = fault.message if isinstance(fault, ObjectError) else "types are nested too deeply"
@@ -57,11 +59,11 @@ def signatures(member: Member) -> dict[str, DwarfSignature] | str:
 def _read(elf: Elf, wanted: set[str]) -> dict[str, DwarfSignature] | str:
     """Return the signatures of the functions in `wanted`."""
     names = {name: [i for i, s in enumerate(elf.sections) if s.name == name] for name in _SECTIONS}
-    if not names[".debug_info"]:
+    if not names[_INFO]:
         if any(s.name.startswith(".zdebug_info") for s in elf.sections):
             return _COMPRESSED
         if any(s.name == ".debug_info.dwo" for s in elf.sections):
-            raise SplitDebugInformation
+            raise SplitDebugError
         return NO_DEBUG_INFORMATION
     used = [elf.sections[i] for indexes in names.values() for i in indexes]
     if any(s.flags & SHF_COMPRESSED for s in used):
@@ -85,11 +87,6 @@ def _read(elf: Elf, wanted: set[str]) -> dict[str, DwarfSignature] | str:
         for name, signature in _section_signatures(data, wanted):
             found.setdefault(name, signature)
     return found
-
-
-_INFO = ".debug_info"
-_SECTIONS = (_INFO, ".debug_abbrev", ".debug_str", ".debug_line_str", ".debug_str_offsets")
-_COMPRESSED = "signature not checked: the debug information is compressed (compile with -gz=none)"
 
 
 def _section_signatures(data: DebugData, wanted: set[str]) -> Iterator[tuple[str, DwarfSignature]]:

@@ -127,8 +127,8 @@ def _values_alike(wanted: DwarfType, seen: DwarfType) -> bool:
     if seen.kind == "unknown":
         return True
     if "bool" in (wanted.kind, seen.kind):
-        kinds = {wanted.kind, seen.kind}
-        return kinds <= {"bool", "integer"} and 1 == seen.size == wanted.size and True not in (wanted.signed, seen.signed)
+        unsigned = wanted.signed is not True and seen.signed is not True
+        return {wanted.kind, seen.kind} <= {"bool", "integer"} and wanted.size == seen.size == 1 and unsigned
     if wanted.kind == "struct":  # a name that is not known here
         return wanted.name in seen.names or wanted.name == seen.name
     if wanted.kind != seen.kind:

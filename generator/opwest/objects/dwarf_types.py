@@ -30,7 +30,7 @@ class DwarfType:
     size: int = 0
     """In bytes; 0 where it is not told."""
     signed: bool | None = None
-    """Of integers; None where either will do: plain `char`, and enumerations that do not say."""
+    """Of integers; None where either will do: plain `char`, and enumerations (GCC makes them unsigned)."""
     name: str = ""
     """As written: `int8_t`, `float`, `struct device`; of a pointer empty."""
     names: frozenset[str] = frozenset()
@@ -41,6 +41,8 @@ class DwarfType:
 
     def __str__(self) -> str:
         if self.kind == "pointer" and self.target is not None and not self.name:
+            if self.target.kind == "function":
+                return "a pointer to a function"
             text = f"{self.target}{'' if self.target.kind == 'pointer' and not self.target.name else ' '}*"
             return f"{text} const" if self.const else text
         return f"const {self.name or self.kind}" if self.const else self.name or self.kind
@@ -112,23 +114,16 @@ class Types:
             label = f"{_TAGGED[tag]} {name}" if name else f"an unnamed {_TAGGED[tag]}"
             return DwarfType("struct", size, name=label, names=frozenset({label}))
         if tag == units_.TAG_ENUM:
-            signed = self._enum_sign(unit, entry, depth)
             label = f"enum {name}" if name else "an unnamed enum"
-            return DwarfType("integer", size, signed, label, frozenset({label}))
+            return DwarfType("integer", size, None, label, frozenset({label}))
         if tag == units_.TAG_BASE:
             kind, sign = _ENCODINGS.get(self._number(entry, units_.AT_ENCODING), ("other", None))
             if name == "char":
                 sign = None
             return DwarfType(kind, size, sign, name, frozenset({name}))
         if tag == units_.TAG_SUBROUTINE_TYPE:
-            return DwarfType("function", name="a function")
+            return DwarfType("function", name="function")
         return DwarfType("other", size, name=name or "a type that is no C type")
-
-    def _enum_sign(self, unit: Unit, entry: Entry, depth: int) -> bool | None:
-        """Return the sign of an enumeration; None where neither its encoding nor its type is given."""
-        if units_.AT_ENCODING in entry.attributes:
-            return _ENCODINGS.get(self._number(entry, units_.AT_ENCODING), ("integer", None))[1]
-        return self.of(unit, entry, depth).signed if units_.AT_TYPE in entry.attributes else None
 
     def _name(self, unit: Unit, entry: Entry) -> str:
         value = entry.attributes.get(units_.AT_NAME)

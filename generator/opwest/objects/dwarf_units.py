@@ -37,12 +37,13 @@ _FIXED = {
 _OFFSETS = (0x0E, 0x17, 0x1D, 0x1F, 0x1F20, 0x1F21)
 _ULEBS = (0x0F, 0x15, 0x1A, 0x1B, 0x22, 0x23, 0x1F01, 0x1F02)
 _BLOCKS = {0x0A: 1, 0x03: 2, 0x04: 4, 0x09: 0, 0x18: 0}
-_ADDR, _STRING, _SDATA, _STRP, _REF_ADDR, _INDIRECT, _IMPLICIT, _LINE_STRP = 0x01, 0x08, 0x0D, 0x0E, 0x10, 0x16, 0x21, 0x1F
+_ADDR, _STRING, _SDATA, _STRP, _REF_ADDR, _INDIRECT = 0x01, 0x08, 0x0D, 0x0E, 0x10, 0x16
+_LINE_STRP, _IMPLICIT = 0x1F, 0x21
 _UNIT_REFERENCES = (0x11, 0x12, 0x13, 0x14, 0x15)
 _FLAG_PRESENT = 0x19
 
 
-class SplitDebugInformation(Exception):
+class SplitDebugError(Exception):
     """A unit whose entries are in another file (`-gsplit-dwarf`)."""
 
 
@@ -116,7 +117,7 @@ class DebugData:
 def read_units(data: DebugData) -> list[Unit]:
     """Return the units of `.debug_info` that describe compiled code.
 
-    SplitDebugInformation where they only point to another file.
+    SplitDebugError where they only point to another file.
     """
     units: list[Unit] = []
     at = 0
@@ -144,7 +145,7 @@ def _read_unit(data: DebugData, start: int) -> Unit:
         table = data.number(at + 2, offset)
         at += 2 + offset
         if kind in (4, 5, 6):
-            raise SplitDebugInformation
+            raise SplitDebugError
         if kind not in (_UNIT_COMPILE, _UNIT_PARTIAL):
             return Unit(start, end, end, 0, 0, 0, {})
     elif version in (2, 3, 4):
@@ -159,7 +160,7 @@ def _read_unit(data: DebugData, start: int) -> Unit:
     if root is None:
         return Unit(start, end, end, 0, 0, 0, {})
     if any(name in root.attributes for name in _DWO_NAMES):
-        raise SplitDebugInformation
+        raise SplitDebugError
     base = root.attributes.get(AT_STR_OFFSETS_BASE)
     unit.strings_base = base.number if base else (2 * offset if version == 5 else 0)
     return unit

@@ -11,6 +11,9 @@ from typing import Literal
 
 Endian = Literal["little", "big"]
 FloatAbi = Literal["soft", "softfp", "hard", "single", "double", "quad", "any"]
+EnumSize = Literal["short", "int"]
+Mve = Literal["none", "integer", "float"]
+Fpu = Literal["none", "single", "double"]
 Binding = Literal["local", "global", "weak"]
 SymbolKind = Literal["function", "object", "tls", "other"]
 SectionKind = Literal["code", "constant", "data", "bss", "common", "absolute", "undefined"]
@@ -40,6 +43,24 @@ class Abi:
     """Arm: soft, softfp, hard or any; RISC-V: soft, single, double or quad; otherwise None."""
     eabi: int | None = None
     """Arm: the EABI version of the ELF header (5 today; 0 is the obsolete GNU ABI)."""
+    enum_size: EnumSize | None = None
+    """Arm: `short` (as small as the values allow) or `int`; None where no enumeration crosses the interface."""
+    wchar_size: int | None = None
+    """Arm: bytes of `wchar_t`, 2 or 4; None where none is used."""
+    static_base: bool = False
+    """Arm: R9 is the base of writable data (`-frwpi`), or data is reached from it."""
+    dsp: bool | None = None
+    """Arm: uses the DSP instructions of v8-M, which are an option there; None where it does not say."""
+    mve: Mve | None = None
+    """Arm: uses the vector extension of M-profile (Helium), for integers or floats too."""
+    fpu: Fpu | None = None
+    """Arm: the FPU instructions it may use."""
+    be8: bool = False
+    """Arm: big-endian data with little-endian code, which only a linker makes."""
+    rve: bool = False
+    """RISC-V: the ABI of RV32E, with 16 registers."""
+    rvc: bool = False
+    """RISC-V: compressed instructions."""
 
 
 @dataclass(frozen=True, slots=True)

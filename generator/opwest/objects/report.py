@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from opwest.objects.facts import Abi, CSource, Member, ObjectFile, Sizes
+from opwest.objects.dwarf import NO_DEBUG_INFORMATION, DwarfSignature, signatures
+from opwest.objects.facts import Abi, CSource, Member, ObjectError, ObjectFile, Sizes, Symbol
 from opwest.objects.providers import LIBCS, LINKER, providers
+from opwest.objects.stack import UNKNOWN, StackUse, stack_usage
 
 _LABEL = 13
 _NO_STATE = "none of its own"
@@ -61,8 +63,34 @@ def _sizes_json(sizes: Sizes) -> dict[str, int]:
     return {"code": sizes.code, "constant": sizes.constant, "data": sizes.data, "bss": sizes.bss}
 
 
+def _stack(member: Member) -> dict[str, StackUse]:
+    """Return the stack of the functions of an object; nothing where its tables are damaged."""
+    try:
+        return stack_usage(member)
+    except ObjectError:
+        return {}
+
+
+def _definition_json(symbol: Symbol, stack: dict[str, StackUse], known: dict[str, DwarfSignature]) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "name": symbol.name,
+        "kind": symbol.kind,
+        "section": symbol.section,
+        "binding": symbol.binding,
+        "size": symbol.size,
+    }
+    if symbol.kind == "function":
+        use = stack.get(symbol.name, UNKNOWN)
+        told = {"bytes": use.bytes, "exact": use.exact, "source": use.source}
+        found["stack"] = told if use.bytes is not None else None
+        found["signature"] = str(known[symbol.name]) if symbol.name in known else None
+    return found
+
+
 def _member_json(member: Member) -> dict[str, Any]:
     abi = member.abi
+    stack, described = _stack(member), signatures(member)
+    known: dict[str, DwarfSignature] = {} if isinstance(described, str) else described
     return {
         "name": member.name,
         "abi": {
@@ -74,12 +102,10 @@ def _member_json(member: Member) -> dict[str, Any]:
             "eabi": abi.eabi,
         },
         "sizes": _sizes_json(member.sizes),
+        "signatures": described if isinstance(described, str) else f"{len(described)} in the debug information",
         "exportable": member.exportable,
         "faults": list(member.faults),
-        "defined": [
-            {"name": s.name, "kind": s.kind, "section": s.section, "binding": s.binding, "size": s.size}
-            for s in member.defined.values()
-        ],
+        "defined": [_definition_json(symbol, stack, known) for symbol in member.defined.values()],
         "undefined": [
             {"name": name, "weak": weak, "provided_by": usual_providers(name, abi.machine)}
             for names, weak in ((member.undefined_strong, False), (member.undefined_weak, True))
@@ -177,6 +203,7 @@ def _member_lines(member: Member) -> list[str]:
         *_row("size", _size_words(member.sizes)),
         *_row("state", shown if state else _NO_STATE),
         *_row("defines", *(_columns(_definition_rows(member)) or ["nothing"])),
+        *_row("signatures", *_signature_words(member)),
         *_row("needs", *(_columns(_need_rows(member)) or ["nothing"])),
         *_row("exportable", *verdict),
     ]
@@ -185,13 +212,24 @@ def _member_lines(member: Member) -> list[str]:
 def _definition_rows(member: Member) -> list[tuple[str, ...]]:
     kinds = {"other": "symbol", "tls": "thread-local", "object": "variable", "function": "function"}
     rows: list[tuple[str, ...]] = []
+    stack = {name: use for name, use in _stack(member).items() if use.bytes is not None}
     for symbol in member.defined.values():
         kind = kinds[symbol.kind]
         if symbol.section == "constant" and symbol.kind == "object":
             kind = "constant"
         weak = "weak" if symbol.binding == "weak" else ""
-        rows.append((symbol.name, kind, f"{symbol.size} bytes" if symbol.size else "", weak))
+        use = (f"stack {stack[symbol.name]}" if symbol.name in stack else "",) if stack else ()
+        rows.append((symbol.name, kind, f"{symbol.size} bytes" if symbol.size else "", *use, weak))
     return rows
+
+
+def _signature_words(member: Member) -> list[str]:
+    """Return how many signatures the debug information has; nothing where there is none."""
+    found = signatures(member)
+    if isinstance(found, str):
+        return [] if found == NO_DEBUG_INFORMATION else [_printable(found)]
+    functions = sum(s.kind == "function" for s in member.defined.values())
+    return [f"{len(found)} of {functions} function{'' if functions == 1 else 's'} in the debug information"]
 
 
 def _need_rows(member: Member) -> list[tuple[str, ...]]:

@@ -241,9 +241,7 @@ def _cfi(relocations: Relocations, index: int, *, eh: bool) -> list[Frame]:
     return frames
 
 
-def _stack_sizes(
-    relocations: Relocations, index: int, places: set[tuple[int, int]], extra: int
-) -> Iterable[Frame]:
+def _stack_sizes(relocations: Relocations, index: int, places: set[tuple[int, int]], extra: int) -> Iterable[Frame]:
     """Yield the entries of LLVM's `.stack_sizes`: an address and a ULEB128 number each.
 
     LLVM writes no entry for a function whose frame is dynamic, so that each is exact. Source: LLVM's

@@ -67,6 +67,26 @@ def test_text_of_c(tmp_path: Path) -> None:
     )
 
 
+def test_stack_and_signatures(tmp_path: Path) -> None:
+    source = "extern int sink(void *); int op(int a) { char b[20]; return sink(b) + a; } int leaf(void) { return 1; }"
+    flags = ["-mcpu=cortex-m3", "-mthumb", "-g"]
+    item = inspect_object(compile_object(tmp_path, source, "arm-none-eabi-gcc", flags))
+    lines = as_text("x.o", item).splitlines()
+    assert lines[4].startswith("  defines       op    function  ") and lines[4].endswith("  stack 32 bytes")
+    assert lines[5].endswith("  stack 0 bytes")
+    assert "  signatures    2 of 2 functions in the debug information" in lines
+    (member,) = as_json("x.o", item)["members"]
+    assert member["signatures"] == "2 in the debug information"
+    assert member["defined"][0]["stack"] == {"bytes": 32, "exact": True, "source": ".debug_frame"}
+    assert member["defined"][0]["signature"] == "int (int)"
+    item = inspect_object(compile_object(tmp_path, source, "arm-none-eabi-gcc", flags[:2]))
+    assert "stack" not in as_text("x.o", item) and "signatures" not in as_text("x.o", item)
+    (member,) = as_json("x.o", item)["members"]
+    assert member["signatures"].startswith("signature not checked: ") and member["defined"][0]["stack"] is None
+    split = inspect_object(compile_object(tmp_path, source, flags=["-g", "-gsplit-dwarf"]))
+    assert "signatures    signature not checked: the debug information is in another file" in as_text("x.o", split)
+
+
 def test_json(tmp_path: Path) -> None:
     data = as_json("x.o", sample())
     assert json.loads(json.dumps(data)) == data

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The golden models for every target with both back ends, and images of them for hosts and for QEMU."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import platform
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from golden_support import copy_project
+from opwest import pipeline
+from opwest.diagnostics import Diagnostics
+from opwest.metadata_objects import compile_metadata
+from opwest.objects.compat import TargetAbi
+from opwest.render.application import Planned
+from opwest.render.project import project_record, render_project
+from opwest.targets import named_targets
+from opwest.write.lock import Lock
+
+PROGRAMS = Path(__file__).parent / "programs"
+BACK_ENDS = ("c", "llvm")
+TARGETS = tuple(named_targets())
+MODELS = ("accelerated", "many_kinds")
+RUNTIME = ("call.c", "metadata.c", "registry.c", "status.c")
+ARM, RISCV = "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"
+
+# An operator with a scalar of every dtype, and a function that no manifest names.
+SCALARS = [
+    *(("i8", "signext"), ("i8", "zeroext"), ("i16", "signext"), ("i16", "zeroext"), ("i32", ""), ("i32", "")),
+    *(("i64", ""), ("i64", ""), ("i16", "zeroext"), ("float", ""), ("double", ""), ("i8", "zeroext")),
+]
+_SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
+_DTYPES = "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 bool".split()
+UNUSED = """
+define i32 @unused_{model}(ptr %x) {{
+  %old = load i32, ptr %x
+  %new = mul i32 %old, 3
+  store i32 %new, ptr %x
+  ret i32 0
+}}
+"""
+
+
+def _store_ir() -> str:
+    """Return an operator as IR that stores its scalars one behind the other."""
+    lines, offset = [], 0
+    for i, (type_, _) in enumerate(SCALARS):
+        lines.append(f"  %at{i} = getelementptr i8, ptr %bytes, i32 {offset}")
+        lines.append(f"  store {type_} %a{i}, ptr %at{i}, align 1")
+        offset += _SIZES[type_]
+    parameters = ", ".join(f"{t} {attribute} %a{i}" for i, (t, attribute) in enumerate(SCALARS))
+    return f"define i32 @store_ir({parameters}, ptr %bytes) {{\n" + "\n".join([*lines, "  ret i32 -11", "}", ""])
+
+
+def manifests_for_all_targets(work: Path) -> list[Path]:
+    """Copy the golden models into `work`, each with IR that is compiled for every target of the table."""
+    found = []
+    for golden, model in (("devices", "accelerated"), ("many_kinds", "many_kinds")):
+        manifest = copy_project(golden, work / golden)[0]
+        ir, text = UNUSED.format(model=model), manifest.read_text()
+        if model == "many_kinds":
+            ir += _store_ir()
+            args = [f"{{name: s{i}, dtype: {dtype}, scalar: true}}" for i, dtype in enumerate(_DTYPES)]
+            args.append("{name: bytes, dtype: uint8, shape: [45], direction: out}")
+            text = text.replace("\noperators:\n", f"\noperators:\n  store_ir: {{args: [{', '.join(args)}]}}\n", 1)
+        (manifest.parent / "more.ll").write_text(ir)
+        entry = f"\nobjects:\n  - {{files: [more.ll], targets: [{', '.join(TARGETS)}]}}\n"
+        manifest.write_text(text.replace("\nobjects:\n", entry, 1))
+        found.append(manifest)
+    return found
+
+
+def write_application(planned: list[Planned], app: Path, metadata: str) -> Path:
+    """Write what `generate` would, without its journal, which waits for the disk."""
+    faults = Diagnostics()
+    objects = compile_metadata(planned, faults) if metadata == "llvm" else None
+    faults.raise_if_errors()
+    files = {str(f.path): f.content for f in render_project(planned, pipeline.read_runtime(), objects)}
+    files[".opwest/lock.json"] = Lock(project_record(planned, vendored=True, metadata=metadata)).to_bytes()
+    for name, content in files.items():
+        path = app / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return app
+
+
+def applications(work: Path) -> dict[str, Path]:
+    """Return the application of each back end, with both models for every target."""
+    planned = pipeline.check(manifests_for_all_targets(work / "source"), Diagnostics())
+    return {metadata: write_application(planned, work / metadata, metadata) for metadata in BACK_ENDS}
+
+
+def target_abi(name: str) -> TargetAbi:
+    """Return what objects are compared with for a named target."""
+    known = named_targets()[name]
+    return TargetAbi(name, known["machine"], known["bits"], "little", known.get("arch"), known.get("float_abi"))
+
+
+@dataclass(frozen=True)
+class Machine:
+    """How a target's code is compiled, linked and run here."""
+
+    compiler: str
+    flags: tuple[str, ...]
+    emulator: tuple[str, ...] = ()
+    memory: tuple[int, int] | None = None
+    """Addresses of code and data of a bare image; None where there is an operating system."""
+
+
+_AN385 = ("mps2-an385", 0, 0x20000000)
+# By the CPU that LLVM is told: the machine of QEMU (7.2), and where code and data may lie.
+_BOARDS = {
+    "cortex-m0": ("microbit", 0, 0x20000000),
+    "cortex-m0plus": ("microbit", 0, 0x20000000),
+    "cortex-m3": _AN385,
+    "cortex-m4": ("mps2-an386", 0, 0x20000000),
+    "cortex-m7": ("mps2-an500", 0, 0x20000000),
+    "cortex-m33": ("mps2-an505", 0x10000000, 0x38000000),
+    "cortex-m55": ("mps3-an547", 0x10000000, 0x30000000),
+}
+# What GCC has to be told beside the CPU and the float ABI.
+_GCC_CPU = {
+    "cortex-m4": ("-mcpu=cortex-m4", ""),
+    "cortex-m4f": ("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16"),
+    "cortex-m4f-softfp": ("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16"),
+    "cortex-m7f": ("-mcpu=cortex-m7", "-mfpu=fpv5-sp-d16"),
+    "cortex-m7f-double": ("-mcpu=cortex-m7", "-mfpu=fpv5-d16"),
+    "cortex-m33": ("-mcpu=cortex-m33+nodsp", ""),
+    "cortex-m33f": ("-mcpu=cortex-m33+nodsp", "-mfpu=fpv5-sp-d16"),
+    "cortex-m33f-softfp": ("-mcpu=cortex-m33+nodsp", "-mfpu=fpv5-sp-d16"),
+    "cortex-m55": ("-mcpu=cortex-m55+nofp", ""),
+    "cortex-m55f": ("-mcpu=cortex-m55+nomve", "-mfpu=auto"),
+    "cortex-m55f-mvei": ("-mcpu=cortex-m55+nomve.fp", "-mfpu=auto"),
+    "cortex-m55f-mve": ("-mcpu=cortex-m55", "-mfpu=auto"),
+}
+
+
+def machine_of(target: str) -> Machine:
+    """Return how a named target is built and run; skip the running test, with the reason, where it can't be."""
+    known = named_targets()[target]
+    if known["machine"] in ("x86-64", "i386"):
+        # Code for i386 is not position-independent.
+        plain = ("-no-pie",) if known["bits"] == 32 else ()
+        machine = Machine("gcc", (f"-m{known['bits']}", *plain))
+        if platform.machine().lower() not in ("x86_64", "amd64"):
+            pytest.skip(f"{target}: this host is {platform.machine()}")
+    elif known["machine"] == "aarch64":
+        # Code for bare metal is not position-independent.
+        machine = Machine(*_aarch64_compiler(), ("qemu-aarch64",))
+    elif known["machine"] == "arm":
+        cpu = known["llvm"]["cpu"]
+        board, code, data = _BOARDS[cpu]
+        core, fpu = _GCC_CPU.get(target, (f"-mcpu={cpu}", ""))
+        flags = ("-mthumb", core, f"-mfloat-abi={known['float_abi']}", *([fpu] if fpu else []))
+        emulator = ("qemu-system-arm", "-machine", board)
+        machine = Machine(ARM, flags, emulator, (code, data))
+    else:
+        model = ("-mcmodel=medany",) if known["bits"] == 64 else ()
+        emulator = (f"qemu-system-riscv{known['bits']}", "-machine", "virt", "-bios", "none")
+        flags = (f"-march={target}", f"-mabi={known['llvm']['abi']}", *model)
+        machine = Machine(RISCV, flags, emulator, (0x80000000, 0x80400000))
+    for tool in (machine.compiler, *machine.emulator[:1]):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{target}: {tool} not found on PATH")
+    if fault := _fault_of_compiler(machine.compiler, machine.flags, bare=machine.memory is not None):
+        pytest.skip(f"{target}: {fault}")
+    return machine
+
+
+def _aarch64_compiler() -> tuple[str, tuple[str, ...]]:
+    """Return the compiler and its flags. Debian's GCC for it can't be installed beside gcc-multilib: clang can."""
+    if shutil.which("aarch64-linux-gnu-gcc"):
+        return "aarch64-linux-gnu-gcc", ("-static", "-Wl,-z,noexecstack")
+    return "clang", ("--target=aarch64-linux-gnu", "-static", "-Wl,-z,noexecstack")
+
+
+@functools.cache
+def _fault_of_compiler(compiler: str, flags: tuple[str, ...], *, bare: bool) -> str | None:
+    """Return why a compiler can't build a program; None when it can."""
+    link = ["-nostdlib", "-Wl,-e,main", "-lgcc"] if bare else []
+    done = subprocess.run(
+        [compiler, *flags, "-x", "c", "-", "-o", os.devnull, *link],
+        input="int main(void) { return 0; }\n", capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return None if done.returncode == 0 else f"{compiler} {' '.join(flags)}: {done.stderr.strip()[:200]}"
+
+
+def read_record(app: Path) -> dict:
+    """Return what the lock says of the project."""
+    return json.loads((app / ".opwest" / "lock.json").read_text())["record"]
+
+
+def run_tool(command: list, cwd: Path) -> str:
+    """Run a command that must succeed without a word on standard error."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (0, ""), f"{' '.join(words)}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+_FLAGS = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-fdata-sections"]
+
+
+def compile_sources(machine: Machine, work: Path, sources: list[Path], options: list[str]) -> list[Path]:
+    """Compile sources in a new folder and return the objects."""
+    work.mkdir(parents=True)
+    bare = ["-ffreestanding"] if machine.memory else []
+    # Headers of our own where the compiler has none.
+    own = ["-idirafter", PROGRAMS / "include"] if machine.memory else []
+    compiling = [flag for flag in machine.flags if not flag.startswith(("-Wl,", "-static", "-no-pie"))]
+    run_tool([machine.compiler, *compiling, *_FLAGS, *bare, *options, *own, "-c", *sources], work)
+    return sorted(work.glob("*.o"))
+
+
+def build_operators(machine: Machine, target: str, app: Path, work: Path) -> list[Path]:
+    """Return the objects of the models' operators for a target: C is compiled, IR was compiled by opwest."""
+    found = []
+    for model in read_record(app)["models"]:
+        folder = app / "models" / model["name"]
+        build = next(b for b in model["builds"] if b["target"] == target)
+        options = ["-fwrapv", "-include", folder / build["rename"], *includes(app)]
+        sources = [folder / source for source in build["sources"]]
+        found += compile_sources(machine, work / model["name"], sources, options)
+        found += [folder / item for item in build["objects"]]
+    return found
+
+
+def includes(app: Path) -> list[str]:
+    """Return the -I options of an application."""
+    folders = [app / "modules" / "opwest", *(app / "models" / model["name"] for model in read_record(app)["models"])]
+    return [f"-I{folder / 'include'}" for folder in folders]
+
+
+def metadata_objects(machine: Machine, target: str, app: Path, work: Path) -> list[Path]:
+    """Return the objects of run, metadata, registry and constants, whichever back end made them."""
+    found: list[Path] = []
+    record = read_record(app)
+    for model in record["models"]:
+        name = model["name"]
+        folder = app / "models" / name
+        if record["metadata"] == "llvm":
+            found.append(folder / "objects" / target / f"{name}_metadata.o")
+            continue
+        sources = [folder / "src" / f"{name}_{part}.c" for part in ("metadata", "registry", "run")]
+        found += compile_sources(machine, work / name, sources, includes(app))
+        if model["constants"]:
+            options = [f"-Wa,-I{folder / 'constants'}"]
+            found += compile_sources(machine, work / f"{name}_constants", [folder / "constants.S"], options)
+    return found
+
+
+def link(machine: Machine, objects: list[Path], program: Path) -> Path:
+    """Link a program; the linker may not warn."""
+    options = ["-Wl,--fatal-warnings", "-Wl,--gc-sections"]
+    if machine.memory:
+        code, data = machine.memory
+        entry = "-Wl,-e,reset"
+        options += [f"-Wl,--defsym=CODE={code},--defsym=DATA={data}", f"-T{PROGRAMS / 'bare.ld'}", entry]
+        options += ["-nostdlib", "-Wl,--no-warn-rwx-segments"]
+    run_tool([machine.compiler, *machine.flags, *options, *objects, "-lgcc", "-o", program], program.parent)
+    return program
+
+
+def execute(machine: Machine, program: Path) -> str:
+    """Run a program, under QEMU where it is for another machine, and return what it wrote."""
+    command = [*machine.emulator, str(program)]
+    if machine.memory:
+        command = [*machine.emulator, "-nographic", "-monitor", "none", "-serial", "none"]
+        command += ["-semihosting-config", "enable=on,target=native", "-kernel", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    text = done.stdout + done.stderr
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.returncode}\n{text[-2000:]}"
+    assert text.startswith("begin\n") and text.endswith("end\n"), text[-2000:]
+    return text

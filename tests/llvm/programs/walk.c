@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes all that two models say of themselves, calls each of their operators by name with arguments made from
+ * its signature, and runs both. Addresses and sizes of pointers are left out: every processor writes the same.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <accelerated.h>
+#include <many_kinds.h>
+
+#include "port.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define MOST_ARGS    16U
+#define SLOT         128U
+
+static _Alignas(128) uint8_t arena[MOST_ARGS][SLOT];
+
+static void text(const char *what)
+{
+	port_write(what);
+}
+
+static void character(char what)
+{
+	const char both[2] = {what, '\0'};
+
+	port_write(both);
+}
+
+static void number(int64_t value)
+{
+	char digits[24];
+	char *at = digits + sizeof(digits) - 1;
+	uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+
+	*at = '\0';
+	do {
+		*--at = (char)('0' + rest % 10);
+		rest /= 10;
+	} while (rest != 0);
+	if (value < 0) {
+		*--at = '-';
+	}
+	character(' ');
+	text(at);
+}
+
+static void bytes(const void *data, size_t size)
+{
+	static const char digits[] = "0123456789abcdef";
+	char line[2 * SLOT + 2];
+	size_t used = 0;
+
+	line[used++] = ' ';
+	for (size_t i = 0; i < size && i < SLOT; i++) {
+		line[used++] = digits[((const uint8_t *)data)[i] >> 4];
+		line[used++] = digits[((const uint8_t *)data)[i] & 15];
+	}
+	line[used] = '\0';
+	text(line);
+}
+
+static void name(const char *what)
+{
+	text(" ");
+	text(what == NULL ? "NULL" : what);
+}
+
+/* Where pointers are shared: the place of the first tensor that has the same one. */
+static const void *seen[512];
+static size_t seen_count;
+
+static void identity(const void *pointer)
+{
+	size_t i = 0;
+
+	if (pointer == NULL) {
+		text(" none");
+		return;
+	}
+	while (i < seen_count && seen[i] != pointer) {
+		i++;
+	}
+	if (i == seen_count && seen_count < COUNT(seen)) {
+		seen[seen_count++] = pointer;
+	}
+	text(" #");
+	number((int64_t)i);
+}
+
+static void quantization(const struct opwest_quantization *q)
+{
+	if (q == NULL) {
+		return;
+	}
+	text("    quantization");
+	number(q->scale_count);
+	number(q->zero_point_count);
+	number(q->axis);
+	for (uint32_t i = 0; i < q->scale_count; i++) {
+		bytes(&q->scales[i], sizeof(q->scales[i]));
+	}
+	for (uint32_t i = 0; i < q->zero_point_count; i++) {
+		number(q->zero_points[i]);
+	}
+	text("\n");
+}
+
+static void tensors(const char *what, const struct opwest_tensor *tensor, size_t count)
+{
+	text(what);
+	text(tensor == NULL ? " NULL\n" : "\n");
+	for (size_t i = 0; i < count; i++, tensor++) {
+		text("  ");
+		text(tensor->name);
+		number(tensor->dtype);
+		name(opwest_dtype_name(tensor->dtype));
+		number(tensor->direction);
+		number(tensor->flags);
+		number(tensor->size);
+		number(tensor->rank);
+		text(tensor->shape == NULL ? " NULL" : " [");
+		for (uint8_t k = 0; k < tensor->rank; k++) {
+			number(tensor->shape[k]);
+		}
+		text(" ]");
+		identity(tensor->shape);
+		identity(tensor->quantization);
+		text("\n");
+		quantization(tensor->quantization);
+	}
+}
+
+static void describe(const struct opwest_model *model)
+{
+	text("model");
+	name(model->name);
+	number(model->constant_size);
+	number(model->version);
+	number(model->input_count);
+	number(model->output_count);
+	number(model->operator_count);
+	number(model->step_count);
+	number(model->pool_count);
+	number(model->device_count);
+	text("\n");
+	tensors("inputs", model->inputs, model->input_count);
+	tensors("outputs", model->outputs, model->output_count);
+	for (uint16_t i = 0; i < model->operator_count; i++) {
+		const struct opwest_operator *const operator = &model->operators[i];
+
+		text("operator");
+		name(operator->name);
+		number(operator->flags);
+		number(operator->arg_count);
+		tensors("", operator->args, operator->arg_count);
+	}
+	for (uint16_t i = 0; i < model->step_count; i++) {
+		text("step");
+		number(model->steps[i].operator_index);
+		number(model->steps[i].device_index);
+		name(opwest_model_step_name(model, i));
+		text("\n");
+	}
+	for (uint16_t i = 0; i < model->pool_count; i++) {
+		text("pool");
+		name(model->pools[i].name);
+		number(model->pools[i].size);
+		number(model->pools[i].align);
+		text("\n");
+	}
+	for (uint16_t i = 0; i < model->device_count; i++) {
+		text("device");
+		name(model->devices[i].name);
+		name(model->devices[i].type);
+		text("\n");
+	}
+	text(model->pools == NULL ? "no pools\n" : "");
+	text(model->devices == NULL ? "no devices\n" : "");
+}
+
+static void look_up(const struct opwest_model *model, const struct opwest_registry *registry)
+{
+	static const char *const others[] = {"", "nothing", "x", "opwest", "copy_int", "copy_int88", "Mix", "mix ", "NO"};
+
+	text("registry");
+	number(registry->seed);
+	number(registry->bucket_count);
+	number(registry->count);
+	for (uint32_t i = 0; i < registry->bucket_count; i++) {
+		number(registry->displacements[i]);
+	}
+	text("\n");
+	for (uint32_t i = 0; i < registry->count; i++) {
+		number(registry->entries[i].info - model->operators);
+		text(registry->entries[i].adapter == NULL ? " NULL" : "");
+	}
+	text("\n");
+	for (uint16_t i = 0; i < model->operator_count; i++) {
+		const struct opwest_entry *const entry = opwest_find(registry, model->operators[i].name);
+
+		text(entry != NULL && entry->info == &model->operators[i] ? "" : "a name is not found\n");
+	}
+	for (size_t i = 0; i < COUNT(others); i++) {
+		text(opwest_find(registry, others[i]) == NULL ? "" : "found what is not there\n");
+	}
+}
+
+static uint32_t state;
+
+static uint8_t random_byte(void)
+{
+	state = state * 1664525U + 1013904223U;
+	return (uint8_t)(state >> 24);
+}
+
+static void fill(void *data, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		((uint8_t *)data)[i] = random_byte();
+	}
+}
+
+/* A scalar: its least, its greatest or any value. The float types take no NaN, which changes on its way. */
+static struct opwest_value scalar(uint8_t dtype, unsigned int round)
+{
+	static const int64_t least[] = {INT8_MIN, 0, INT16_MIN, 0, INT32_MIN, 0, INT64_MIN, 0, 0, 0, 0, 0};
+	static const int64_t most[] = {INT8_MAX,  UINT8_MAX, INT16_MAX, UINT16_MAX, INT32_MAX, UINT32_MAX,
+				       INT64_MAX, -1,        UINT16_MAX, 0,         0,         1};
+	static const float floats[] = {-3.4028235e38F, 3.4028235e38F, 0.1F, -1.5F, 1.4e-45F, -0.0F};
+	static const double doubles[] = {-1.7976931348623157e308, 1.7976931348623157e308, 0.1, -1.5, 5e-324, -0.0};
+	uint64_t any;
+
+	if (dtype == OPWEST_FLOAT32) {
+		return opwest_real(dtype, (double)floats[round % COUNT(floats)]);
+	}
+	if (dtype == OPWEST_FLOAT64) {
+		return opwest_real(dtype, doubles[round % COUNT(doubles)]);
+	}
+	if (round == 0) {
+		return opwest_integer(dtype, least[dtype]);
+	}
+	if (round == 1) {
+		return opwest_integer(dtype, most[dtype]);
+	}
+	fill(&any, sizeof(any));
+	switch (dtype) {
+	case OPWEST_INT8:
+		return opwest_integer(dtype, (int8_t)any);
+	case OPWEST_UINT8:
+		return opwest_integer(dtype, (uint8_t)any);
+	case OPWEST_INT16:
+		return opwest_integer(dtype, (int16_t)any);
+	case OPWEST_UINT16:
+	case OPWEST_FLOAT16:
+		return opwest_integer(dtype, (uint16_t)any);
+	case OPWEST_INT32:
+		return opwest_integer(dtype, (int32_t)any);
+	case OPWEST_UINT32:
+		return opwest_integer(dtype, (uint32_t)any);
+	case OPWEST_BOOL:
+		return opwest_integer(dtype, (int64_t)(any & 1));
+	default:
+		return opwest_integer(dtype, (int64_t)any);
+	}
+}
+
+static void call(const struct opwest_registry *registry, const struct opwest_operator *operator,
+		 const struct device *device, unsigned int round)
+{
+	struct opwest_value args[MOST_ARGS];
+
+	for (uint16_t i = 0; i < operator->arg_count; i++) {
+		const struct opwest_tensor *const tensor = &operator->args[i];
+
+		if ((tensor->flags & OPWEST_TENSOR_SCALAR) != 0U) {
+			args[i] = scalar(tensor->dtype, round);
+			continue;
+		}
+		fill(arena[i], SLOT);
+		args[i] = tensor->direction == OPWEST_IN ? opwest_in(tensor->dtype, arena[i], tensor->size)
+							 : opwest_out(tensor->dtype, arena[i], tensor->size);
+	}
+	if (strcmp(operator->name, "mix") == 0 && round == 3) {
+		/* The step that fails, and what it returns. */
+		const int32_t control[2] = {(int32_t)args[0].as.integer, -7};
+
+		memcpy(arena[1], control, sizeof(control));
+	}
+	text("call");
+	name(operator->name);
+	number(opwest_call(opwest_find(registry, operator->name), args, operator->arg_count, device));
+	for (uint16_t i = 0; i < operator->arg_count; i++) {
+		if (operator->args[i].direction != OPWEST_IN && operator->args[i].direction != OPWEST_SCRATCH) {
+			bytes(arena[i], SLOT);
+		}
+	}
+	text("\n");
+	/* What is no call of it. */
+	text(opwest_call(opwest_find(registry, operator->name), args, operator->arg_count + 1U, device) == -EINVAL &&
+			     opwest_call(opwest_find(registry, operator->name), args, operator->arg_count,
+					 device == NULL ? (const struct device *)arena : NULL) == -ENODEV
+		     ? ""
+		     : "an impossible call was made\n");
+}
+
+static void call_all(const struct opwest_model *model, const struct opwest_registry *registry)
+{
+	static const struct device own = {"Q"};
+
+	for (uint16_t i = 0; i < model->operator_count; i++) {
+		const struct opwest_operator *const operator = &model->operators[i];
+		const bool device = (operator->flags & OPWEST_OPERATOR_DEVICE) != 0U;
+
+		for (unsigned int round = 0; round < 5; round++) {
+			call(registry, operator, device ? &own : NULL, round);
+		}
+	}
+}
+
+/* Not X_WORKSPACE_DEFINE: a bare image here has no initialised data. */
+static _Alignas(128) uint8_t accelerated_memory_sram[ACCELERATED_POOL_SRAM_SIZE];
+static _Alignas(128) uint8_t accelerated_memory_fast[ACCELERATED_POOL_FAST_SIZE];
+static _Alignas(128) uint8_t many_kinds_memory_fast[MANY_KINDS_POOL_FAST_SIZE];
+static _Alignas(128) uint8_t many_kinds_memory_slow[MANY_KINDS_POOL_SLOW_SIZE];
+static struct accelerated_workspace first;
+static struct many_kinds_workspace second;
+static _Alignas(128) uint8_t buffers[40][SLOT];
+
+static void outputs_of(const struct opwest_model *model)
+{
+	for (uint16_t i = 0; i < model->output_count; i++) {
+		text("output");
+		name(model->outputs[i].name);
+		bytes(buffers[model->input_count + i], model->outputs[i].size);
+		text("\n");
+	}
+}
+
+static void ended(const char *what, int rc, const struct opwest_status *status)
+{
+	text(what);
+	number(rc == -EALREADY ? -100000 : rc);
+	number(status->code);
+	number(status->step);
+	text("\n");
+}
+
+#define RUN(model, workspace, devices)                                                                                 \
+	do {                                                                                                           \
+		const void *pointers[COUNT(buffers)];                                                                  \
+		struct model##_inputs inputs;                                                                          \
+		struct model##_outputs outputs;                                                                        \
+                                                                                                                       \
+		for (size_t i = 0; i < COUNT(buffers); i++) {                                                          \
+			pointers[i] = buffers[i];                                                                      \
+			fill(buffers[i], SLOT);                                                                        \
+		}                                                                                                      \
+		memcpy(&inputs, pointers, sizeof(inputs));                                                             \
+		memcpy(&outputs, pointers + model##_model.input_count, sizeof(outputs));                               \
+		ended("close", model##_close(&(workspace), &(devices)), &(workspace).status);                          \
+		ended("run", model##_run(&inputs, &outputs, &(workspace), &(devices)), &(workspace).status);           \
+		ended("open", model##_open(&(workspace), &(devices)), &(workspace).status);                            \
+		ended("open", model##_open(&(workspace), &(devices)), &(workspace).status);                            \
+		ended("run", model##_run(&inputs, &outputs, &(workspace), &(devices)), &(workspace).status);           \
+		outputs_of(&model##_model);                                                                            \
+		for (size_t i = 0; i < sizeof(inputs) / sizeof(void *); i++) {                                         \
+			struct model##_inputs wrong = inputs;                                                          \
+			const void *odd = buffers[i] + 1;                                                              \
+                                                                                                                       \
+			memset((uint8_t *)&wrong + i * sizeof(void *), 0, sizeof(void *));                             \
+			ended("null input", model##_run(&wrong, &outputs, &(workspace), &(devices)),                   \
+			      &(workspace).status);                                                                    \
+			memcpy((uint8_t *)&wrong + i * sizeof(void *), &odd, sizeof(odd));                             \
+			ended("odd input", model##_run(&wrong, &outputs, &(workspace), &(devices)),                    \
+			      &(workspace).status);                                                                    \
+		}                                                                                                      \
+		for (size_t i = 0; i < sizeof(outputs) / sizeof(void *); i++) {                                        \
+			struct model##_outputs wrong = outputs;                                                        \
+                                                                                                                       \
+			memset((uint8_t *)&wrong + i * sizeof(void *), 0, sizeof(void *));                             \
+			ended("null output", model##_run(&inputs, &wrong, &(workspace), &(devices)),                   \
+			      &(workspace).status);                                                                    \
+		}                                                                                                      \
+		ended("run", model##_run(NULL, &outputs, &(workspace), &(devices)), &(workspace).status);              \
+		ended("run", model##_run(&inputs, NULL, &(workspace), &(devices)), &(workspace).status);               \
+		ended("run", model##_run(&inputs, &outputs, NULL, &(devices)), &(workspace).status);                   \
+		ended("run", model##_run(&inputs, &outputs, &(workspace), NULL), &(workspace).status);                 \
+		ended("close", model##_close(&(workspace), &(devices)), &(workspace).status);                          \
+		ended("close", model##_close(&(workspace), &(devices)), &(workspace).status);                          \
+	} while (0)
+
+static void fail_each_step(void)
+{
+	static const struct accelerated_devices devices = ACCELERATED_DEVICES_DT_INIT;
+	static const int32_t codes[] = {1, INT32_MAX, -EIO, -1, -INT32_MAX - 1};
+	static _Alignas(16) int32_t control[2], x[16], y[16];
+	const struct accelerated_inputs inputs = {control, x};
+	const struct accelerated_outputs outputs = {y};
+
+	ended("open", accelerated_open(&first, &devices), &first.status);
+	for (size_t i = 0; i < COUNT(codes); i++) {
+		for (int32_t step = 0; step < 10; step++) {
+			control[0] = step;
+			control[1] = codes[i];
+			fill(x, sizeof(x));
+			ended("run", accelerated_run(&inputs, &outputs, &first, &devices), &first.status);
+			bytes(y, sizeof(y));
+			text("\n");
+		}
+	}
+	ended("close", accelerated_close(&first, &devices), &first.status);
+}
+
+void walk(void)
+{
+	static const struct accelerated_devices accelerated_context = ACCELERATED_DEVICES_DT_INIT;
+	static const struct many_kinds_devices many_kinds_context = MANY_KINDS_DEVICES_DT_INIT;
+
+	first.sram = accelerated_memory_sram;
+	first.fast = accelerated_memory_fast;
+	second.fast = many_kinds_memory_fast;
+	second.slow = many_kinds_memory_slow;
+	text("begin\n");
+	describe(&accelerated_model);
+	describe(&many_kinds_model);
+	look_up(&accelerated_model, &accelerated_registry);
+	look_up(&many_kinds_model, &many_kinds_registry);
+	call_all(&accelerated_model, &accelerated_registry);
+	call_all(&many_kinds_model, &many_kinds_registry);
+	RUN(accelerated, first, accelerated_context);
+	RUN(many_kinds, second, many_kinds_context);
+	fail_each_step();
+	text("end\n");
+}

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The objects of --metadata=llvm: fit for their target, constant, no symbols but known ones, dropped where unused."""
+
+import io
+import re
+import shutil
+
+import pytest
+from backends_support import BACK_ENDS, MODELS, PROGRAMS, RUNTIME, TARGETS, applications
+from backends_support import build_operators, compile_sources, includes, link, machine_of, metadata_objects
+from backends_support import run_tool, target_abi
+from elftools.elf.elffile import ELFFile
+from opwest.objects.compat import abi_faults
+from opwest.objects.inspect import inspect_object
+
+RUNTIME_SYMBOLS = {"opwest_status_failed", "opwest_status_already", "opwest_port_device_is_ready"}
+PUBLIC = ("open", "run", "close", "model", "registry", "operators")
+# Conversions of floats and 64 bits, which libgcc has, and what position-independent code asks for.
+SUPPORT = re.compile(r"__aeabi_[a-z0-9]+|__truncdfsf2|_GLOBAL_OFFSET_TABLE_")
+
+
+@pytest.fixture(scope="session")
+def app(apps):
+    return apps
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("model", MODELS)
+def test_object_is_what_the_target_links(app, model, target):
+    path = app["llvm"] / "models" / model / "objects" / target / f"{model}_metadata.o"
+    (member,) = inspect_object(path).members
+    assert (member.faults, abi_faults(member.abi, target_abi(target))) == ((), [])
+    assert (member.sizes.data, member.sizes.bss, member.stateful_symbols) == (0, 0, ())
+    operators = {f"{model}__{name}" for name in _operators(model)}
+    unknown = {n for n in member.undefined if n not in operators | RUNTIME_SYMBOLS and not SUPPORT.fullmatch(n)}
+    assert not unknown
+    assert operators <= set(member.undefined)
+    wanted = {f"{model}_{name}" for name in PUBLIC}
+    assert {name for name in member.defined if "constant" not in name} == wanted
+
+
+def _operators(model):
+    if model == "accelerated":
+        return ["mix", "reverse", "stamp"]
+    integers = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+    copies = [f"copy_{dtype}" for dtype in (*integers, "float16", "float32", "float64", "bool")]
+    return [*copies, "store", "store_ir", "start", "add", "finish", "tick"]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_sections(app, target):
+    for model in MODELS:
+        path = app["llvm"] / "models" / model / "objects" / target / f"{model}_metadata.o"
+        elf = ELFFile(io.BytesIO(path.read_bytes()))
+        sections = [s for s in elf.iter_sections() if s["sh_flags"] & 2 and s["sh_size"]]
+        names = [s.name for s in sections]
+        assert not [n for n in names if re.match(r"\.(init_array|fini_array|ctors|dtors|eh_frame|ARM\.ex|bss|data$)", n)]
+        # .data.rel.ro: constants with addresses in position-independent code.
+        writable = [s.name for s in sections if s["sh_flags"] & 1 and not s.name.startswith(".data.rel.ro")]
+        assert not writable
+        # A section for each function and each table that the linker may drop.
+        for symbol in elf.get_section_by_name(".symtab").iter_symbols():
+            if symbol["st_info"]["type"] in ("STT_FUNC", "STT_OBJECT") and symbol["st_shndx"] != "SHN_UNDEF":
+                section = elf.get_section(symbol["st_shndx"])
+                kinds = {"STT_FUNC": ".text.", "STT_OBJECT": (".rodata.", ".data.rel.ro.", ".srodata.")}
+                assert section.name.startswith(kinds[symbol["st_info"]["type"]]), (symbol.name, section.name)
+
+
+MAIN = """
+#include <accelerated.h>
+#include <many_kinds.h>
+#include "port.h"
+void walk(void)
+{
+	static struct many_kinds_workspace workspace;
+	static const struct many_kinds_devices devices;
+	static const struct many_kinds_inputs inputs;
+	static const struct many_kinds_outputs outputs;
+	(void)many_kinds_open(&workspace, &devices);
+	(void)many_kinds_run(&inputs, &outputs, &workspace, &devices);
+}
+"""
+
+
+@pytest.mark.parametrize("target", ["x86-64", "i386", "cortex-m3", "cortex-m55f-mve", "cortex-a53", "rv32imac", "rv64gc"])
+def test_unused_parts_are_dropped(app, target, tmp_path):
+    machine = machine_of(target)
+    main = tmp_path / "main.c"
+    main.write_text(MAIN)
+    port = "port_bare.c" if machine.memory else "port_hosted.c"
+    sources = [main, PROGRAMS / port, *(app["c"] / "modules" / "opwest" / "src" / name for name in RUNTIME)]
+    shared = compile_sources(machine, tmp_path / "shared", sources, [f"-I{PROGRAMS}", *includes(app["c"])])
+    shared += build_operators(machine, target, app["c"], tmp_path / "operators")
+    nm = machine.compiler.replace("gcc", "nm") if "-gcc" in machine.compiler else "nm"
+    assert shutil.which(nm)
+    for metadata in BACK_ENDS:
+        objects = metadata_objects(machine, target, app[metadata], tmp_path / metadata)
+        program = link(machine, [*shared, *objects], tmp_path / f"{metadata}.elf")
+        symbols = set(re.findall(r" (\S+)$", run_tool([nm, program], tmp_path), re.MULTILINE))
+        assert "many_kinds_run" in symbols
+        left = [f"{model}_{part}" for model in MODELS for part in ("model", "registry", "operators")]
+        assert not symbols.intersection(left), metadata
+        # Nothing of the model that is not called, nothing of adapters and of what only they call.
+        assert not [n for n in symbols if n.startswith(("accelerated", "opwest_call_", "many_kinds_close"))], metadata
+        assert "many_kinds__store_ir" not in symbols and "many_kinds__store" in symbols
+        assert not [n for n in symbols if "unused" in n]
+
+
+def test_equal_strings_shapes_and_quantizations_are_stored_once(app):
+    path = app["llvm"] / "models" / "many_kinds" / "objects" / "cortex-m3" / "many_kinds_metadata.o"
+    elf = ELFFile(io.BytesIO(path.read_bytes()))
+    rodata = b"".join(s.data() for s in elf.iter_sections() if s.name.startswith(".rodata"))
+    for text in (b"copy_int8", b"copy_uint16", b"total", b"many_kinds", b"scratch"):
+        assert rodata.count(b"\0" + text + b"\0") + rodata.startswith(text + b"\0") <= 1
+
+
+def test_objects_are_reproducible(app, tmp_path):
+    again = applications(tmp_path)["llvm"]
+    names = sorted(p.relative_to(again).as_posix() for p in again.rglob("*.o"))
+    assert len(names) >= 4 * len(TARGETS) - 4
+    assert [n for n in names if (again / n).read_bytes() != (app["llvm"] / n).read_bytes()] == []
+    paths = str(tmp_path).encode()
+    assert not [n for n in names if paths in (again / n).read_bytes()]

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signatures from debug information, and how they are compared."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from objects_factory import compile_object, skip_without
+from opwest.objects.dwarf import NO_DEBUG_INFORMATION, DwarfSignature, WantedParameter, compare, signatures
+from opwest.objects.elf import parse_elf
+from opwest.objects.inspect import read_member
+
+SOURCE = """
+#ifdef __riscv
+typedef signed char int8_t; typedef unsigned char uint8_t; typedef long int int32_t; typedef unsigned short uint16_t;
+#else
+#include <stdint.h>
+#endif
+struct device;
+typedef struct device handle;
+enum mode { A, B };
+typedef const float constant;
+typedef struct { int a; } unnamed;
+int32_t conv(const int8_t *data, const float *weight, int8_t *restrict out, const struct device *dev)
+{ return data[0] + (int)weight[0]; }
+void dense(uint8_t *a, volatile constant *b, float c, double d, enum mode m, _Bool q, void *p, unnamed *u, handle *h,
+           long l, char *s, int (*back)(int)) { }
+int variadic(int a, ...) { return a; }
+long old(a, b) float *a; int b; { return b; }
+static inline int inner(int8_t *x) { return *x; }
+int inlined(int8_t *x) { return inner(x); }
+int user(int8_t *x) { return inlined(x) + 1; }
+unsigned short array(int8_t a[3][4], uint16_t **p) { return 1; }
+static int hidden(void) { return 1; }
+int (*leak(void))(void) { return hidden; }
+int named(int8_t *x) __asm__("other_name");
+int named(int8_t *x) { return *x; }
+"""
+EXPECTED = {
+    "conv": "int32_t (const int8_t *, const float *, int8_t *, const struct device *)",
+    "dense": "void (uint8_t *, const constant *, float, double, enum mode, _Bool, void *, unnamed *, handle *, long, "
+    "char *, a pointer to a function)",
+    "variadic": "int (int, ...)",
+    "old": "long (float *, int)",
+    "inlined": "int (int8_t *)",
+    "user": "int (int8_t *)",
+    "array": "unsigned short (int8_t *, uint16_t **)",
+    "leak": "a pointer to a function (void)",
+    "other_name": "int (int8_t *)",
+}
+ARM, RISCV = "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"
+MACHINES = [
+    ("gcc", ["-m64"]),
+    ("gcc", ["-m32"]),
+    (ARM, ["-mcpu=cortex-m3", "-mthumb"]),
+    (ARM, ["-mcpu=cortex-r5", "-marm", "-mbig-endian"]),
+    (RISCV, ["-march=rv32imac", "-mabi=ilp32"]),
+    (RISCV, ["-march=rv64gc", "-mabi=lp64d"]),
+    ("clang", ["-m64"]),
+    ("clang", ["-m32", "-ffreestanding"]),
+    ("clang", ["--target=thumbv7m-none-unknown-eabi", "-ffreestanding"]),
+    ("clang", ["--target=aarch64-none-elf", "-ffreestanding"]),
+    ("clang", ["--target=aarch64_be-none-elf", "-ffreestanding"]),
+    ("clang", ["--target=riscv32-none-elf"]),
+    ("clang", ["--target=riscv64-none-elf"]),
+]
+QUIET = ["-w", "-O2"]
+
+
+def found(path: Path) -> dict[str, DwarfSignature]:
+    result = signatures(read_member(path.name, path.read_bytes()))
+    assert isinstance(result, dict), result
+    return result
+
+
+def words(path: Path) -> dict[str, str]:
+    """Return the signatures as text; GCC writes `long int` where clang writes `long`."""
+    texts = {name: str(signature) for name, signature in found(path).items()}
+    return {n: t.replace("long int", "long").replace("short unsigned int", "unsigned short") for n, t in texts.items()}
+
+
+@pytest.mark.parametrize("version", ["-gdwarf-2", "-gdwarf-3", "-gdwarf-4", "-gdwarf-5"])
+@pytest.mark.parametrize(("compiler", "flags"), MACHINES)
+def test_unlinked_objects_of_every_machine(tmp_path: Path, compiler: str, flags: list[str], version: str) -> None:
+    assert words(compile_object(tmp_path, SOURCE, compiler, [*flags, *QUIET, version])) == EXPECTED
+    assert words(compile_object(tmp_path, SOURCE, compiler, [*flags, "-w", "-O0", version])) == EXPECTED
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_64_bit_dwarf_and_sections_of_types(tmp_path: Path, compiler: str) -> None:
+    assert words(compile_object(tmp_path, SOURCE, compiler, [*QUIET, "-gdwarf-5", "-gdwarf64"])) == EXPECTED
+    for version in ("-gdwarf-4", "-gdwarf-5"):
+        flags = [*QUIET, version, "-fdebug-types-section"]
+        seen = words(compile_object(tmp_path, SOURCE, compiler, flags))
+        assert seen["conv"] == EXPECTED["conv"] and set(seen) == set(EXPECTED)
+
+
+def test_partial_links(tmp_path: Path) -> None:
+    skip_without("ld", "riscv64-unknown-elf-ld", RISCV)
+    for compiler, flags, linker in (
+        ("gcc", ["-m64"], ["ld"]),
+        (RISCV, ["-march=rv32imac", "-mabi=ilp32"], ["riscv64-unknown-elf-ld", "-m", "elf32lriscv"]),
+    ):
+        one = compile_object(tmp_path, SOURCE, compiler, [*flags, *QUIET, "-g"], name="one.o")
+        two = compile_object(tmp_path, "float extra(double *x) { return *x; }", compiler, [*flags, "-g"], name="two.o")
+        subprocess.run([*linker, "-r", "-o", tmp_path / "both.o", two, one], check=True)
+        assert words(tmp_path / "both.o") == {**EXPECTED, "extra": "float (double *)"}
+
+
+def test_what_cannot_be_told_is_said_in_words(tmp_path: Path) -> None:
+    def sentence(*flags: str) -> str:
+        path = compile_object(tmp_path, SOURCE, flags=[*QUIET, *flags])
+        result = signatures(read_member("x.o", path.read_bytes()))
+        assert isinstance(result, str) and result.startswith("signature not checked: ")
+        return result
+
+    assert sentence() == NO_DEBUG_INFORMATION
+    assert "-gz=none" in sentence("-g", "-gz")
+    for version in ("-gdwarf-4", "-gdwarf-5"):
+        assert "-gsplit-dwarf" in sentence(version, "-gsplit-dwarf")
+
+
+def test_types_in_detail(tmp_path: Path) -> None:
+    path = compile_object(tmp_path, SOURCE, RISCV, ["-march=rv32imac", "-mabi=ilp32", *QUIET, "-g"])
+    conv, dense = found(path)["conv"], found(path)["dense"]
+    assert (conv.returns.kind, conv.returns.size, conv.returns.signed) == ("integer", 4, True)
+    first = conv.parameters[0].target
+    assert first is not None and (first.kind, first.size, first.signed, first.const) == ("integer", 1, True, True)
+    device = conv.parameters[3].target
+    assert device is not None and device.kind == "struct" and device.name == "struct device" and device.const
+    handle = dense.parameters[8].target
+    assert handle is not None and handle.names == {"handle", "struct device"}
+    text = dense.parameters[10].target
+    assert text is not None and text.signed is None  # plain char is either
+
+
+WANTED = [
+    WantedParameter("data", "const int8_t *"),
+    WantedParameter("weight", "const int8_t *"),
+    WantedParameter("result", "int8_t *"),
+    WantedParameter("device", "const struct device *"),
+]
+
+
+def signature_of(tmp_path: Path, declaration: str, flags: tuple[str, ...] = ("-m32",)) -> DwarfSignature:
+    source = (
+        "typedef signed char int8_t; typedef unsigned char uint8_t; typedef int int32_t; typedef unsigned uint32_t;"
+        "typedef unsigned short uint16_t; typedef long long int64_t; struct device; struct other; enum e { A, B };"
+        f"{declaration} {{ __builtin_trap(); }}"
+    )
+    return found(compile_object(tmp_path, source, flags=[*flags, "-g", "-w"]))["f"]
+
+
+def test_differences_in_words(tmp_path: Path) -> None:
+    good = signature_of(tmp_path, "int32_t f(const int8_t *a, const int8_t *b, int8_t *c, const struct device *d)")
+    assert compare(good, True, WANTED) == []
+    assert compare(good, False, WANTED) == [
+        "declared to return nothing, the function returns int32_t, which would be ignored"
+    ]
+    bad = signature_of(tmp_path, "void f(const int8_t *a, float *b, const int8_t *c, struct other *d)")
+    assert compare(bad, True, WANTED) == [
+        "declared to return a status (int32_t), the function returns nothing",
+        "argument 2 'weight' is int8 tensor (const int8_t *), the function takes float *",
+        "argument 3 'result' is int8 tensor (int8_t *), the function takes const int8_t *, which it does not write",
+        "argument 4 'device' is const struct device *, the function takes struct other *",
+    ]
+    assert compare(bad, False, WANTED[:2]) == [
+        "2 arguments declared, the function takes 4: void (const int8_t *, float *, const int8_t *, struct other *)"
+    ]
+    assert "takes variable arguments" in compare(signature_of(tmp_path, "int f(void *a, ...)"), True, WANTED)[0]
+    assert compare(signature_of(tmp_path, "int64_t f(void)"), True, []) == [
+        "declared to return a status (int32_t), the function returns int64_t"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "seen", "fits"),
+    [
+        ("const int8_t *", "char *", True),
+        ("uint8_t *", "char *", True),
+        ("uint8_t *", "_Bool *", True),
+        ("int8_t *", "_Bool *", False),
+        ("int8_t *", "uint8_t *", False),
+        ("const float *", "void *", True),
+        ("const struct device *", "void *", True),
+        ("const struct device *", "struct device *", True),
+        ("const struct device *", "const struct other *", False),
+        ("const struct device *", "int", False),
+        ("const int8_t *", "int8_t **", False),
+        ("uint16_t *", "_Float16 *", True),
+        ("uint16_t", "_Float16", False),
+        ("float *", "double *", False),
+        ("int8_t *", "int8_t a[4][4] *", True),
+        ("int32_t", "long", True),
+        ("int32_t", "enum e", True),
+        ("int32_t", "int64_t", False),
+        ("int32_t", "uint32_t", False),
+        ("int32_t", "float", False),
+        ("int32_t", "int32_t *", False),
+        ("float", "float", True),
+        ("float", "double", False),
+        ("bool", "_Bool", True),
+        ("uint8_t", "_Bool", True),
+        ("int64_t", "long long", True),
+        ("int32_t *", "long *", True),
+        ("int32_t *", "enum e *", True),
+    ],
+)
+def test_what_may_stand_for_what(tmp_path: Path, wanted: str, seen: str, fits: bool) -> None:
+    parameter = "int8_t a[4][4]" if "[" in seen else f"{seen} a"
+    flags = ("-m32", "-msse2", "-mfpmath=sse") if "Float16" in seen else ("-m32",)
+    signature = signature_of(tmp_path, f"void f({parameter})", flags)
+    assert (compare(signature, False, [WantedParameter("x", wanted)]) == []) == fits
+
+
+def test_a_long_is_no_int32_on_64_bits(tmp_path: Path) -> None:
+    signature = signature_of(tmp_path, "int f(long a)", ("-m64",))
+    assert compare(signature, True, [WantedParameter("n", "int32_t")]) == [
+        "argument 1 'n' is int32 (int32_t), the function takes long int"
+    ]
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    """Return objects with debug information, from the compilers that are there."""
+    folder = tmp_path_factory.mktemp("samples")
+    commands = [
+        ("gcc", ["-m64", "-gdwarf-5"]),
+        ("gcc", ["-m32", "-gdwarf-4"]),
+        (RISCV, ["-march=rv32imac", "-mabi=ilp32", "-g"]),
+        ("clang", ["--target=thumbv7m-none-unknown-eabi", "-ffreestanding", "-gdwarf-5"]),
+    ]
+    return [
+        compile_object(folder, SOURCE, compiler, [*flags, *QUIET], name=f"{n}.o").read_bytes()
+        for n, (compiler, flags) in enumerate(commands)
+        if shutil.which(compiler)
+    ]
+
+
+def test_damaged_debug_sections(samples: list[bytes]) -> None:
+    """Bits are changed within the debug sections and their relocations only; every answer is a value."""
+    chance = random.Random(3)
+    slowest, told = 0.0, 0
+    for content in samples:
+        member = read_member("x.o", content)
+        spans = [
+            (s.offset, s.size)
+            for s in parse_elf(content).sections
+            if s.name.rsplit(".", 1)[-1].startswith("debug_") and s.size
+        ]
+        for _ in range(600):
+            damaged = bytearray(content)
+            for _ in range(chance.choice((1, 1, 3, 30))):
+                start, size = chance.choice(spans)
+                damaged[start + chance.randrange(size)] = chance.choice((0, 0xFF, 0x80, chance.randrange(256)))
+            started = time.perf_counter()
+            object.__setattr__(member, "content", bytes(damaged))
+            result = signatures(member)
+            slowest = max(slowest, time.perf_counter() - started)
+            if isinstance(result, dict):
+                told += 1
+                for signature in result.values():
+                    assert str(signature) and compare(signature, True, WANTED) is not None
+            else:
+                assert result.startswith("signature not checked: ")
+    assert slowest < 2 and told
+
+
+def test_truncated_debug_sections(samples: list[bytes]) -> None:
+    for content in samples:
+        member = read_member("x.o", content)
+        elf = parse_elf(content)
+        for index, section in enumerate(elf.sections):
+            if not section.name.startswith(".debug_"):
+                continue
+            wide = elf.layout.bits == 64
+            at = elf.table_offset + index * elf.layout.section.size + (32 if wide else 20)
+            for size in range(0, section.size, max(1, section.size // 60)):
+                damaged = bytearray(content)
+                damaged[at : at + 4] = size.to_bytes(4, elf.layout.endian)
+                object.__setattr__(member, "content", bytes(damaged))
+                assert signatures(member) is not None
+
+
+def test_many_functions_stay_fast(tmp_path: Path) -> None:
+    functions = "".join(
+        f"int f{n}(const signed char *a, float *b, int n) {{ int s = n; return a[s] + (b == 0); }}\n"
+        for n in range(10_000)
+    )
+    path = compile_object(tmp_path, functions, flags=["-O0", "-g", "-ffunction-sections"])
+    started = time.perf_counter()
+    assert len(found(path)) == 10_000
+    assert time.perf_counter() - started < 10

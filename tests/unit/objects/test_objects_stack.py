@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stack per function, compared with what compilers print themselves (`-fstack-usage`)."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from elf_writer import build_elf
+from objects_factory import compile_object, skip_without
+from opwest.objects.cfi import cfi_frames
+from opwest.objects.elf import Layout
+from opwest.objects.exidx import frame_size
+from opwest.objects.facts import Member, ObjectError
+from opwest.objects.inspect import read_member
+from opwest.objects.stack import StackUse, read_su, stack_usage
+
+SOURCE = """
+extern int sink(void *, ...);
+extern int v;
+int leaf(int a) { return a + 1; }
+int big(int a) { volatile char b[300]; sink((void *)b); return b[a]; }
+int huge(int a) { volatile char b[30000]; sink((void *)b); return b[a]; }
+int many(int a, int b, int c, int d, int e, int f, int g, int h, int i)
+{ return sink(&v, a, b, c, d, e, f, g, h, i) + a + b + c; }
+float sum(float *a, int n) { float s = 0; for (int i = 0; i < n; i++) s += a[i] * sink(a); return s; }
+double wide(double a, double b, double c) { double x = a * b; sink(&x); return x * c + b * sink(0) + a; }
+static __attribute__((noinline)) int clone(int a, int b) { sink(&a, b); return a * b; }
+int twice(int a) { return clone(a, 3) + clone(a + 1, 3); }
+"""
+DYNAMIC = "extern int sink(void *, ...); int op(int n) { char x[n]; return sink(x); }"
+M3 = ["-mcpu=cortex-m3", "-mthumb"]
+M4F = ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard"]
+M0 = ["-mcpu=cortex-m0", "-mthumb"]
+RV32 = ["-march=rv32imac", "-mabi=ilp32"]
+RV64 = ["-march=rv64gc", "-mabi=lp64d"]
+ARM, RISCV = "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"
+
+
+def read(path: Path) -> Member:
+    return read_member(path.name, path.read_bytes())
+
+
+def stem(name: str) -> str:
+    """GCC leaves the number off a clone: `clone.constprop.0` is `clone.constprop` in the .su file."""
+    head, _, tail = name.rpartition(".")
+    return head if head and tail.isdigit() else name
+
+
+@pytest.mark.parametrize("optimize", ["-O2", "-O3"])
+@pytest.mark.parametrize(
+    ("compiler", "flags", "source"),
+    [
+        ("gcc", ["-m64"], ".eh_frame"),
+        ("gcc", ["-m64", "-g", "-fno-asynchronous-unwind-tables"], ".debug_frame"),
+        ("gcc", ["-m64", "-ffunction-sections", "-fno-pic"], ".eh_frame"),
+        ("gcc", ["-m32"], ".eh_frame"),
+        ("gcc", ["-m32", "-fno-pic", "-g", "-fno-asynchronous-unwind-tables"], ".debug_frame"),
+        (ARM, [*M3, "-g"], ".debug_frame"),
+        (ARM, [*M3, "-g", "-ffunction-sections"], ".debug_frame"),
+        (ARM, [*M3, "-funwind-tables"], ".ARM.exidx"),
+        (ARM, [*M3, "-funwind-tables", "-ffunction-sections"], ".ARM.exidx"),
+        (ARM, [*M4F, "-g"], ".debug_frame"),
+        (ARM, [*M4F, "-funwind-tables"], ".ARM.exidx"),
+        (ARM, [*M0, "-funwind-tables"], ".ARM.exidx"),
+        (ARM, ["-mcpu=cortex-r5", "-marm", "-mbig-endian", "-funwind-tables"], ".ARM.exidx"),
+        (ARM, ["-mcpu=cortex-r5", "-marm", "-mbig-endian", "-g"], ".debug_frame"),
+        (RISCV, [*RV32, "-g"], ".debug_frame"),
+        (RISCV, [*RV32, "-funwind-tables", "-ffunction-sections"], ".eh_frame"),
+        (RISCV, [*RV64, "-g", "-ffunction-sections"], ".debug_frame"),
+        (RISCV, [*RV64, "-funwind-tables"], ".eh_frame"),
+    ],
+)
+def test_unwind_data_say_what_gcc_says(
+    tmp_path: Path, compiler: str, flags: list[str], source: str, optimize: str
+) -> None:
+    path = compile_object(tmp_path, SOURCE, compiler, [*flags, optimize, "-fstack-usage"])
+    expected = read_su(path.with_suffix(".su"))
+    assert len(expected) >= 8
+    found = {stem(n): use for n, use in stack_usage(read(path)).items() if not n.startswith("__x86.")}
+    assert set(found) >= set(expected)
+    for name, entry in expected.items():
+        assert found[name] == StackUse(entry.bytes, source, True), name  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["-m64", "-fstack-size-section"],
+        ["-m64", "-fstack-size-section", "-ffunction-sections"],
+        ["-m32", "-fstack-size-section", "-ffreestanding"],
+        ["--target=thumbv7m-none-unknown-eabi", "-fstack-size-section", "-ffunction-sections"],
+        ["--target=aarch64-none-elf", "-fstack-size-section"],
+        ["--target=riscv32-none-elf", "-fstack-size-section"],
+    ],
+)
+def test_stack_sizes_of_llvm(tmp_path: Path, flags: list[str]) -> None:
+    path = compile_object(tmp_path, SOURCE.replace("many", "other"), "clang", [*flags, "-fstack-usage"])
+    member = read(path)
+    expected = read_su(path.with_suffix(".su"))
+    extra = {"x86-64": 8, "i386": 4}.get(member.abi.machine, 0)
+    found = stack_usage(member)
+    for name, entry in expected.items():
+        assert entry.column is None  # clang writes no column, which tells it from GCC
+        assert found[name].bytes is not None and found[name].exact
+        if name != "other":  # pushes its arguments on x86, which only the unwind data know
+            assert found[name] == StackUse(entry.bytes + extra, ".stack_sizes", True), name
+    with_su = stack_usage(member, expected)
+    assert with_su["big"] == StackUse(expected["big"].bytes + extra, ".su", True)
+
+
+def test_pushed_arguments_that_llvm_does_not_count(tmp_path: Path) -> None:
+    path = compile_object(tmp_path, SOURCE, "clang", ["-m64", "-fstack-size-section", "-fstack-usage"])
+    counted = read_su(path.with_suffix(".su"))["many"].bytes
+    use = stack_usage(read(path))["many"]
+    assert use.source == ".eh_frame" and use.bytes is not None and use.bytes > counted + 8
+
+
+def test_a_frame_pointer_leaves_a_lower_bound(tmp_path: Path) -> None:
+    path = compile_object(tmp_path, SOURCE, flags=["-m64", "-fno-omit-frame-pointer"])
+    use = stack_usage(read(path))["big"]
+    assert not use.exact and not use.known and use.bytes is not None and 16 <= use.bytes < 300
+    assert str(use) == f"at least {use.bytes} bytes"
+
+
+@pytest.mark.parametrize(
+    ("compiler", "flags"),
+    [("gcc", ["-m64"]), (ARM, [*M3, "-g"]), (ARM, [*M3, "-funwind-tables"]), (RISCV, [*RV32, "-g"])],
+)
+def test_dynamic_frames_are_never_exact(tmp_path: Path, compiler: str, flags: list[str]) -> None:
+    path = compile_object(tmp_path, DYNAMIC, compiler, [*flags, "-fstack-usage"])
+    (entry,) = read_su(path.with_suffix(".su")).values()
+    assert entry.kind == "dynamic" and not entry.exact
+    assert not stack_usage(read(path))["op"].known
+    with_su = stack_usage(read(path), {"op": entry})["op"]
+    assert not with_su.exact and with_su.bytes == entry.bytes
+
+
+def test_without_any_source_it_is_unknown(tmp_path: Path) -> None:
+    path = compile_object(tmp_path, SOURCE, ARM, M3)
+    found = stack_usage(read(path))
+    assert {"leaf", "big", "clone.constprop.0"} <= set(found)
+    assert all(use == StackUse() and not use.known and str(use) == "unknown" for use in found.values())
+    assert stack_usage(read(path), {"leaf": 0, "big": 320})["big"] == StackUse(320, ".su")
+
+
+def test_a_leaf_that_cannot_be_unwound_is_unknown(tmp_path: Path) -> None:
+    """EXIDX_CANTUNWIND says nothing of the frame."""
+    path = compile_object(tmp_path, SOURCE, ARM, [*M3, "-fexceptions"])
+    found = stack_usage(read(path))
+    assert found["leaf"] == StackUse() and found["big"].known
+    path = compile_object(tmp_path, SOURCE, ARM, [*M3, "-funwind-tables"])
+    assert stack_usage(read(path))["leaf"] == StackUse(0, ".ARM.exidx")
+
+
+def test_partial_links(tmp_path: Path) -> None:
+    skip_without("arm-none-eabi-ld", "riscv64-unknown-elf-ld")
+    for compiler, flags, linker in (
+        (ARM, [*M3, "-g", "-funwind-tables"], ["arm-none-eabi-ld"]),
+        (RISCV, [*RV64, "-g"], ["riscv64-unknown-elf-ld", "-m", "elf64lriscv"]),
+        ("gcc", ["-m64"], ["ld"]),
+    ):
+        one = compile_object(tmp_path, SOURCE, compiler, flags, name="one.o")
+        two = compile_object(tmp_path, DYNAMIC, compiler, [*flags, "-fomit-frame-pointer"], name="two.o")
+        subprocess.run([*linker, "-r", "-o", tmp_path / "both.o", two, one], check=True)
+        found, alone = stack_usage(read(tmp_path / "both.o")), stack_usage(read(one))
+        assert {name: found[name] for name in alone if not name.startswith("__x86.")} == alone
+
+
+def test_cold_parts_and_aliases(tmp_path: Path) -> None:
+    source = """
+    extern void out(void *) __attribute__((cold, noreturn));
+    int op(int a) { char b[64]; if (a > 3) out(b); return a; }
+    int same(int) __attribute__((alias("op")));
+    """
+    found = stack_usage(read(compile_object(tmp_path, source)))
+    assert found["op"] == found["same"] and found["op"].known
+    assert "op.cold" not in found or found["op.cold"].known
+
+
+def test_su_files(tmp_path: Path) -> None:
+    path = tmp_path / "x.su"
+    path.write_text(
+        "a.c:4:5:leaf\t0\tstatic\n"
+        "C:\\work dir\\a.c:10:7:conv\t64\tdynamic,bounded\r\n"
+        "a.c:7:clang_one\t48\tstatic\n"
+        "\n"
+        "a.c:8:5:grow\t16\tdynamic\n"
+        "n.cc:3:5:int ns::f(std::pair<int, int>, a::b)\t24\tstatic\n"
+        "b.c:1:1:leaf\t8\tstatic\n"
+    )
+    found = read_su(path)
+    assert (found["leaf"].bytes, found["leaf"].file) == (8, "b.c")
+    assert found["conv"].exact and found["conv"].file == "C:\\work dir\\a.c" and found["conv"].column == 7
+    assert found["clang_one"].column is None and found["clang_one"].line == 7
+    assert not found["grow"].exact
+    assert found["int ns::f(std::pair<int, int>, a::b)"].bytes == 24
+
+
+@pytest.mark.parametrize(
+    "text", ["a.c:1:1:f\t12\n", "a.c:1:1:f\t-4\tstatic\n", "f\t4\tstatic\n", "a.c:1:f\t4\tmaybe\n", "\0\n"]
+)
+def test_su_files_that_are_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.su").write_text("a.c:1:1:g\t4\tstatic\n" + text)
+    with pytest.raises(ObjectError, match=r"line 2 is not that of a \.su file"):
+        read_su(tmp_path / "x.su")
+    with pytest.raises(ObjectError, match="cannot be read"):
+        read_su(tmp_path / "none.su")
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [
+        ("b0 b0 b0", (0, True)),
+        ("84 08", (8, True)),  # pop {r7, lr}
+        ("3f 01 a8", (0x100 + 8 + 8, True)),  # vsp += 256, 8; pop {r4, lr}
+        ("b2 04 b0", (0x204 + 16, True)),
+        ("97 01 84 08", (16, False)),  # vsp = r7
+        ("c9 81 b0", (16, True)),  # pop {d8, d9}
+        ("b1 0f b4", (20, True)),  # pop {r0-r3}, authentication code
+        ("d1 b9", (16 + 20, True)),
+        ("00 40", (0, True)),
+        ("82 00", (4, False)),  # pop {sp}
+    ],
+)
+def test_instructions_of_arm_tables(codes: str, expected: tuple[int, bool]) -> None:
+    assert frame_size(bytes.fromhex(codes)) == expected
+
+
+@pytest.mark.parametrize(
+    "codes", ["80 00", "41", "b1 00", "b1 10", "ca", "e0", "b2", "b2 ff ff ff ff ff ff ff ff ff ff", "a8 84"]
+)
+def test_instructions_that_make_no_sense(codes: str) -> None:
+    with pytest.raises(ObjectError):
+        frame_size(bytes.fromhex(codes))
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    """Return objects with each kind of table, from the compilers that are there."""
+    folder = tmp_path_factory.mktemp("samples")
+    commands = [
+        ("gcc", ["-m64", "-g"]),
+        (ARM, [*M4F, "-g", "-funwind-tables"]),
+        (RISCV, [*RV32, "-g", "-funwind-tables"]),
+        ("clang", ["--target=thumbv7m-none-unknown-eabi", "-fstack-size-section"]),
+    ]
+    return [
+        compile_object(folder, SOURCE, compiler, flags, name=f"{n}.o").read_bytes()
+        for n, (compiler, flags) in enumerate(commands)
+        if shutil.which(compiler)
+    ]
+
+
+def test_damaged_tables(samples: list[bytes]) -> None:
+    chance = random.Random(1)
+    slowest = 0.0
+    for content in samples:
+        for _ in range(500):
+            damaged = bytearray(content[: chance.randrange(len(content))] if chance.random() < 0.1 else content)
+            for _ in range(chance.choice((1, 4, 60))):
+                if damaged:
+                    damaged[chance.randrange(len(damaged))] = chance.choice((0, 0xFF, 0x80, chance.randrange(256)))
+            started = time.perf_counter()
+            try:
+                for use in stack_usage(read_member("x.o", bytes(damaged))).values():
+                    assert use.bytes is None or 0 <= use.bytes < 1 << 32
+            except ObjectError as fault:
+                assert fault.message
+            slowest = max(slowest, time.perf_counter() - started)
+    assert slowest < 2
+
+
+def test_random_call_frame_information() -> None:
+    chance = random.Random(2)
+    for _ in range(2000):
+        data = bytes(chance.choice((0, 1, 4, 8, 0xFF, chance.randrange(256))) for _ in range(chance.randrange(200)))
+        for eh in (False, True):
+            try:
+                list(cfi_frames(data, dict.fromkeys(range(200), (1, 0)), Layout(32, "little"), "arm", eh=eh))
+            except ObjectError as fault:
+                assert fault.message
+
+
+def test_many_functions_stay_fast(tmp_path: Path) -> None:
+    functions = "".join(f"int f{n}(int a) {{ char b[{n % 64 + 1}]; return sink(b) + a; }}\n" for n in range(10_000))
+    path = compile_object(
+        tmp_path, f"extern int sink(void *);\n{functions}", flags=["-O0", "-fomit-frame-pointer", "-ffunction-sections"]
+    )
+    member = read(path)
+    started = time.perf_counter()
+    found = stack_usage(member)
+    assert time.perf_counter() - started < 5
+    assert len(found) == 10_000 and all(use.known for use in found.values())
+
+
+def test_an_object_without_symbols() -> None:
+    assert stack_usage(read_member("x.o", build_elf(symbol_table=False))) == {}
