@@ -40,7 +40,8 @@ def fault_of_compiler(compiler: str, flags: tuple[str, ...], link: bool) -> str 
         program = Path(work) / "program"
         language = "c++" if compiler.endswith("++") else "c"
         command = [compiler, *flags, "-x", language, "-", "-o", str(program), *([] if link else ["-c"])]
-        text = "int main(void) { return 0; }\n" if link else "#include <stdint.h>\n#include <stdio.h>\nint32_t x;\n"
+        text = "#include <errno.h>\n#include <stdint.h>\n#include <stdio.h>\n"
+        text += "int main(void) { return 0; }\n" if link else "int32_t x;\n"
         done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
         if done.returncode == 0 and link:
             done = subprocess.run([str(program)], capture_output=True, text=True, check=False)

@@ -6,9 +6,22 @@ import re
 import shutil
 
 import pytest
-from backends_support import BACK_ENDS, MODELS, PROGRAMS, RUNTIME, TARGETS, applications
-from backends_support import build_operators, compile_sources, includes, link, machine_of, metadata_objects
-from backends_support import run_tool, target_abi
+from backends_support import (
+    BACK_ENDS,
+    MODELS,
+    PROGRAMS,
+    RUNTIME,
+    TARGETS,
+    applications,
+    build_operators,
+    compile_sources,
+    includes,
+    link,
+    machine_of,
+    metadata_objects,
+    run_tool,
+    target_abi,
+)
 from elftools.elf.elffile import ELFFile
 from opwest.objects.compat import abi_faults
 from opwest.objects.inspect import inspect_object
@@ -54,7 +67,9 @@ def test_sections(app, target):
         elf = ELFFile(io.BytesIO(path.read_bytes()))
         sections = [s for s in elf.iter_sections() if s["sh_flags"] & 2 and s["sh_size"]]
         names = [s.name for s in sections]
-        assert not [n for n in names if re.match(r"\.(init_array|fini_array|ctors|dtors|eh_frame|ARM\.ex|bss|data$)", n)]
+        assert not [
+            n for n in names if re.match(r"\.(init_array|fini_array|ctors|dtors|eh_frame|ARM\.ex|bss|data$)", n)
+        ]
         # .data.rel.ro: constants with addresses in position-independent code.
         writable = [s.name for s in sections if s["sh_flags"] & 1 and not s.name.startswith(".data.rel.ro")]
         assert not writable
@@ -82,7 +97,9 @@ void walk(void)
 """
 
 
-@pytest.mark.parametrize("target", ["x86-64", "i386", "cortex-m3", "cortex-m55f-mve", "cortex-a53", "rv32imac", "rv64gc"])
+@pytest.mark.parametrize(
+    "target", ["x86-64", "i386", "cortex-m3", "cortex-m55f-mve", "cortex-a53", "rv32imac", "rv64gc"]
+)
 def test_unused_parts_are_dropped(app, target, tmp_path):
     machine = machine_of(target)
     main = tmp_path / "main.c"
@@ -104,6 +121,11 @@ def test_unused_parts_are_dropped(app, target, tmp_path):
         assert not [n for n in symbols if n.startswith(("accelerated", "opwest_call_", "many_kinds_close"))], metadata
         assert "many_kinds__store_ir" not in symbols and "many_kinds__store" in symbols
         assert not [n for n in symbols if "unused" in n]
+        # Private tables and strings have no symbols: look for the names that only metadata holds.
+        names = (b"\0copy_uint64\0", b"\0offsets\0", b"\0in_uint16\0")
+        elf = ELFFile(io.BytesIO(program.read_bytes()))
+        loaded = b"\0".join(s.data() for s in elf.iter_sections() if s["sh_flags"] & 2 and s["sh_type"] != "SHT_NOBITS")
+        assert not [name for name in names if name in loaded], metadata
 
 
 def test_equal_strings_shapes_and_quantizations_are_stored_once(app):

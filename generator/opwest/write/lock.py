@@ -40,9 +40,7 @@ class Lock:
 
 def to_json(value: Mapping[str, Any]) -> bytes:
     """Return `value` as JSON that can be read and compared; NaN and foreign types are the caller's fault."""
-    return (json.dumps(value, indent=2, sort_keys=True, allow_nan=False, default=_plain) + "\n").encode(
-        "ascii"
-    )
+    return (json.dumps(value, indent=2, sort_keys=True, allow_nan=False, default=_plain) + "\n").encode("ascii")
 
 
 def _plain(value: object) -> object:
@@ -106,6 +104,4 @@ def read_lock(directory: Path) -> Lock | None:
 
 def _broken(place: Path, reason: str) -> OpwestError:
     hint = "restore it from version control, or generate into a new folder and move your own files there"
-    return OpwestError(
-        [Diagnostic("error", f"the lock is damaged: {reason}", Location(str(place)), hint=hint)]
-    )
+    return OpwestError([Diagnostic("error", f"the lock is damaged: {reason}", Location(str(place)), hint=hint)])

@@ -150,9 +150,7 @@ class _Decision:
         else:
             yours = " (it was given to you by an earlier opwest)" if path in self.old.user else ""
             hint = "move or rename your file, then generate again"
-            self._fault(
-                path, f"the file was not written by opwest, and opwest would overwrite it{yours}", hint
-            )
+            self._fault(path, f"the file was not written by opwest, and opwest would overwrite it{yours}", hint)
 
     def _users(self, path: str, content: bytes) -> bool:
         """Plan a user's file; return whether opwest has written it, now or before."""
@@ -186,9 +184,7 @@ class _Decision:
         elif found == disk.BELOW_FILE and blocker and blocker[0] in going:
             self._write(path, None, content)
         elif found == disk.BELOW_FILE and blocker:
-            self._fault(
-                blocker[0], f"a file is where opwest needs a folder (for {path})", "move or rename the file"
-            )
+            self._fault(blocker[0], f"a file is where opwest needs a folder (for {path})", "move or rename the file")
         elif found == disk.BEHIND_LINK and blocker:
             self._fault(
                 blocker[0],
@@ -204,9 +200,7 @@ class _Decision:
     def _goes(self, folder: str, going: set[str]) -> bool:
         """Whether nothing is left of `folder` once the files `going` are removed."""
         vanishing = going | {parent for path in going for parent in disk.parents(path)}
-        inside = {
-            entry.relative_to(self.directory).as_posix() for entry in (self.directory / folder).rglob("*")
-        }
+        inside = {entry.relative_to(self.directory).as_posix() for entry in (self.directory / folder).rglob("*")}
         return bool(inside) and inside <= vanishing
 
     def _fault(self, path: str, message: str, hint: str) -> None:

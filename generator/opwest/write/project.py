@@ -77,9 +77,7 @@ def _carry_out(directory: Path, plan: Plan) -> None:
         journal.execute(directory, change)
     except OSError:
         if os.path.lexists(directory / disk.JOURNAL):
-            with _system_faults(
-                directory, "cannot complete the project, nor bring the old one back", _UNFINISHED
-            ):
+            with _system_faults(directory, "cannot complete the project, nor bring the old one back", _UNFINISHED):
                 journal.turn_back(directory, change)
         with contextlib.suppress(OSError):
             journal.clean(directory)
@@ -101,9 +99,7 @@ def _refuse_foreign(directory: Path) -> None:
         own = {f"{disk.OWN}/{entry.name}" for entry in (directory / disk.OWN).iterdir()}
         if own & {disk.LOCK, disk.JOURNAL, disk.MUTEX}:
             return
-        if names == {disk.OWN} and own <= {
-            disk.STAGE
-        }:  # a first run, cut off before its mutex; nothing to lose
+        if names == {disk.OWN} and own <= {disk.STAGE}:  # a first run, cut off before its mutex; nothing to lose
             return
     message = "the folder is not empty and was not made by opwest"
     raise _fault(directory, message, "choose a new folder, or empty this one")

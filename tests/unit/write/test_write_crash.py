@@ -186,9 +186,7 @@ def test_neither_forward_nor_back(tmp_path, monkeypatch):
         "  hint: the project is half written: remove the cause and run opwest again, which completes it"
     )
     text = refusal(generate_new, app)
-    assert text.startswith(
-        f"{app}/keep/changed.c: error: cannot complete an interrupted run: Permission denied"
-    )
+    assert text.startswith(f"{app}/keep/changed.c: error: cannot complete an interrupted run: Permission denied")
     assert refusal(recover, app) == text
     monkeypatch.undo()
     assert recover(app) == "rolled forward"
@@ -201,9 +199,7 @@ def test_times_come_back(tmp_path, monkeypatch):
     before = {p: p.stat().st_mtime_ns for p in app.rglob("*") if p.is_file()}
     for links in (True, False):
         if not links:
-            monkeypatch.setattr(
-                os, "link", lambda *_: (_ for _ in ()).throw(OSError(errno.EPERM, "no links"))
-            )
+            monkeypatch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(OSError(errno.EPERM, "no links")))
         with monkeypatch.context() as patch:
             patch.setattr(
                 disk, "_step", lambda name: (_ for _ in ()).throw(OSError(5, "x")) if "done" in name else None
@@ -226,9 +222,7 @@ def test_every_change_is_a_step(tmp_path, monkeypatch, links):
 
         def audit(event, arguments):
             if event == "open":
-                changes = isinstance(arguments[2], int) and arguments[2] & (
-                    os.O_WRONLY | os.O_RDWR | os.O_CREAT
-                )
+                changes = isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
             else:
                 changes = event in ("os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.link")
             if changes and str(app) in str(arguments):

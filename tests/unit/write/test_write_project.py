@@ -47,9 +47,7 @@ def test_lock_content(app):
 def test_same_input_gives_same_bytes(tmp_path):
     files = [gen("b/x.c"), gen("a.c"), user("c")]
     write(tmp_path / "one", *files)
-    write(
-        tmp_path / "far/away/two", *reversed(files), record=MappingProxyType(dict(reversed(RECORD.items())))
-    )
+    write(tmp_path / "far/away/two", *reversed(files), record=MappingProxyType(dict(reversed(RECORD.items()))))
     assert tree(tmp_path / "one") == tree(tmp_path / "far/away/two")
 
 
@@ -226,8 +224,7 @@ def test_edited_files_are_refused_together(app):
     before = times(app)
     hint = "  hint: move your edits out of this file and delete it: generating again restores it"
     assert refusal(write, app, gen("m/a.c"), gen("m/b.c", "new"), gen("m/c.c", "new")) == "\n".join(
-        f"{app}/m/{name}: error: the file was edited, and opwest would overwrite it\n{hint}"
-        for name in ("a.c", "b.c")
+        f"{app}/m/{name}: error: the file was edited, and opwest would overwrite it\n{hint}" for name in ("a.c", "b.c")
     )
     assert times(app) == before
     (app / "m/a.c").unlink()

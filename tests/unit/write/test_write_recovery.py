@@ -32,9 +32,7 @@ def test_edits_after_a_crash_survive(tmp_path):
     assert (app / "keep/changed.c").read_text() == "edited"
     assert (app / "src/other.c").read_text() == "mine"
     text = refusal(generate_new, app)
-    assert text.startswith(
-        f"{app}/keep/changed.c: error: the file was edited, and opwest would overwrite it\n"
-    )
+    assert text.startswith(f"{app}/keep/changed.c: error: the file was edited, and opwest would overwrite it\n")
     (app / "keep/changed.c").unlink()
     generate_new(app)
     assert (app / "keep/changed.c").read_text() == "new\n"

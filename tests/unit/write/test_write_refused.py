@@ -57,8 +57,7 @@ def test_link_in_place_of_our_file(app, tmp_path):
     (app / "a.c").unlink()
     (app / "a.c").symlink_to("../outside")
     assert refusal(write, app, gen("a.c", "new")) == (
-        f"{app}/a.c: error: opwest does not write through a symbolic link\n"
-        "  hint: delete the link and generate again"
+        f"{app}/a.c: error: opwest does not write through a symbolic link\n  hint: delete the link and generate again"
     )
     assert (tmp_path / "outside").read_text() == "generated\n"
 
@@ -90,10 +89,7 @@ def test_name_that_changes_only_in_case(app):
 
 # --- folders that are not ours
 
-FOREIGN = (
-    "error: the folder is not empty and was not made by opwest\n"
-    "  hint: choose a new folder, or empty this one"
-)
+FOREIGN = "error: the folder is not empty and was not made by opwest\n  hint: choose a new folder, or empty this one"
 
 
 @pytest.mark.parametrize("content", ["main.c", ".git/HEAD", ".opwest/other", ".opwest", "file-opwest"])
@@ -221,8 +217,7 @@ def test_broken_lock(app, content, reason):
         text = refusal(call)
         assert text.startswith(f"{app}/.opwest/lock.json: error: the lock is damaged: {reason}")
         assert text.endswith(
-            "hint: restore it from version control, "
-            "or generate into a new folder and move your own files there"
+            "hint: restore it from version control, or generate into a new folder and move your own files there"
         )
     assert times(app) == before
 
@@ -248,8 +243,6 @@ def test_lost_lock(app):
     """The folder is still known as ours; what is the same is taken over, nothing else is overwritten."""
     write(app, gen("a.c"), gen("b.c"))
     (app / ".opwest/lock.json").unlink()
-    assert "b.c: error: the file was not written by opwest" in refusal(
-        write, app, gen("a.c"), gen("b.c", "new")
-    )
+    assert "b.c: error: the file was not written by opwest" in refusal(write, app, gen("a.c"), gen("b.c", "new"))
     assert write(app, gen("a.c"), gen("b.c")).unchanged == 2
     assert write(app, gen("a.c"), gen("b.c", "new")).written == ("b.c",)

@@ -49,8 +49,7 @@ def nobody():
 def test_no_permission_to_make_the_folder(nobody):
     nobody.chmod(0o555)
     assert refusal(generate_new, nobody / "app") == (
-        f"{nobody}/app: error: cannot write the project: Permission denied\n"
-        "  hint: the project is as it was before"
+        f"{nobody}/app: error: cannot write the project: Permission denied\n  hint: the project is as it was before"
     )
 
 
@@ -61,9 +60,7 @@ def test_no_permission_to_write(nobody, place):
     old = tree(app)
     (app / place).chmod(0o555)
     text = refusal(generate_new, app)
-    assert (
-        "error: cannot write the project: Permission denied\n  hint: the project is as it was before" in text
-    )
+    assert "error: cannot write the project: Permission denied\n  hint: the project is as it was before" in text
     assert tree(app) == old
     assert recover(app) == "nothing"
     (app / place).chmod(0o755)
@@ -78,9 +75,7 @@ def test_no_permission_to_read(nobody):
         f"{app}/keep/changed.c: error: cannot write the project: Permission denied"
     )
     (app / ".opwest/lock.json").chmod(0)
-    assert refusal(read_record, app) == (
-        f"{app}/.opwest/lock.json: error: cannot read the project: Permission denied"
-    )
+    assert refusal(read_record, app) == (f"{app}/.opwest/lock.json: error: cannot read the project: Permission denied")
 
 
 def test_file_too_large(tmp_path):
