@@ -18,7 +18,8 @@ know `yaml-language-server` show the same texts: begin the file with
 `# yaml-language-server: $schema=PATH/device-manifest.schema.json`.
 
 The file follows YAML 1.2's core schema: `on`, `no` and `y` are strings, `1e-3` is a number, `010` is ten. Paths are
-relative to the manifest and stay inside its folder. [The digits example](../examples/digits/manifest.yaml) is a commented manifest.
+relative to the manifest and stay inside its folder. [The digits example](../examples/digits/manifest.yaml) is a
+commented manifest.
 """
 
 

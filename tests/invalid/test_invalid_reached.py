@@ -20,9 +20,13 @@ from workshop import Workshop
 PACKAGE = Path(opwest.__file__).parent
 FILES = sorted([*(PACKAGE / "manifest").glob("*.py"), *(PACKAGE / "model").glob("*.py"), PACKAGE / "plan/memory.py"])
 FILES.append(PACKAGE / "pipeline.py")
+FILES.remove(PACKAGE / "model/ir.py")  # needs llvmlite: tests/llvm/test_ir_errors.py
 
 # Errors that no manifest in this folder can show: who does, or why nothing can. Parts of their text.
 ELSEWHERE = {
+    "{item.file.name}: {fault}": "tests/llvm/test_link_checks.py",
+    'f"{name}: {text}"': "tests/llvm/test_link_checks.py",
+    "does not fit operator": "tests/llvm/test_link_checks.py",
     "this is a folder": "test_invalid_files.py",
     "the file has {path.stat().st_size} bytes": "test_invalid_files.py",
     "the manifest can't be read: {error.strerror}": "test_invalid_files.py",

@@ -177,8 +177,9 @@ def test_one_error(name, tmp_path):
 
 
 def test_metadata_llvm_needs_a_target(tmp_path):
-    (tmp_path / "op.c").write_text("#include <stdint.h>\nint32_t op(const int8_t *x, int32_t n, int8_t *y);\n"
-                                   "int32_t op(const int8_t *x, int32_t n, int8_t *y) { return *x + n + *y; }\n")  # fmt: skip
+    head = "int32_t op(const int8_t *x, int32_t n, int8_t *y)"
+    source = f"#include <stdint.h>\n{head};\n{head} {{ return *x + n + *y; }}\n"
+    (tmp_path / "op.c").write_text(source)
     text = MANIFEST.format(targets="", returns="", more="", args="{name: n, dtype: int32, scalar: true}")
     manifest = tmp_path / "manifest.yaml"
     manifest.write_text(text.replace("op.ll", "op.c"))

@@ -48,12 +48,16 @@ def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Check manifests and their objects as `generate` would, write nothing, and show what would be made."""
+    from opwest.cli.exportability import exportability, table
     from opwest.cli.summary import summary, summary_json
 
     planned = pipeline.check(options.manifests, faults)
-    return Result(
-        "\n\n".join(summary(model, plan) for model, plan in planned), [summary_json(m, p) for m, p in planned]
-    )
+    texts, values = [], []
+    for model, plan in planned:
+        rows = exportability(model)
+        texts.append(f"{summary(model, plan)}\n\n{table(rows)}")
+        values.append({**summary_json(model, plan), "exportability": rows})
+    return Result("\n\n".join(texts), values)
 
 
 def inspect(options: argparse.Namespace, faults: Diagnostics) -> Result:

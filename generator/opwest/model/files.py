@@ -14,9 +14,10 @@ from opwest.manifest.located import Mapping
 from opwest.model.context import Context, located_items
 from opwest.model.ir import IrFile, compile_ir_files, is_ir
 from opwest.model.model import SourceFile, Target
-from opwest.objects.compat import TargetAbi, abi_faults
+from opwest.objects.compat import TargetAbi, abi_faults, abi_warnings
 from opwest.objects.facts import CSource, Member, ObjectError, ObjectFile
 from opwest.objects.inspect import inspect_object
+from opwest.objects.relocations import relocation_faults
 
 
 @dataclass(frozen=True)
@@ -221,6 +222,12 @@ def _add_object(
         if member.faults or unfit:
             found.broken = True  # what it needs and keeps means nothing
             continue
+        for text in relocation_faults(member, abi):
+            context.faults.error(f"{name}: {text}", at)
+        for warning in abi_warnings(member.abi, abi):
+            if warning.message not in reported:
+                reported.add(warning.message)
+                context.faults.warning(f"{name}: {warning.message}", at, expected=warning.expected, hint=warning.hint)
         found.targets[target.name].append(
             Linkable(member, name, at, entry.get("stateful", False), archived=item.kind == "archive")
         )

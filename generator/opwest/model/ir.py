@@ -110,7 +110,17 @@ def _targets_of(context: Context, file: IrFile, named: Iterable[str]) -> list[st
 
 
 def _fits(context: Context, file: IrFile, module: IrModule, target: Target) -> bool:
-    """Report a module that was made for something else than the target."""
+    """Report a module that was made for something else than the target, or that no target can link."""
+    for present, what in (
+        (module.has_constructors, "constructors, code that must run before main"),
+        (module.thread_local, "thread-local variables"),
+        (module.indirect_functions, "indirect functions, chosen when the program starts"),
+    ):
+        if present:
+            context.faults.error(
+                f"{file.name}: the IR has {what}", file.location, expected="plain functions and constants"
+            )
+            return False
     if target.llvm is None:
         context.faults.error(
             f"{file.name}: target {target.name!r} does not say what LLVM generates code for",

@@ -11,7 +11,9 @@ from opwest.model.context import Context
 from opwest.model.files import Files, Linkable
 from opwest.model.identifiers import is_symbol
 from opwest.model.model import External, LinkObject, Operator, Target, TargetBuild
+from opwest.model.prototypes import check_debug_information, check_prototype
 from opwest.objects.closure import needed_members
+from opwest.objects.dwarf import DwarfSignature, signatures
 from opwest.objects.facts import CSource, Member
 from opwest.objects.providers import provider_of, uses_libm
 
@@ -102,6 +104,7 @@ class _Link:
         self.where = f" for target {target.name!r}" if target else ""
         self.libc = "host" if target and target.host else context.manifest.get("libc", DEFAULT_LIBC)
         self.missing: list[str] = []
+        self.signatures: dict[str, dict[str, DwarfSignature] | str] = {}
         self.linked = self._closure(linkables)
         self.all = [*self.linked, *files.sources]
         self.definitions = self._definitions()
@@ -159,7 +162,18 @@ class _Link:
                         expected="a function",
                     )
                 elif isinstance(one.item, CSource):
-                    self._check_prototype(operator, one, one.item)
+                    check_prototype(self.faults, operator, one.name, one.item)
+            self._check_signature(operator, owners)
+
+    def _check_signature(self, operator: Operator, owners: list[Linkable]) -> None:
+        """Compare an operator with the debug information of the object that defines it, where there is any."""
+        for one in owners:
+            if isinstance(one.item, Member):
+                if one.name not in self.signatures:
+                    self.signatures[one.name] = signatures(one.item)
+                known = self.signatures[one.name]
+                if isinstance(known, dict) and operator.symbol in known:
+                    check_debug_information(self.faults, operator, one.name, known[operator.symbol])
 
     def _note_missing(self, operator: Operator) -> None:
         """Report a symbol that is there, but local; remember one that is not."""
@@ -177,30 +191,6 @@ class _Link:
                 return
         if not self.files.broken:  # else it may be in the file that was just reported
             self.missing.append(symbol)
-
-    def _check_prototype(self, operator: Operator, one: Linkable, source: CSource) -> None:
-        """Compare what a C source shows of a function with the manifest: count of parameters, void or not."""
-        function = next((f for f in source.functions if f.name == operator.symbol and not f.is_static), None)
-        if function is None:
-            return  # made by a macro: declared in entry_points
-        expected = len(operator.args) + operator.takes_device
-        at = operator.location
-        if function.parameters is not None and function.parameters != expected:
-            device = " and its device" if operator.takes_device else ""
-            self.faults.error(
-                f"{one.name}:{function.line}: function {function.name!r} has {function.parameters} parameters, "
-                f"operator {operator.name!r} has {len(operator.args)} arguments{device}",
-                at,
-                expected=f"{expected} parameters",
-            )
-        if (function.returns == "void") == operator.returns_status:
-            says = "status (the default)" if operator.returns_status else "void"
-            self.faults.error(
-                f"{one.name}:{function.line}: function {function.name!r} returns {function.returns}, "
-                f"operator {operator.name!r} returns {says}",
-                at,
-                expected="returns: void" if operator.returns_status else "returns: status",
-            )
 
     def _check_duplicates(self) -> None:
         for symbol, owners in self.definitions.items():

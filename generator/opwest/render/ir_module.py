@@ -20,7 +20,7 @@ _EPERM, _ENODEV, _EINVAL = 1, 19, 22
 def render_ir(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
     """Return the module as textual IR without triple and data layout: compiling it adds the target's."""
     tables = Tables(model, plan)
-    name = tables.string(model.name)
+    name = tables.string_of_run(model.name)
     parts = [TYPES, _own_types(model, plan, pointer_bits), _declarations(model), *tables.define()]
     code = _Code(model, plan, pointer_bits)
     parts += [code.open(), code.close(), code.run(name), *(code.adapter(o) for o in model.operators)]

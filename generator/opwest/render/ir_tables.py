@@ -27,7 +27,13 @@ TYPES = """\
 %opwest_entry = type { ptr, ptr }
 %opwest_registry = type { ptr, ptr, i32, i32, i32 }"""
 
-_DTYPE_CODES = {name: code for code, name in enumerate(DTYPES)}
+_DTYPE_CODES = {
+    name: code
+    for code, name in enumerate(
+        "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 bool".split()
+    )
+}
+"""enum opwest_dtype of the runtime."""
 _PRIVATE = "private unnamed_addr constant"
 
 
@@ -57,6 +63,19 @@ class Tables:
             content = text.encode() + b"\0"
             self.lines.append(f"{symbol} = {_PRIVATE} [{len(content)} x i8] {ir_bytes(content)}, align 1")
         return self._strings[text]
+
+    def string_of_run(self, text: str) -> str:
+        """Return the symbol of a C string that run needs: in a section of its own.
+
+        The linker keeps or drops mergeable strings all together: run would keep those of the metadata.
+        """
+        symbol = self._strings[text] = f"@{self.names.function('run')}_name"
+        content = text.encode() + b"\0"
+        self.lines.append(
+            f"{symbol} = private constant [{len(content)} x i8] {ir_bytes(content)}, "
+            f'section ".rodata.{symbol[1:]}", align 1'
+        )
+        return symbol
 
     def _shape(self, shape: tuple[int, ...]) -> str:
         if not shape:
