@@ -93,3 +93,9 @@ def test_command(workshop: Workshop) -> None:
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr == (HERE / "yaml/unclosed_list.expected").read_text()
+
+
+def test_a_pipe_as_manifest_is_refused_at_once(tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe.yaml")
+    assert main(["check", str(tmp_path / "pipe.yaml")]) == 1
+    assert "pipe.yaml: error: this is no regular file" in capsys.readouterr().err

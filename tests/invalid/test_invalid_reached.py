@@ -28,6 +28,7 @@ ELSEWHERE = {
     'f"{name}: {text}"': "tests/llvm/test_link_checks.py",
     "does not fit operator": "tests/llvm/test_link_checks.py",
     "this is a folder": "test_invalid_files.py",
+    "this is no regular file": "test_invalid_files.py",
     "the file has {path.stat().st_size} bytes": "test_invalid_files.py",
     "the manifest can't be read: {error.strerror}": "test_invalid_files.py",
     "{path.name} can't be read: {error.strerror}": "test_invalid_files.py: root may read every file",

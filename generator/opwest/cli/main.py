@@ -140,6 +140,8 @@ def _main(options: argparse.Namespace) -> int:
         print("opwest: interrupted", file=sys.stderr)
         return 130
     found = faults.in_order()
+    if sys.stdout is None:  # closed by whoever started us
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
     try:
         if options.json:
             report = {
@@ -160,7 +162,16 @@ def _main(options: argparse.Namespace) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         return _closed_pipe()
+    except OSError as error:
+        return _unwritable(error)
     return status
+
+
+def _unwritable(error: OSError) -> int:
+    """Say that the output could not be written: a full disk, say."""
+    sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - the interpreter flushes it at its end
+    print(f"opwest: error: the output can't be written: {error.strerror}", file=sys.stderr)
+    return 1
 
 
 def _finite(value: Any) -> Any:

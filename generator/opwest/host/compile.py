@@ -84,7 +84,7 @@ def _first_lines(text: str, count: int = 20) -> str:
 def build_program(
     project: Path, record: dict[str, Any], compiler: HostCompiler, sources: list[Path], program: Path
 ) -> None:
-    """Build `sources` with every model of the project and the runtime into `program`."""
+    """Build `sources` with every model of `record` and the runtime into `program`."""
     runtime = project / "modules" / "opwest" if record["runtime"] == "vendored" else resource("zephyr_module")
     includes = [runtime / "include", *(project / "models" / m["name"] / "include" for m in record["models"])]
     machine, bits = compiler.machine(), compiler.pointer_bits()
@@ -97,7 +97,8 @@ def build_program(
         _add_model(folder, model, build, compiler, includes, in_c=record["metadata"] == "c")
     for source in sources:
         compiler.compile(source, includes)
-    compiler.link(program, ["-lm"])
+    # Operators need not be position independent: Zephyr's native_sim takes them so as well.
+    compiler.link(program, ["-no-pie", "-lm"])
 
 
 def _add_model(

@@ -40,6 +40,8 @@ def run_on_host(options: argparse.Namespace, faults: Diagnostics) -> Result:
             project,
             hint="run `opwest generate` again",
         )
+    if options.model is not None:
+        _model(options, project, record)  # an unknown name is a fault, whatever else is asked for
     with tempfile.TemporaryDirectory(prefix="opwest-") as work:
         compiler = HostCompiler(Path(work), options.bits)
         if options.input or options.output_dir:
@@ -99,7 +101,7 @@ def _run_model(
         )
     )
     program = work / "harness"
-    build_program(project, record, compiler, [harness], program)
+    build_program(project, {**record, "models": [model]}, compiler, [harness], program)
     paths = [work / f"{row['role']}_{row['name']}.bin" for row in rows]
     for tensor, path in zip(inputs, paths, strict=False):
         path.write_bytes(arrays[tensor["name"]].tobytes())

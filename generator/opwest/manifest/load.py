@@ -26,6 +26,9 @@ def load_manifest(path: Path, faults: Diagnostics) -> Mapping | None:
                 hint=f"for example {path / 'manifest.yaml'}",
             )
             return None
+        if path.exists() and not path.is_file():
+            faults.error("this is no regular file", Location(label), expected="a YAML file")
+            return None
         if path.stat().st_size > MAX_BYTES:
             faults.error(f"the file has {path.stat().st_size} bytes", Location(label), expected=f"at most {MAX_BYTES}")
             return None

@@ -224,6 +224,8 @@ class _Link:
         hint = nearest(symbol, self.definitions)
         if hint is None or not hint.startswith("did you mean"):
             hint = f"if a library provides it: externals: [{{symbol: {symbol}, from: ...}}]"
+        if symbol.startswith("__stack_chk"):
+            hint = "compile with -fno-stack-protector: prebuilt operators can't use Zephyr's stack canaries"
         self.faults.error(
             f"{one.name} needs symbol {symbol!r}, which nobody provides{self.where}",
             one.location,

@@ -11,7 +11,7 @@ import tree_sitter_c
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 from opwest.objects.cmask import mask
-from opwest.objects.facts import CFunction, CSource, ObjectError
+from opwest.objects.facts import CFunction, CParameter, CSource, ObjectError
 
 LARGEST_SOURCE = 1 << 25
 SECONDS = 30.0
@@ -29,6 +29,10 @@ _CONTAINERS = frozenset(
         *("translation_unit", "linkage_specification", "declaration_list", "ERROR"),
         *("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef"),
     )
+)
+_POINTERS = frozenset(
+    "pointer_declarator array_declarator abstract_pointer_declarator abstract_array_declarator function_declarator "
+    "abstract_function_declarator".split()
 )
 _DECLARATORS = frozenset(
     (
@@ -158,7 +162,8 @@ class _Reader:
         returns = self._return_type(node) + (" " + "*" * stars if stars else "")
         line = declarator.start_point.row + 1
         # The first of several definitions counts: the others are in #else branches.
-        self.functions.setdefault(name, CFunction(name, returns, self._parameters(function), static, line))
+        types = self._parameter_types(function)
+        self.functions.setdefault(name, CFunction(name, returns, self._parameters(function), static, line, types))
 
     def _return_type(self, node: Node) -> str:
         """Return the type words of a function definition, without storage class and the like."""
@@ -183,6 +188,29 @@ class _Reader:
         if len(real) == 1 and self.slice(real[0]).split() == [b"void"]:
             return 0
         return len(real)
+
+    def _parameter_types(self, function: Node) -> tuple[CParameter, ...]:
+        """Return the types of the parameters; empty where there are none, or `...`."""
+        if not self._parameters(function):
+            return ()
+        listed = function.child_by_field_name("parameters")
+        found = []
+        for child in listed.named_children if listed is not None else []:
+            if child.type == "parameter_declaration":
+                words = child.child_by_field_name("type")
+                base = self.word(words) if words is not None else ""
+                found.append(CParameter(" ".join(base.split()), self._stars(child), " ".join(self.word(child).split())))
+            elif child.type == "identifier":
+                found.append(CParameter("", 0, self.word(child)))  # K&R, or a macro
+        return tuple(found)
+
+    def _stars(self, parameter: Node) -> int:
+        stars = 0
+        node = parameter.child_by_field_name("declarator")
+        while node is not None:
+            stars += node.type in _POINTERS
+            node = node.child_by_field_name("declarator")
+        return stars
 
     def _variables(self, node: Node, *, file_scope: bool) -> None:
         """Record the variables of a declaration."""

@@ -189,6 +189,18 @@ class ObjectFile:
 
 
 @dataclass(frozen=True, slots=True)
+class CParameter:
+    """A parameter of a C function, as far as the source shows it."""
+
+    base: str
+    """The type without qualifiers and stars: `int16_t`, `unsigned char`, `struct device`."""
+    pointers: int
+    """How many stars; an array counts as one."""
+    text: str
+    """As written."""
+
+
+@dataclass(frozen=True, slots=True)
 class CFunction:
     """A function that a C source defines."""
 
@@ -199,6 +211,8 @@ class CFunction:
     """How many; None for a variadic function."""
     is_static: bool
     line: int
+    parameter_types: tuple[CParameter, ...] = ()
+    """As many as `parameters`; empty for a variadic function."""
 
 
 @dataclass(frozen=True, slots=True)

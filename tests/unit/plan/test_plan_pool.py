@@ -184,10 +184,10 @@ def test_peak_names_the_step_and_the_blocks():
 def test_a_long_chain_is_planned_quickly():
     generator = random.Random(1)
     blocks = chain([8 * generator.randint(1, 1000) for _ in range(10_000)])
-    start = time.perf_counter()
+    start = time.process_time()
     plan = plan_pool(blocks)
     verify(blocks, plan.offsets, plan.size)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_a_long_chain_reaches_the_lower_bound():
