@@ -4,11 +4,8 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
-import opwest.llvm
 import pytest
-import yaml
 from opwest.llvm.api import compile_ir, is_available
 from opwest.llvm.facts import CompileOptions, LlvmTarget
 from opwest.objects.compat import TargetAbi
@@ -18,16 +15,13 @@ from opwest.targets import named_targets
 
 needs_llvmlite = pytest.mark.skipif(not is_available(), reason="llvmlite is not installed")
 
-FRAGMENT = Path(opwest.llvm.__file__).with_name("targets_fragment.yaml")
-# Targets of the fragment that the table does not have yet, with one of the same ABI.
-LIKE = {"cortex-m7f-double": "cortex-m7f", "cortex-m55f-mvei": "cortex-m55f", "cortex-m55f-mve": "cortex-m55f"}
-_entries = yaml.safe_load(FRAGMENT.read_text())
+_BLANK = {"features": "", "abi": ""}
+_entries = {name: {**_BLANK, **row["llvm"]} for name, row in named_targets().items()}
 NAMES = tuple(_entries)
 
 
 def entry(name: str) -> dict:
-    known = named_targets()
-    return known[name] if name in known else known[LIKE[name]]
+    return named_targets()[name]
 
 
 def target(name: str, /, **changes: object) -> LlvmTarget:

@@ -124,7 +124,7 @@ def test_many_jobs_share_one_start():
 def test_useful_lines():
     assert useful_line("") == ""
     assert useful_line("a\nLLVM ERROR: no\nnoise\n") == "LLVM ERROR: no"
-    assert useful_line("python: /root/x/y.cpp:3: void f(): Assertion `a' failed.\n") == "Assertion `a' failed."
+    assert useful_line("python: /build/x/y.cpp:3: void f(): Assertion `a' failed.\n") == "Assertion `a' failed."
     assert useful_line("first\nlast\n") == "last"
 
 
