@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # make demo   the digits example, from C operators to a classified image
-# make test   everything that can be tested on this machine
+# make test   everything that can be tested on this machine, and again without llvmlite
 # make bench  the benchmarks
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+BARE := build/without-llvmlite
 
-.PHONY: demo test bench clean
+.PHONY: demo test test-without-llvmlite bench clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -20,6 +21,13 @@ test: $(VENV)/.installed-dev
 	@$(BIN)/mypy
 	@echo "== tests"
 	@$(BIN)/pytest -n 2 --dist loadgroup
+	@$(MAKE) --no-print-directory test-without-llvmlite
+
+# llvmlite is optional: what does not need it is tested in an environment that does not have it.
+test-without-llvmlite: $(BARE)/.installed
+	@echo "== tests without llvmlite"
+	@! $(BARE)/bin/python -c 'import llvmlite' 2>/dev/null || { echo "llvmlite is installed in $(BARE)"; exit 1; }
+	@$(BARE)/bin/pytest -n 2 -q $(addprefix tests/,cli golden invalid llvm unit/llvm unit/manifest unit/render)
 
 bench: $(VENV)/.installed-dev
 	@$(BIN)/python benchmarks/generation.py
@@ -44,6 +52,12 @@ $(VENV)/.installed-dev: pyproject.toml | $(VENV)/.created
 	@echo "== installing opwest and what its tests need"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(VENV)/.installed
+
+$(BARE)/.installed: pyproject.toml | $(VENV)/.created
+	@echo "== making the environment $(BARE)"
+	@$(BIN)/python -m venv --clear $(BARE)
+	@$(BARE)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $@
 
 clean:
 	rm -rf build $(VENV) examples/*/objects

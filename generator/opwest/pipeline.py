@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.manifest.load import load_manifest
 from opwest.metadata_objects import compile_metadata
 from opwest.model.c_names import check_names_together
 from opwest.model.context import Context
+from opwest.model.examined import Examined
 from opwest.model.model import Model
 from opwest.model.resolve import resolve
-from opwest.plan.memory import plan_memory
+from opwest.plan.memory import MemoryPlan, plan_memory
+from opwest.plan.schedule import plan_schedule
 from opwest.render.application import Planned
 from opwest.render.project import project_record, render_project
 from opwest.resources import resource
@@ -38,24 +41,41 @@ def generate(
 
 def check(manifests: Sequence[Path], faults: Diagnostics) -> list[Planned]:
     """Return the checked and planned models. Raises OpwestError with every fault of every manifest."""
-    planned = []
+    found = examine(manifests, faults)
+    faults.raise_if_errors()
+    return [(model, plan) for model, plan, _ in found]
+
+
+class Examination(NamedTuple):
+    """What one manifest holds; good only where no fault was reported."""
+
+    model: Model
+    plan: MemoryPlan
+    objects: tuple[Examined, ...]
+
+
+def examine(manifests: Sequence[Path], faults: Diagnostics) -> list[Examination]:
+    """Return what every manifest of the right shape holds; report every fault of every manifest."""
+    found = []
     for path in manifests:
         manifest = load_manifest(path, faults)
         if manifest is None:
             continue
-        model = resolve(Context(manifest, path.parent, faults))
-        planned.append((model, plan_memory(model, faults)))
-    models = [model for model, _ in planned]
+        context = Context(manifest, path.parent, faults)
+        model = resolve(context)
+        schedule = plan_schedule(model)
+        model = replace(model, steps=schedule.steps)
+        found.append(Examination(model, plan_memory(model, schedule, faults), tuple(context.examined)))
+    models = [one.model for one in found]
     check_names_together(models, faults)
-    _check_applications(planned, faults)
-    faults.raise_if_errors()
-    return planned
+    _check_applications(models, faults)
+    return found
 
 
-def _check_applications(planned: Sequence[Planned], faults: Diagnostics) -> None:
+def _check_applications(models: Sequence[Model], faults: Diagnostics) -> None:
     """Only one model of an application can bring a file of a name."""
     first: dict[str, tuple[Model, Location]] = {}
-    for model, _ in planned:
+    for model in models:
         for file in model.application.files:
             other, at = first.setdefault(file.name, (model, file.location))
             if other is not model:

@@ -55,3 +55,11 @@ def digits_app(digits, tmp_path_factory):
     app = tmp_path_factory.mktemp("digits_app") / "app"
     assert main(["generate", str(digits / "manifest.yaml"), "-o", str(app)]) == 0
     return app
+
+
+@pytest.fixture(scope="session")
+def digits_of(digits, metadata, tmp_path_factory):
+    """The same with each back end."""
+    app = tmp_path_factory.mktemp(f"digits_{metadata}") / "app"
+    assert main(["generate", str(digits / "manifest.yaml"), "-o", str(app), f"--metadata={metadata}"]) == 0
+    return app

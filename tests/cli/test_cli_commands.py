@@ -88,6 +88,16 @@ def test_wrong_usage_is_2(opwest, arguments):
     assert done.err.startswith("usage: opwest")
 
 
+@pytest.mark.parametrize("arguments", [["check"], ["unknown"], ["run", "app"], ["targets", "x"]])
+def test_wrong_usage_as_json(opwest, arguments):
+    done = opwest(*arguments, "--json")
+    assert done.code == 2 and not done.err
+    report = report_of(done.out)
+    (fault,) = report["diagnostics"]
+    assert report["ok"] is False and report["result"] is None and fault["severity"] == "error"
+    assert fault["message"] and fault["hint"].startswith("usage: opwest")
+
+
 def test_good_input_is_0(opwest, manifest, tmp_path):
     assert opwest("check", manifest).code == 0
     assert opwest("generate", manifest, "-o", tmp_path / "app").code == 0
@@ -98,7 +108,7 @@ def test_good_input_is_0(opwest, manifest, tmp_path):
 def test_faulty_input_is_1(opwest, broken, tmp_path):
     for arguments in (["check", broken], ["generate", broken, "-o", tmp_path / "app"]):
         done = opwest(*arguments)
-        assert done.code == 1 and not done.out
+        assert done.code == 1 and "error" not in done.out
         assert f"{broken}:6:14: error: " in done.err and "absent.c" in done.err
         assert f"{broken}:16:14: error: there is no operator 'negat'" in done.err
         assert "hint: did you mean 'negate'?" in done.err
@@ -157,7 +167,12 @@ def test_json_of_failing_runs(opwest, broken, tmp_path):
         done = opwest(*arguments, "--json")
         assert done.code == 1 and not done.err
         report = report_of(done.out)
-        assert report["ok"] is False and report["result"] is None
+        assert report["ok"] is False
+        if arguments[0] == "check":
+            (model,) = report["result"]
+            assert [row["object"] for row in model["exportability"]] == ["absent.c"]
+        else:
+            assert report["result"] is None
         assert "error" in {d["severity"] for d in report["diagnostics"]}
     places = [d["location"] for d in report_of(opwest("check", broken, "--json").out)["diagnostics"]]
     for line in (6, 16):

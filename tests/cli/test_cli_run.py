@@ -30,13 +30,13 @@ def save(path, array):
     return path
 
 
-def test_digits_equals_the_reference(opwest, digits_app, reference, tmp_path):
+def test_digits_equals_the_reference(opwest, digits_of, reference, tmp_path):
     generator = np.random.default_rng(1)
     images = [generator.integers(0, 17, (1, 8, 8, 1), dtype=np.int8), np.full((1, 8, 8, 1), -128, dtype=np.int8)]
     for number, image in enumerate(images):
         path = save(tmp_path / f"{number}.npy", image)
         out = tmp_path / f"out {number}" / "deep"
-        done = opwest("run", digits_app, "--host", "--input", f"image={path}", "--output-dir", out)
+        done = opwest("run", digits_of, "--host", "--input", f"image={path}", "--output-dir", out)
         assert done.code == 0, done.err
         label = np.load(out / "label.npy")
         assert label.dtype == np.int32 and label.shape == (1,)
@@ -44,30 +44,30 @@ def test_digits_equals_the_reference(opwest, digits_app, reference, tmp_path):
         assert f"label: int32 [1]: [{label[0]}]" in done.out and str(out / "label.npy") in done.out
 
 
-def test_digits_application_prints_its_accuracy(digits_app):
-    command = [sys.executable, "-m", "opwest", "run", str(digits_app), "--host"]
+def test_digits_application_prints_its_accuracy(digits_of):
+    command = [sys.executable, "-m", "opwest", "run", str(digits_of), "--host"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert re.search(r"^accuracy: 9[5-9]\.\d\d %$", done.stdout, re.M)
     assert "360 of 360 equal the reference" in done.stdout
 
 
-def test_json_of_a_run(opwest, digits_app, reference, tmp_path):
+def test_json_of_a_run(opwest, digits_of, reference, tmp_path):
     image = np.random.default_rng(2).integers(0, 17, (1, 8, 8, 1), dtype=np.int8)
     path = save(tmp_path / "image.npy", image)
-    done = opwest("run", digits_app, "--host", "--input", f"image={path}", "--json")
+    done = opwest("run", digits_of, "--host", "--input", f"image={path}", "--json")
     assert done.code == 0 and not done.err
     report = json.loads(done.out)
     assert report["ok"] and report["result"]["outputs"] == {"label": reference.predict(image).tolist()}
 
 
-def test_json_of_an_application(opwest, digits_app):
-    report = json.loads(opwest("run", digits_app, "--host", "--json").out)
+def test_json_of_an_application(opwest, digits_of):
+    report = json.loads(opwest("run", digits_of, "--host", "--json").out)
     assert report["result"]["returncode"] == 0 and "accuracy: " in report["result"]["stdout"]
 
 
-def test_big_endian_and_fortran_inputs(opwest, tmp_path):
-    app = generate_project("minimal", tmp_path)
+def test_big_endian_and_fortran_inputs(opwest, metadata, tmp_path):
+    app = generate_project("minimal", tmp_path, metadata=metadata)
     for number, array in enumerate(
         [np.array([1, -2, 300, 4], dtype=">i2"), np.asfortranarray([1, -2, 300, 4], dtype=np.int16)]
     ):
@@ -78,9 +78,9 @@ def test_big_endian_and_fortran_inputs(opwest, tmp_path):
 
 
 @NEEDS_CC
-def test_every_dtype(opwest, tmp_path):
+def test_every_dtype(opwest, metadata, tmp_path):
     """many_kinds copies every dtype, stores scalars at their limits, and sums with scratch, inout and constants."""
-    app = generate_project("many_kinds", tmp_path)
+    app = generate_project("many_kinds", tmp_path, metadata=metadata)
     generator = np.random.default_rng(3)
     arguments, inputs = [], {}
     for tensor in json.loads((app / ".opwest" / "lock.json").read_text())["record"]["models"][0]["tensors"]:
@@ -126,8 +126,8 @@ def test_every_dtype(opwest, tmp_path):
 
 
 @NEEDS_CC
-def test_several_models(opwest, tmp_path):
-    app = generate_project("several", tmp_path)
+def test_several_models(opwest, metadata, tmp_path):
+    app = generate_project("several", tmp_path, metadata=metadata)
     path = save(tmp_path / "x.npy", np.array([1, 2, 3, 4], dtype=np.int32))
     expected = {"up": [3, 6, 9, 12], "down": [-19, -38, -57, -76]}
     for model, answer in expected.items():
@@ -140,8 +140,8 @@ def test_several_models(opwest, tmp_path):
 
 
 @NEEDS_CC
-def test_a_step_that_fails(opwest, tmp_path):
-    app = generate_project("minimal", tmp_path)
+def test_a_step_that_fails(opwest, metadata, tmp_path):
+    app = generate_project("minimal", tmp_path, metadata=metadata)
     path = save(tmp_path / "x.npy", np.array([1, 2, -32768, 4], dtype=np.int16))
     done = opwest("run", app, "--host", "--input", f"x={path}")
     assert done.code == 1 and not done.out
@@ -149,8 +149,8 @@ def test_a_step_that_fails(opwest, tmp_path):
 
 
 @NEEDS_CC
-def test_the_runtime_of_the_workspace(opwest, tmp_path):
-    app = generate_project("minimal", tmp_path, vendored=False)
+def test_the_runtime_of_the_workspace(opwest, metadata, tmp_path):
+    app = generate_project("minimal", tmp_path, metadata=metadata, vendored=False)
     path = save(tmp_path / "x.npy", np.arange(4, dtype=np.int16))
     done = opwest("run", app, "--host", "--input", f"x={path}")
     assert done.code == 0 and "y: int16 [4]: [ 0 -1 -2 -3]" in done.out

@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from golden_support import copy_project, generate_quickly
+from golden_support import Metadata, copy_project, generate_quickly
+from opwest.host.compile import RUNTIME_SOURCES
+from opwest.render.model_files import metadata_object
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = ROOT / "zephyr_module"
-PORTABLE = ("call.c", "metadata.c", "port_host.c", "registry.c", "status.c")
+PORTABLE = RUNTIME_SOURCES
 
 # Every one of these holds for all emitted C. Left out: -Wpadded, -Wcast-align=strict (a pool is bytes that
 # become other types, at offsets that the planner aligned), -Wunused-macros (macros are for the application), and
@@ -57,9 +59,9 @@ def need_compiler(compiler: str, flags: Sequence[str] = (), *, link: bool = Fals
         pytest.skip(fault)
 
 
-def golden_app(name: str, work: Path) -> Path:
+def golden_app(name: str, work: Path, metadata: Metadata = "c") -> Path:
     """Generate a golden project below `work`."""
-    return generate_quickly(copy_project(name, work / "source"), work / "app", vendored=True)
+    return generate_quickly(copy_project(name, work / "source"), work / "app", vendored=True, metadata=metadata)
 
 
 def read_record(app: Path) -> dict:
@@ -77,12 +79,15 @@ def includes(app: Path) -> list[str]:
 
 
 def portable_sources(app: Path) -> list[Path]:
-    """Return the runtime's portable sources and those of the models, without operators."""
+    """Return the runtime's portable sources and those of the models (where they are C), without operators."""
     runtime = app / "modules" / "opwest"
     sources = [(runtime if runtime.is_dir() else RUNTIME) / "src" / name for name in PORTABLE]
-    for model in read_record(app)["models"]:
-        folder = app / "models" / model["name"] / "src"
-        sources += [folder / f"{model['name']}_{part}.c" for part in ("metadata", "registry", "run")]
+    record = read_record(app)
+    for model in record["models"]:
+        parts = ("metadata", "registry", "run") if record["metadata"] == "c" else ()
+        if any(tensor["reached"] for tensor in model["tensors"]):
+            parts = (*parts, "devices")
+        sources += [app / "models" / model["name"] / "src" / f"{model['name']}_{part}.c" for part in parts]
     return sources
 
 
@@ -131,9 +136,10 @@ def build(
     add("portable", portable_sources(app))
     if main:
         add("main", [main])
-    for model in read_record(app)["models"]:
+    record = read_record(app)
+    for model in record["models"]:
         folder = app / "models" / model["name"]
-        if model["constants"]:
+        if model["constants"] and record["metadata"] == "c":
             add(f"{model['name']}_constants", [folder / "constants.S"], [f"-Wa,-I{folder / 'constants'}"])
         chosen = [b for b in model["builds"] if b["target"] is None or (b["bits"] == bits and "x86_64" in b["host"])]
         assert chosen, f"{model['name']} has no objects for this machine"
@@ -142,6 +148,8 @@ def build(
             rename = ["-include", str(folder / chosen[0]["rename"])]
             add(f"{model['name']}_operators", sources, [*rename, *operator_flags])
         objects.extend(folder / item for item in chosen[0]["objects"])
+        if record["metadata"] == "llvm":
+            objects.append(folder / metadata_object(model["name"], chosen[0]["target"]))
     program = work / "program"
     run([linker or compiler, *flags, *objects, "-o", program, "-lm", "-pthread"], work)
     return program

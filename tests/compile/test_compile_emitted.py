@@ -21,7 +21,7 @@ from c_support import (
     read_record,
     run,
 )
-from golden_support import PROJECTS, generate_quickly
+from golden_support import PROJECTS, Metadata, generate_quickly
 
 STUBS = Path(__file__).parent / "zephyr_stubs"
 COMPILERS = {
@@ -34,13 +34,13 @@ COMPILERS = {
 BUILDABLE = [name for name in PROJECTS if name != "targets"]  # whose objects are no programs
 
 
-def digits(work: Path) -> Path:
+def digits(work: Path, metadata: Metadata = "c") -> Path:
     """Generate the digits example with the objects that this machine can compile."""
     source = work / "digits"
     shutil.copytree(ROOT / "examples" / "digits", source, ignore=shutil.ignore_patterns("objects", "__pycache__"))
     wanted = ["x86-64"] + ([] if fault_of_compiler("gcc", ("-m32",), True) else ["i386"])
     run([sys.executable, "compile_operators.py", *wanted], source)
-    return generate_quickly([source / "manifest.yaml"], work / "app", vendored=True)
+    return generate_quickly([source / "manifest.yaml"], work / "app", vendored=True, metadata=metadata)
 
 
 @pytest.fixture(scope="session", params=[*PROJECTS, "digits"])
@@ -79,7 +79,7 @@ def test_operators_of_the_goldens_compile_after_renaming(app, compiler, tmp_path
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_zephyr_only_files_compile_against_stubs(app, compiler, tmp_path):
-    """<model>_devices.c and <model>_devicetree.h, with headers that stand in for Zephyr's."""
+    """What reads headers of Zephyr's, with headers that stand in for them."""
     need_compiler(compiler)
     record = read_record(app)
     main = tmp_path / "zephyr_main.c"
@@ -91,12 +91,14 @@ def test_zephyr_only_files_compile_against_stubs(app, compiler, tmp_path):
         lines += [f"static const struct {name}_devices {name}_context = {macro}_DEVICES_DT_INIT;"]
         uses += [f"\tuse(&{name}_memory);", f"\tuse(&{name}_context);"]
     main.write_text("\n".join([*lines, "int main(void)", "{", *uses, "\treturn 0;", "}", ""]))
-    sources = [main] + [app / "models" / m["name"] / "src" / f"{m['name']}_devices.c" for m in record["models"]]
+    folders = [(m["name"], app / "models" / m["name"] / "src") for m in record["models"]]
+    devices = [folder / f"{name}_devices.c" for name, folder in folders]
+    sources = [main, *devices, *(folder / f"{name}_run.c" for name, folder in folders)]
     flags = [flag for flag in STRICT if flag not in ("-Wpedantic", "-Wundef")]  # Zephyr is written in GNU C
     for number, board in enumerate((None, "CONFIG_BOARD_MPS3_CORSTONE300_AN547", "CONFIG_BOARD_MPS2_AN385")):
         options = ["-D__ZEPHYR__=1", f"-I{STUBS}", *includes(app), *([f"-D{board}=1"] if board else [])]
         compile_all(tmp_path / str(number), sources, compiler, flags, options)
-    compile_all(tmp_path / "shell", sources[1:], compiler, flags, [*options, "-DCONFIG_OPWEST_SHELL=1"])
+    compile_all(tmp_path / "shell", devices, compiler, flags, [*options, "-DCONFIG_OPWEST_SHELL=1"])
 
 
 def cpp_program(record: dict) -> str:
@@ -109,13 +111,15 @@ def cpp_program(record: dict) -> str:
         lines += [f"static const struct {name}_devices {name}_context = {macro}_DEVICES_DT_INIT;"]
         names = {"input": [], "output": []}
         for tensor in model["tensors"]:
+            if tensor["placed"]:
+                continue
             lines += [
                 f"alignas({tensor['align']}) static {tensor['c_type']} {tensor['buffer']}[{tensor['macro']}_ELEMENTS];"
             ]
             names[tensor["role"]].append(tensor["buffer"])
         body += [
             f"\tconst {name}_inputs {name}_in = {{{', '.join(names['input']) or '0'}}};",
-            f"\tconst {name}_outputs {name}_out = {{{', '.join(names['output'])}}};",
+            f"\tconst {name}_outputs {name}_out = {{{', '.join(names['output']) or '0'}}};",
             f"\tif ({name}_open(&{name}_memory, &{name}_context) != 0 ||",
             f"\t    {name}_run(&{name}_in, &{name}_out, &{name}_memory, &{name}_context) != 0 ||",
             f"\t    {name}_close(&{name}_memory, &{name}_context) != 0 ||",
@@ -136,10 +140,10 @@ def test_public_header_from_cpp(app, compiler, standard, tmp_path):
 
 
 @pytest.mark.parametrize("name", [*BUILDABLE, "digits"])
-def test_cpp_program_links_and_runs(name, tmp_path):
+def test_cpp_program_links_and_runs(name, metadata, tmp_path):
     need_compiler("g++")
     need_compiler("gcc")
-    app = digits(tmp_path) if name == "digits" else golden_app(name, tmp_path)
+    app = digits(tmp_path, metadata) if name == "digits" else golden_app(name, tmp_path, metadata)
     main = tmp_path / "main.cpp"
     main.write_text(cpp_program(read_record(app)))
     run(["g++", "-std=c++17", "-c", *includes(app), main], tmp_path)
@@ -149,10 +153,10 @@ def test_cpp_program_links_and_runs(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", BUILDABLE)
-def test_generated_application_runs_clean_under_sanitizers(name, tmp_path):
+def test_generated_application_runs_clean_under_sanitizers(name, metadata, tmp_path):
     """The main.c that opwest writes, as it is."""
     need_compiler("gcc", ("-fsanitize=address,undefined",), link=True)
-    app = golden_app(name, tmp_path)
+    app = golden_app(name, tmp_path, metadata)
     program = build(app, tmp_path / "build", app / "src" / "main.c", "gcc", SANITIZED)
     done = execute(program)
     assert done.returncode == 0 and not done.stderr, done.stderr

@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 GOLDEN = Path(__file__).resolve().parent
 sys.path.insert(0, str(GOLDEN.parent / "unit" / "objects"))
@@ -15,6 +16,7 @@ sys.path.insert(0, str(GOLDEN.parent / "unit" / "objects"))
 from elf_writer import build_elf  # noqa: E402
 from opwest import pipeline  # noqa: E402
 from opwest.diagnostics import Diagnostics  # noqa: E402
+from opwest.metadata_objects import compile_metadata  # noqa: E402
 from opwest.render.project import project_record, render_project  # noqa: E402
 from opwest.write.lock import Lock  # noqa: E402
 
@@ -25,6 +27,9 @@ PROJECTS = {
     "several": ["first/manifest.yaml", "second/manifest.yaml"],
     "targets": ["manifest.yaml"],
 }
+
+Metadata = Literal["c", "llvm"]
+HOST_TARGETS = ("x86-64", "i386", "aarch64-host")
 
 # Left out of the comparison: the runtime is a copy of zephyr_module/, the mutex is no content, and objects are
 # compared by the checksum that the lock holds.
@@ -39,18 +44,38 @@ def copy_project(name: str, folder: Path) -> list[Path]:
     return [folder / manifest for manifest in PROJECTS[name]]
 
 
-def generate_project(name: str, work: Path, *, vendored: bool = True) -> Path:
+def generate_project(name: str, work: Path, *, vendored: bool = True, metadata: Metadata = "c") -> Path:
     """Generate a golden project below `work` and return the application's folder."""
     manifests = copy_project(name, work / "source")
-    pipeline.generate(manifests, work / "app", vendored=vendored, faults=Diagnostics())
+    if metadata == "llvm":
+        name_host_targets(manifests)
+    pipeline.generate(manifests, work / "app", vendored=vendored, faults=Diagnostics(), metadata=metadata)
     return work / "app"
 
 
-def generate_quickly(manifests: Sequence[Path], app: Path, *, vendored: bool = False) -> Path:
+def name_host_targets(manifests: Sequence[Path]) -> None:
+    """Give models of C sources something that is compiled for this machine: LLVM needs to know the targets."""
+    for manifest in manifests:
+        text = manifest.read_text(encoding="utf-8")
+        if "target: " not in text:
+            (manifest.parent / "unused.ll").write_text(
+                f"define void @unused_{manifest.parent.name}() {{\n  ret void\n}}\n"
+            )
+            entry = f"\nobjects:\n  - {{files: [unused.ll], targets: [{', '.join(HOST_TARGETS)}]}}\n"
+            manifest.write_text(text.replace("\nobjects:\n", entry, 1), encoding="utf-8")
+
+
+def generate_quickly(manifests: Sequence[Path], app: Path, *, vendored: bool = False, metadata: Metadata = "c") -> Path:
     """Write what `generate` would, without its journal, which waits for the disk: for tests that compile the output."""
-    planned = pipeline.check(manifests, Diagnostics())
-    files = {str(f.path): f.content for f in render_project(planned, pipeline.read_runtime() if vendored else None)}
-    files[".opwest/lock.json"] = Lock(project_record(planned, vendored=vendored)).to_bytes()
+    faults = Diagnostics()
+    if metadata == "llvm":
+        name_host_targets(manifests)
+    planned = pipeline.check(manifests, faults)
+    objects = compile_metadata(planned, faults) if metadata == "llvm" else None
+    faults.raise_if_errors()
+    rendered = render_project(planned, pipeline.read_runtime() if vendored else None, objects)
+    files = {str(f.path): f.content for f in rendered}
+    files[".opwest/lock.json"] = Lock(project_record(planned, vendored=vendored, metadata=metadata)).to_bytes()
     for name, content in files.items():
         path = app / name
         path.parent.mkdir(parents=True, exist_ok=True)

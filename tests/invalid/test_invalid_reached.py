@@ -24,8 +24,8 @@ FILES.remove(PACKAGE / "model/ir.py")  # needs llvmlite: tests/llvm/test_ir_erro
 
 # Errors that no manifest in this folder can show: who does, or why nothing can. Parts of their text.
 ELSEWHERE = {
-    "{item.file.name}: {fault}": "tests/llvm/test_link_checks.py",
-    'f"{name}: {text}"': "tests/llvm/test_link_checks.py",
+    "examined.error(fault, item.file.location)": "tests/llvm/test_link_checks.py",
+    "examined.error(text, at)": "tests/llvm/test_link_checks.py",
     "does not fit operator": "tests/llvm/test_link_checks.py",
     "this is a folder": "test_invalid_files.py",
     "this is no regular file": "test_invalid_files.py",

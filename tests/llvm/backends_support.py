@@ -16,7 +16,9 @@ import pytest
 from golden_support import copy_project
 from opwest import pipeline
 from opwest.diagnostics import Diagnostics
+from opwest.host.compile import RUNTIME_SOURCES
 from opwest.metadata_objects import compile_metadata
+from opwest.model import targets
 from opwest.objects.compat import TargetAbi
 from opwest.render.application import Planned
 from opwest.render.project import project_record, render_project
@@ -27,7 +29,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 BACK_ENDS = ("c", "llvm")
 TARGETS = tuple(named_targets())
 MODELS = ("accelerated", "many_kinds")
-RUNTIME = ("call.c", "metadata.c", "registry.c", "status.c")
+RUNTIME = tuple(name for name in RUNTIME_SOURCES if not name.startswith("port_"))
 ARM, RISCV = "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"
 
 # An operator with a scalar of every dtype, and a function that no manifest names.
@@ -98,8 +100,7 @@ def applications(work: Path) -> dict[str, Path]:
 
 def target_abi(name: str) -> TargetAbi:
     """Return what objects are compared with for a named target."""
-    known = named_targets()[name]
-    return TargetAbi(name, known["machine"], known["bits"], "little", known.get("arch"), known.get("float_abi"))
+    return targets.target_abi(targets.make_target(name, named_targets()[name]))
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ version: 1
 model: on_device
 objects: [{files: [named.c]}]
 devices:
-  port: {devicetree: {nodelabel: NODE}}
+  port: {devicetree: {nodelabel: NODE}, driver: none}
 operators:
   named:
     device: {}
@@ -158,6 +158,19 @@ def test_an_operator_gets_its_device(workspace: Workspace, opwest: Opwest, tmp_p
     console = workspace.build(device_app(opwest, tmp_path, "uart0"), BOARD).run("run returned")
     assert f"on_device: letter: {ord('u')}" in console
     assert "on_device: run returned 0" in console
+
+
+def test_a_device_without_a_driver_is_a_link_error_that_names_the_manifest(
+    workspace: Workspace, opwest: Opwest, tmp_path: Path
+) -> None:
+    app = device_app(opwest, tmp_path, "uart0")
+    (app / "prj.conf").write_text((app / "prj.conf").read_text().replace("CONFIG_SERIAL=y", "CONFIG_SERIAL=n"))
+    code, built = workspace.try_build(app, BOARD)
+    assert code != 0
+    assert (
+        "manifest.yaml:6: device port: no driver is built for nodelabel uart0: set its option in prj.conf" in built.log
+    )
+    assert "undefined reference" not in built.log
 
 
 def test_a_missing_node_is_a_build_error_that_names_the_manifest(

@@ -9,8 +9,27 @@ bool opwest_port_device_is_ready(const struct device *dev)
 	return dev != NULL;
 }
 
+bool opwest_port_device_has_hooks(const struct device *dev)
+{
+	(void)dev; /* one without hooks is no more than its name */
+	return true;
+}
+
+int opwest_port_device_power(const struct device *dev, bool on)
+{
+	(void)dev;
+	(void)on;
+	return 0;
+}
+
 void opwest_port_log_failure(const char *model, uint16_t step, int32_t code)
 {
 	fprintf(stderr, "opwest: %s: step %u returned %ld\n", model, (unsigned int)step,
+		(long)code);
+}
+
+void opwest_port_log_hook(const char *model, const char *device, const char *hook, int32_t code)
+{
+	fprintf(stderr, "opwest: %s: %s of device %s returned %ld\n", model, hook, device,
 		(long)code);
 }

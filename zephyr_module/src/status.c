@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <stddef.h>
 
 #include <opwest/port.h>
 #include <opwest/status.h>
@@ -9,7 +10,32 @@ int opwest_status_failed(struct opwest_status *status, const char *model, uint16
 {
 	status->code = code;
 	status->step = step;
+	status->hook = OPWEST_HOOK_OPERATOR;
+	status->device = OPWEST_STATUS_NO_DEVICE;
 	opwest_port_log_failure(model, step, code);
+	return code > 0 ? -EIO : (int)code;
+}
+
+const char *opwest_hook_name(uint8_t hook)
+{
+	static const char names[][12] = {
+		[OPWEST_HOOK_OPERATOR] = "operator",     [OPWEST_HOOK_READY] = "ready",
+		[OPWEST_HOOK_ACTIVATE] = "activate",     [OPWEST_HOOK_OPEN] = "open",
+		[OPWEST_HOOK_CLOSE] = "close",           [OPWEST_HOOK_DEACTIVATE] = "deactivate",
+		[OPWEST_HOOK_SYNC] = "sync",             [OPWEST_HOOK_CACHE] = "cache",
+	};
+
+	return hook < sizeof(names) / sizeof(names[0]) ? names[hook] : NULL;
+}
+
+int opwest_status_hook_failed(struct opwest_status *status, const char *model, const char *device,
+			      enum opwest_hook hook, uint8_t index, uint16_t step, int32_t code)
+{
+	status->code = code;
+	status->step = step;
+	status->hook = (uint8_t)hook;
+	status->device = index;
+	opwest_port_log_hook(model, device, opwest_hook_name((uint8_t)hook), code);
 	return code > 0 ? -EIO : (int)code;
 }
 

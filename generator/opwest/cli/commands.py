@@ -47,17 +47,28 @@ def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 
 def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Check manifests and their objects as `generate` would, write nothing, and show what would be made."""
+    """Check manifests and their objects as `generate` would, write nothing, and show what would be made.
+
+    Where something is at fault, only the table of objects is shown: which can be exported, and why the others can't.
+    """
     from opwest.cli.exportability import exportability, table
+    from opwest.cli.schedule import schedule_rows, timeline
     from opwest.cli.summary import summary, summary_json
 
-    planned = pipeline.check(options.manifests, faults)
+    found = pipeline.examine(options.manifests, faults)
     texts, values = [], []
-    for model, plan in planned:
-        rows = exportability(model)
-        texts.append(f"{summary(model, plan)}\n\n{table(rows)}")
-        values.append({**summary_json(model, plan), "exportability": rows})
-    return Result("\n\n".join(texts), values)
+    for model, plan, objects in found:
+        rows = exportability(model, objects)
+        if not faults.has_errors:
+            texts.append(f"{summary(model, plan)}\n\n{table(rows)}")
+            values.append({**summary_json(model, plan), "exportability": rows})
+            if options.schedule:
+                texts.append(timeline(model, plan))
+                values[-1]["schedule"] = schedule_rows(model, plan)
+        elif rows:
+            texts.append(f"{model.name}: the objects, as far as they were read\n\n{table(rows)}")
+            values.append({"model": model.name, "exportability": rows})
+    return Result("\n\n".join(texts), values or None)
 
 
 def inspect(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -75,10 +86,7 @@ def inspect(options: argparse.Namespace, faults: Diagnostics) -> Result:
             continue
         texts.append(as_text(str(path), item))
         values.append(as_json(str(path), item))
-    if faults.has_errors and not options.json and texts:
-        print("\n\n".join(texts))
-    faults.raise_if_errors()
-    return Result("\n\n".join(texts), values)
+    return Result("\n\n".join(texts), values or None)
 
 
 def run(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -95,5 +103,5 @@ def targets(options: argparse.Namespace, faults: Diagnostics) -> Result:
     for name, entry in table.items():
         abi = " ".join(str(entry[k]) for k in ("machine", "arch", "float_abi") if k in entry)
         conditions = " ".join(f"{symbol}={value}" for symbol, value in entry["kconfig"].items())
-        lines.append(f"{name:<18} {abi:<30} {conditions}")
+        lines.append(f"{name:<18} {abi:<38} {conditions}")
     return Result("\n".join(lines), table)

@@ -1,56 +1,65 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of `check`: every object that is linked, with its kind, sizes, state and stack."""
+"""The table of `check`: every object, fit or not, with its kind, its target, sizes, state and stack."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from opwest.model.model import Model, TargetBuild
-from opwest.objects.facts import Member
-from opwest.objects.inspect import read_member
+from opwest.model.examined import Examined
+from opwest.model.model import Model
+from opwest.objects.facts import Member, ObjectError
+from opwest.objects.report import printable
 from opwest.objects.stack import StackUse, stack_usage
 
 _HEAD = ("object", "kind", "target", "exportable", "code", "constant", "state", "operators' stack")
+_LONGEST_REASON = 60
+_LONGEST_NAME = 80
 
 
-def exportability(model: Model) -> list[dict[str, Any]]:
-    """Return a row for every object and source that is linked."""
-    rows = []
-    for build in model.builds:
-        symbols = {operator.symbol: operator.name for operator in model.operators}
-        for item in build.objects:
-            member = read_member(item.origin, item.content)
-            rows.append(_object_row(item.origin, member, build, symbols))
-    sources = model.builds[0].sources if model.builds else ()
-    for source in sources:
-        if source.compiled:
-            rows.append(_row(str(source.path), "C source", "any", "when it is compiled", None, {}))
-    return rows
+def exportability(model: Model, objects: Sequence[Examined]) -> list[dict[str, Any]]:
+    """Return a row for every object that is linked, or that can't be."""
+    symbols = {operator.symbol: operator.name for operator in model.operators}
+    return [_row(one, symbols) for one in objects if one.linked or one.reasons]
 
 
-def _object_row(origin: str, member: Member, build: TargetBuild, symbols: dict[str, str]) -> dict[str, Any]:
-    kind = "LLVM IR" if origin.endswith((".ll", ".bc")) else "archive member" if origin.endswith(")") else "ELF object"
-    stack = stack_usage(member)
-    used = {symbols[s]: stack[s] for s in member.defined if s in symbols and s in stack}
-    target = build.target.name if build.target else "any"
-    return _row(origin, kind, target, "; ".join(member.faults) or "yes", member, used)
-
-
-def _row(
-    name: str, kind: str, target: str, exportable: str, member: Member | None, stack: dict[str, StackUse]
-) -> dict[str, Any]:
+def _row(one: Examined, symbols: dict[str, str]) -> dict[str, Any]:
+    member = one.member
+    stack = _stack(one, member, symbols) if member else {}
+    exportable = "when it is compiled" if one.kind == "C source" else "yes"
     return {
-        "object": name,
-        "kind": kind,
-        "target": target,
-        "exportable": exportable,
+        "object": one.name,
+        "kind": one.kind,
+        "target": one.target,
+        "exportable": f"no: {_short(one.reasons[0])}" if one.reasons else exportable,
+        "reasons": list(one.reasons),
         "code": member.sizes.code if member else None,
         "constant": member.sizes.constant if member else None,
         "state": member.sizes.writable if member else None,
         "stack": {operator: use.bytes if use.known else None for operator, use in stack.items()},
         "stack_text": _stack_text(stack),
     }
+
+
+def _stack(one: Examined, member: Member, symbols: dict[str, str]) -> dict[str, StackUse]:
+    """Return the stack of the operators that an object holds; nothing where its tables are damaged."""
+    try:
+        known = stack_usage(member, one.stack_files)
+    except ObjectError:
+        return {}
+    return {symbols[symbol]: known[symbol] for symbol in member.defined if symbol in symbols and symbol in known}
+
+
+def _short(reason: str) -> str:
+    """Return the first part of a reason: what to do about it stands in the error."""
+    text = reason.split("; ")[0]
+    return text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 1].rstrip() + "…"
+
+
+def _cell(value: object) -> str:
+    """Return a value as the table shows it: of a long path its end."""
+    text = "-" if value is None else printable(str(value))
+    return text if len(text) <= _LONGEST_NAME else "…" + text[1 - _LONGEST_NAME :]
 
 
 def _stack_text(stack: dict[str, StackUse]) -> str:
@@ -62,9 +71,11 @@ def _stack_text(stack: dict[str, StackUse]) -> str:
 
 def table(rows: Sequence[dict[str, Any]], most: int = 24) -> str:
     """Return the rows as a table; stack is the largest frame of the object's own operators, bytes."""
+    if len(rows) > most:
+        rows = sorted(rows, key=lambda row: not row["reasons"])  # those that are refused have to be seen
     shown = [
         [
-            str(row[key]) if row[key] is not None else "-"
+            _cell(row[key])
             for key in ("object", "kind", "target", "exportable", "code", "constant", "state", "stack_text")
         ]
         for row in rows[:most]

@@ -7,6 +7,7 @@ from typing import Any
 
 from opwest.model.model import Model, TargetBuild
 from opwest.plan.memory import MemoryPlan
+from opwest.render.devices import device_origin
 
 
 def summary(model: Model, plan: MemoryPlan) -> str:
@@ -21,7 +22,8 @@ def summary(model: Model, plan: MemoryPlan) -> str:
             limit = f" of {pool.size}" if pool.size is not None else ""
             lines.append(f"  pool      {pool.name}: {planned.size}{limit} bytes, lower bound {planned.lower_bound}")
     for device in model.devices:
-        lines.append(f"  device    {device.name}: devicetree {device.devicetree.kind} {device.devicetree.value}")
+        program = f", program {device.program.name}" if device.program else ""
+        lines.append(f"  device    {device.name}: {device_origin(device)}{program}")
     lines += [f"  target    {_target(build)}" for build in model.builds]
     return "\n".join(lines)
 

@@ -15,7 +15,25 @@ from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.render.model_files import metadata_object
 from opwest.resources import resource
 
-RUNTIME_SOURCES = ("call.c", "metadata.c", "port_host.c", "registry.c", "status.c")
+EMULATION_SOURCES = (
+    "accelerator_context.c",
+    "port_sync_host.c",
+    *(
+        f"../drivers/npu_emul/npu_emul{part}.c"
+        for part in ("", "_enqueue", "_faults", "_host", "_kernels", "_program", "_queue")
+    ),
+)
+"""What stands for the accelerators of models whose manifest says so; relative to the runtime's src/."""
+RUNTIME_SOURCES = (
+    "accelerator.c",
+    "call.c",
+    "devices.c",
+    "metadata.c",
+    "port_host.c",
+    "port_host_cache.c",
+    "registry.c",
+    "status.c",
+)
 FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra")
 
 
@@ -90,7 +108,8 @@ def build_program(
     machine, bits = compiler.machine(), compiler.pointer_bits()
     # Before anything is compiled: a missing target is the likelier fault.
     builds = [host_build(project, model, machine, bits) for model in record["models"]]
-    for name in RUNTIME_SOURCES:
+    emulated = EMULATION_SOURCES if any(model["emulated"] for model in record["models"]) else ()
+    for name in (*RUNTIME_SOURCES, *emulated):
         compiler.compile(runtime / "src" / name, includes)
     for model, build in zip(record["models"], builds, strict=True):
         folder = project / "models" / model["name"]
@@ -98,7 +117,7 @@ def build_program(
     for source in sources:
         compiler.compile(source, includes)
     # Operators need not be position independent: Zephyr's native_sim takes them so as well.
-    compiler.link(program, ["-no-pie", "-lm"])
+    compiler.link(program, ["-no-pie", "-pthread", "-lm"])
 
 
 def _add_model(
@@ -118,6 +137,8 @@ def _add_model(
             compiler.compile(folder / "constants.S", includes, [f"-I{folder / 'constants'}"])
     else:
         compiler.objects.append(str(folder / metadata_object(name, build["target"])))
+    if any(tensor["reached"] for tensor in model["tensors"]):
+        compiler.compile(folder / "src" / f"{name}_devices.c", includes)
     for source in build["sources"]:
         compiler.compile(folder / source, includes, ["-include", str(folder / build["rename"])])
     compiler.objects += [str(folder / item) for item in build["objects"]]

@@ -17,6 +17,9 @@ from opwest.host.compile import HostCompiler, build_program, fail
 from opwest.render.templates import render
 from opwest.write.project import read_record
 
+HOOKS = ("operator", "ready", "activate", "open", "close", "deactivate", "sync", "cache")
+"""enum opwest_hook of the runtime."""
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -89,15 +92,15 @@ def _run_model(
     outputs = [t for t in model["tensors"] if t["role"] == "output"]
     arrays = _read_inputs(options.input, inputs, faults)
     harness = work / "host_main.c"
-    rows = [{**t, "position": i + 1} for i, t in enumerate([*inputs, *outputs])]
+    rows = [{**t, "position": i + 1, "buffer": _buffer(t)} for i, t in enumerate([*inputs, *outputs])]
     harness.write_bytes(
         render(
             "host/main.c",
             model=model["name"],
             macro=model["macro"],
             tensors=rows,
-            inputs=", ".join(t["buffer"] for t in inputs) or "0",
-            outputs=", ".join(t["buffer"] for t in outputs),
+            inputs=", ".join(t["buffer"] for t in inputs if not t["placed"]) or "0",
+            outputs=", ".join(t["buffer"] for t in outputs if not t["placed"]) or "0",
         )
     )
     program = work / "harness"
@@ -121,6 +124,12 @@ def _run_model(
             np.save(options.output_dir / f"{tensor['name']}.npy", array)
             lines.append(f"  written to {options.output_dir / tensor['name']}.npy")
     return Result("\n".join(lines), {"model": model["name"], "outputs": values})
+
+
+def _buffer(tensor: dict[str, Any]) -> str:
+    """Return the C expression of a tensor's memory in the harness."""
+    name: str = tensor["buffer"]
+    return f"workspace.{tensor['role']}.{tensor['name']}" if tensor["placed"] else name
 
 
 def _make_folder(path: Path) -> None:
@@ -186,8 +195,12 @@ def _failure(project: Path, model: dict[str, Any], done: subprocess.CompletedPro
     """Return the error for a harness that failed: code 3 comes with what `run` returned, the step and its code."""
     last = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else ""
     if done.returncode == 3:
-        rc, step, code = (int(word) for word in last.split())
-        names = model["steps"]
-        where = f" in step {step} ({names[step]}), whose operator returned {code}" if step < len(names) else ""
+        rc, step, code, hook, device = (int(word) for word in last.split())
+        names, devices = model["steps"], model["devices"]
+        where = f" in step {step} ({names[step]})" if step < len(names) else ""
+        if hook:
+            where += f": {HOOKS[hook]} of device {devices[device]} returned {code}"
+        elif where:
+            where += f", whose operator returned {code}"
         return fail(f"{model['name']}_run returned {rc} ({os.strerror(-rc)}){where}", project)
     return fail(f"{_ended(done.returncode)} {last}".strip(), project)

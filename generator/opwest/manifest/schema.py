@@ -67,13 +67,21 @@ def check_schema(manifest: Mapping, faults: Diagnostics) -> bool:
     """Report everything that the schema does not allow; return whether the meaning can still be looked at.
 
     Faults of keys on which nothing else depends (unknown keys among them) are reported and the keys taken out
-    of `manifest`, so that a user sees all other faults in the same run.
+    of `manifest`, and misspelt keys are put right there, so that a user sees all other faults in the same run.
     """
-    errors = list(_validator().iter_errors(manifest))
-    for error in errors:
-        _report(manifest, error, faults)
-    separate = [_take_out(manifest, error) for error in errors]
-    if errors and not (all(separate) and _validator().is_valid(manifest)):
+    guessed: set[tuple[str | int, ...]] = set()
+    goes_on = True
+    while goes_on and (errors := list(_validator().iter_errors(manifest))):
+        meant = _misspelt(manifest, errors)
+        # A value that does not fit the key that seems to be meant says that the guess is wrong, not the value.
+        good = [error for error in errors if tuple(error.instance_path) not in guessed]
+        for error in good:
+            if not _is_explained(error, meant):
+                _report(manifest, error, faults)
+        separate = [_is_explained(error, meant) or _take_out(manifest, error, meant) for error in good]
+        guessed |= {(*path, key) for (path, _), key in meant.items()}
+        goes_on = all(separate) and len(good) == len(errors)
+    if not goes_on:
         return False
     _make_whole(manifest)
     return True
@@ -94,21 +102,61 @@ def _make_whole(root: Any) -> None:
                 collection[key] = int(value)
 
 
-def _take_out(manifest: Mapping, error: Any) -> bool:
+_Meant = dict[tuple[tuple[str | int, ...], str], str]
+"""By path and misspelt key, the key that was meant."""
+
+
+def _misspelt(manifest: Mapping, errors: list[Any]) -> _Meant:
+    """Return what unknown keys were meant to be, of those keys that are not there."""
+    found: _Meant = {}
+    for error in errors:
+        if _rule_name(error) == "AdditionalProperties":
+            path = tuple(error.instance_path)
+            owner = lookup(manifest, path)
+            absent = {key for key in _properties(error.schema_path) if key not in owner}
+            for key in error.kind.unexpected:
+                close = difflib.get_close_matches(key, absent, n=1)
+                if close:
+                    found[path, key] = close[0]
+                    absent.discard(close[0])
+    return found
+
+
+def _is_explained(error: Any, meant: _Meant) -> bool:
+    """Return whether a key is missing only because it is misspelt, which is reported."""
+    if _rule_name(error) != "Required":
+        return False
+    path = tuple(error.instance_path)
+    return any(at == path and key == error.kind.property for (at, _), key in meant.items())
+
+
+def _put_right(owner: Mapping, key: str, meant: str) -> None:
+    """Give a value the key that was meant."""
+    if key in owner and meant not in owner:
+        owner[meant] = owner.pop(key)
+        owner.keys_at[meant], owner.values_at[meant] = owner.keys_at[key], owner.values_at[key]
+
+
+def _rule_name(error: Any) -> str:
+    return type(error.kind).__name__.rsplit("_", 1)[-1]
+
+
+def _take_out(manifest: Mapping, error: Any, meant: _Meant) -> bool:
     """Take the key that an error is about out of `manifest`; return whether the rest still means the same."""
     path = list(error.instance_path)
     try:
         lookup(manifest, path)
     except LookupError:
         return True  # taken out with a key above it
-    if type(error.kind).__name__.endswith("AdditionalProperties"):
+    if _rule_name(error) == "AdditionalProperties":
         owner = lookup(manifest, path)
-        absent = {key for key in _properties(error.schema_path) if key not in owner}
-        # A misspelt `direction` changes the meaning of everything that follows; a misspelt `align` does not.
-        meant = {close for key in error.kind.unexpected for close in difflib.get_close_matches(key, absent, n=1)}
         for key in error.kind.unexpected:
+            # A misspelt `direction` changes the meaning of everything that follows; a misspelt `align` does not.
+            close = meant.get((tuple(path), key))
+            if close is not None and close not in _SEPARATE:
+                _put_right(owner, key, close)
             owner.pop(key, None)
-        return meant <= _SEPARATE and "<<" not in error.kind.unexpected
+        return "<<" not in error.kind.unexpected
     for length in range(len(path), 0, -1):
         if path[length - 1] in _SEPARATE:
             lookup(manifest, path[: length - 1]).pop(path[length - 1], None)
@@ -119,7 +167,7 @@ def _take_out(manifest: Mapping, error: Any) -> bool:
 def _report(manifest: Mapping, error: Any, faults: Diagnostics) -> None:
     path = list(error.instance_path)
     kind = error.kind
-    name = type(kind).__name__.rsplit("_", 1)[-1]
+    name = _rule_name(error)
     where = locate(manifest, path)
     here = _name(path)
     value = _value(manifest, path)

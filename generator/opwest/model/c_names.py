@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ _SYSTEM_HEADERS = frozenset(
     stdbool stddef stdint stdio stdlib stdnoreturn string strings tgmath threads time uchar wchar wctype unistd pthread
     sched poll semaphore dirent fcntl termios syslog malloc device autoconf""".split()
 )
-_WORKSPACE_MEMBERS = frozenset({"status", "opened", "input", "output"})
+_WORKSPACE_MEMBERS = frozenset({"status", "opened", "slots", "input", "output"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,11 @@ class CNames:
         """The symbol of a constant in flash."""
         return f"{self.model}_constant_{name}"
 
+    @staticmethod
+    def program(content: bytes) -> str:
+        """The symbol of a program: of its bytes, so that all models of an image share it."""
+        return f"opwest_program_{hashlib.sha256(content).hexdigest()[:32]}"
+
     def operator(self, symbol: str) -> str:
         """The linker symbol of an operator, or of anything else that the model's objects define."""
         return f"{self.model}__{symbol}"
@@ -48,6 +54,14 @@ class CNames:
     def arguments(self, operator: str) -> str:
         """The table of an operator's arguments (file scope)."""
         return f"opwest_args_{operator}"
+
+    def reaches(self, tensor: str) -> str:
+        """The function that tells whether devices reach the caller's buffer."""
+        return f"{self.model}_reaches_{tensor}"
+
+    def device_macro(self, name: str) -> str:
+        """The prefix of the macros of a device."""
+        return f"{self.macro}_DEVICE_{name.upper()}"
 
     def host_device(self, name: str) -> str:
         """What stands for a device on a host."""
@@ -122,15 +136,20 @@ def check_names_together(models: list[Model], faults: Diagnostics) -> None:
 def _identifiers(model: Model) -> Iterator[tuple[str, str, Location]]:
     """Yield every identifier with external linkage and every macro prefix: what it is, and where it comes from."""
     names = CNames(model.name)
-    for verb in ("open", "run", "close", "model", "registry", "operators", "inputs", "outputs", "workspace", "devices"):
+    for verb in (
+        *("open", "run", "close", "model", "registry", "operators", "inputs", "outputs", "workspace", "devices"),
+        "device_table",
+    ):
         yield names.function(verb), f"{verb} of model {model.name!r}", model.location
     for constant in model.constants:
         yield names.constant(constant.name), f"constant {constant.name!r} of model {model.name!r}", constant.location
     for role, interfaces in (("input", model.inputs), ("output", model.outputs)):
         for tensor in interfaces:
             yield names.tensor_macro(role, tensor.name), f"{role} {tensor.name!r}", tensor.location
+            yield names.reaches(tensor.name), f"check of {role} {tensor.name!r}", tensor.location
     for device in model.devices:
         yield names.host_device(device.name), f"device {device.name!r}", device.location
+        yield names.device_macro(device.name), f"device {device.name!r}", device.location
     for pool in model.pools:
         yield names.pool_macro(pool.name), f"pool {pool.name!r}", pool.location
     symbols = {operator.symbol for operator in model.operators}

@@ -11,6 +11,7 @@ from opwest.diagnostics import Diagnostics, Location
 from opwest.manifest.located import Items, Mapping
 from opwest.manifest.yaml_reader import describe
 from opwest.model.dtypes import DTYPES, MAX_TENSOR_BYTES, TensorType, is_finite
+from opwest.model.examined import ANY_TARGET, Examined, kind_of
 from opwest.model.model import Devicetree, Quantization
 
 FLT_MIN = 1.17549435e-38
@@ -28,6 +29,14 @@ class Context:
     """Every file that the manifest names, relative to its folder."""
     untyped: set[Location] = field(default_factory=set)
     """Arguments whose missing shape was reported: nothing more is said of their type."""
+    examined: list[Examined] = field(default_factory=list)
+    """Every object that was looked at, in the order of the manifest."""
+
+    def examine(self, name: str, target: str | None, kind: str | None = None) -> Examined:
+        """Return the note of an object that is looked at from here on."""
+        noted = Examined(name, kind or kind_of(name), target or ANY_TARGET, self.faults)
+        self.examined.append(noted)
+        return noted
 
     def section(self, key: str, parent: Mapping | None = None) -> Mapping:
         """Return the mapping at `key`, an empty one where it is absent."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of `run`: every argument bound, every tensor written before it is read, and lifetimes from that."""
+"""The steps of `run`: every argument bound, every tensor written before it is read."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from opwest.diagnostics import Location, nearest
@@ -12,31 +12,35 @@ from opwest.model.context import Context, located_items
 from opwest.model.dtypes import TensorType
 from opwest.model.identifiers import check_name
 from opwest.model.model import (
-    DEFAULT_ALIGNMENT,
     Argument,
     Binding,
-    Buffer,
     Operator,
     Step,
 )
-from opwest.model.placement import choose_pool
 from opwest.model.scalars import bind_number
 from opwest.model.step_device import step_device
 from opwest.model.step_names import Names, check_roles, first_writers, named_by_unknown_operators
 
 
 @dataclass
-class _Tensor:
+class Intermediate:
     """An intermediate tensor as the steps show it."""
 
     name: str
     location: Location
     type: TensorType
-    align: int = DEFAULT_ALIGNMENT
-    first: int | None = None
-    last: int = -1
+    align: int = 1
     read: bool = False
-    agents: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """Memory that an operator needs during one step."""
+
+    name: str
+    argument: Argument
+    device: str | None
+    location: Location
 
 
 @dataclass(frozen=True)
@@ -44,10 +48,12 @@ class Flow:
     """What the steps say."""
 
     steps: list[Step]
-    buffers: list[Buffer]
-    """What the planner has to place."""
+    intermediates: list[Intermediate]
+    scratch: list[Scratch]
     alignments: dict[str, int]
-    """The alignment in bytes that the operators need of inputs, outputs and constants, by name."""
+    """The alignment in bytes that the operators need of every tensor, by name."""
+    agents: dict[str, set[str]]
+    """Who touches every tensor: devices and "cpu"."""
 
 
 def resolve_steps(context: Context, names: Names) -> Flow:
@@ -61,15 +67,16 @@ class _Dataflow:
         self.faults = context.faults
         self.names = names
         self.constants = set(names.declared_constants)
-        self.tensors: dict[str, _Tensor] = {}
+        self.tensors: dict[str, Intermediate] = {}
         self.written: set[str] = set()
         self.used: set[str] = set()
         self.alignments: dict[str, int] = {}
+        self.agents: dict[str, set[str]] = {}
         self.run = context.section("run")
         self.declared = context.section("tensors", self.run)
         self.writers = first_writers(context, names.operators)
         self.uncertain = named_by_unknown_operators(context, names.operators)
-        self.scratch: list[Buffer] = []
+        self.scratch: list[Scratch] = []
         self.twofold = check_roles(context)
         """Names with two meanings: reported, and nothing more said of them."""
         self.incomplete = False
@@ -83,8 +90,7 @@ class _Dataflow:
             if step is not None:
                 steps.append(step)
         self._check_unused()
-        buffers = [b for t in self.tensors.values() if (b := self._buffer(t)) is not None]
-        return Flow(steps, buffers + self.scratch, self.alignments)
+        return Flow(steps, list(self.tensors.values()), self.scratch, self.alignments, self.agents)
 
     def _step(self, index: int, entry: Mapping, at: Location) -> Step | None:
         operator = self.names.operators.get(entry["call"])
@@ -119,12 +125,16 @@ class _Dataflow:
         for reading in (True, False):
             for argument, (value, place) in zip(expected, given, strict=True):
                 if (argument.direction != "out") == reading:
-                    bound[argument.name] = self._bind(index, argument, value, place, device)
+                    bound[argument.name] = self._bind(index, argument, value, place)
+                    if not argument.scalar and isinstance(value, str):
+                        self.agents.setdefault(value, set()).add(device or "cpu")
         if None in bound.values():
             return None
         for argument in operator.args:
             if argument.direction == "scratch":
-                bound[argument.name] = self._scratch(index, operator, argument, device, at)
+                name = f"{argument.name} of step {index}"
+                self.scratch.append(Scratch(name, argument, device, at))
+                bound[argument.name] = Binding("buffer", name)
         bindings = tuple(b for a in operator.args if (b := bound[a.name]) is not None)
         return Step(index, operator, entry.get("device"), bindings, at)
 
@@ -143,7 +153,7 @@ class _Dataflow:
                     hint="an operator that works in place has one argument with direction: inout",
                 )
 
-    def _bind(self, index: int, argument: Argument, value: Any, place: Location, device: str | None) -> Binding | None:
+    def _bind(self, index: int, argument: Argument, value: Any, place: Location) -> Binding | None:
         if argument.scalar:
             return bind_number(self.faults, argument, value, place)
         if not isinstance(value, str):
@@ -165,7 +175,7 @@ class _Dataflow:
             return self._bind_constant(argument, value, place)
         if value in self.names.outputs:
             return self._bind_output(index, argument, value, place)
-        return self._bind_intermediate(index, argument, value, place, device)
+        return self._bind_intermediate(index, argument, value, place)
 
     def _bind_input(self, argument: Argument, name: str, place: Location) -> Binding:
         if argument.is_written:
@@ -192,9 +202,7 @@ class _Dataflow:
         self._agree(argument, self.names.outputs[name].type, f"output {name!r}", place)
         return Binding("output", name)
 
-    def _bind_intermediate(
-        self, index: int, argument: Argument, name: str, place: Location, device: str | None
-    ) -> Binding | None:
+    def _bind_intermediate(self, index: int, argument: Argument, name: str, place: Location) -> Binding | None:
         if argument.is_read and not self._check_written(index, name, f"tensor {name!r}", place):
             self.written.add(name)  # reported once
             if name not in self.writers:
@@ -207,16 +215,13 @@ class _Dataflow:
         if argument.is_written:
             self.written.add(name)
         tensor.read = tensor.read or argument.is_read
-        tensor.first = index if tensor.first is None else tensor.first
-        tensor.last = index
         tensor.align = max(tensor.align, argument.align)
-        tensor.agents.add(device or "cpu")
         return Binding("buffer", name)
 
-    def _introduce(self, argument: Argument, name: str, place: Location) -> _Tensor:
+    def _introduce(self, argument: Argument, name: str, place: Location) -> Intermediate:
         """Return a new intermediate tensor: its type is its first writer's, and what the manifest says must agree."""
         check_name("tensor", name, place, self.faults)
-        tensor = _Tensor(name, place, argument.type)
+        tensor = Intermediate(name, place, argument.type)
         entry = self.declared.get(name, {})
         tensor.align = max(tensor.align, entry.get("align", 1))
         for key, actual in (("dtype", argument.type.dtype.name), ("shape", list(argument.type.shape))):
@@ -267,32 +272,6 @@ class _Dataflow:
             expected=str(argument.type),
             hint=hint,
         )
-
-    def _scratch(
-        self, index: int, operator: Operator, argument: Argument, device: str | None, at: Location
-    ) -> Binding | None:
-        name = f"{argument.name} of step {index}"
-        pool = self._pool({device or "cpu"}, name, at)
-        if pool is None:
-            return None
-        align = max(argument.align, DEFAULT_ALIGNMENT, self.names.pools[pool].align)
-        self.scratch.append(Buffer(name, argument.type, align, pool, index, index, at))
-        return Binding("buffer", name)
-
-    def _buffer(self, tensor: _Tensor) -> Buffer | None:
-        if tensor.first is None:
-            return None
-        entry = self.declared.get(tensor.name, {})
-        pool = self._pool(tensor.agents, tensor.name, tensor.location, entry.get("pool"))
-        if pool is None:
-            return None
-        align = max(tensor.align, self.names.pools[pool].align)
-        return Buffer(tensor.name, tensor.type, align, pool, tensor.first, tensor.last, tensor.location)
-
-    def _pool(self, agents: set[str], tensor: str, at: Location, wanted: str | None = None) -> str | None:
-        if wanted is not None:
-            at = self.declared[tensor].value_location("pool")
-        return choose_pool(self.faults, self.names.pools, agents, wanted, tensor, at)
 
     def _check_unused(self) -> None:
         """Report outputs that nothing writes; warn of what nothing uses."""

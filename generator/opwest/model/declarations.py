@@ -1,31 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a manifest declares by name: operators, devices, pools, externals, inputs and outputs, constants."""
+"""What a manifest declares by name: operators, externals, inputs and outputs, constants."""
 
 from __future__ import annotations
 
-from opwest.diagnostics import Location, nearest
+from opwest.diagnostics import Location
 from opwest.manifest.arrays import Array, ArrayError, read_array
 from opwest.manifest.located import Mapping
 from opwest.model.context import (
     Context,
-    devicetree,
     located_items,
     quantization,
-    size_in_bytes,
     tensor_type,
 )
 from opwest.model.dtypes import DTYPES, TensorType
 from opwest.model.identifiers import check_name, is_symbol
 from opwest.model.model import (
     DEFAULT_ALIGNMENT,
+    STRUCT_DEVICE,
     Argument,
     Constant,
-    Device,
-    Devicetree,
     External,
     Interface,
     Operator,
-    Pool,
     scalar_type,
 )
 
@@ -72,11 +68,14 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
             entry.value_location("convention"),
             expected="unpacked",
         )
-    if entry.get("async"):
+    device = context.section("device", entry)
+    is_async = entry.get("async", False)
+    if is_async and ("device" not in entry or "handle" in device):
         context.faults.error(
-            "asynchronous operators are not implemented yet",
+            f"operator {name!r} is asynchronous and takes no {'accelerator' if 'device' in entry else 'device'}",
             entry.value_location("async"),
-            expected="async: false, or no such key",
+            expected="device: {}, which makes an accelerator the last argument",
+            hint="someone has to be waited for",
         )
     args: list[Argument] = []
     names: dict[str, Location] = {}
@@ -98,7 +97,10 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
         args=tuple(args),
         returns_status=entry.get("returns", "status") == "status",
         takes_device="device" in entry,
-        device_type=entry["device"].get("type") if "device" in entry else None,
+        device_type=device.get("type"),
+        device_program=device.get("program"),
+        handle=device.get("handle", STRUCT_DEVICE),
+        is_async=is_async,
         stateful=entry.get("stateful", False),
         location=at,
     )
@@ -142,76 +144,6 @@ def _argument(context: Context, entry: Mapping, place: Location) -> Argument:
     )
 
 
-def devices(context: Context) -> dict[str, Device]:
-    """Return the devices by name."""
-    found = {}
-    section = context.section("devices")
-    for name, entry in section.items():
-        at = section.key_location(name)
-        check_name("device", name, at, context.faults)
-        if name == "cpu":
-            context.faults.error(
-                "device name 'cpu' stands for the host processor",
-                at,
-                expected="another name",
-                hint="steps without a device run on it",
-            )
-        node = devicetree(context, entry["devicetree"], entry.value_location("devicetree"))
-        if "program" in entry:
-            _program(context, entry)
-        found[name] = Device(name, node or Devicetree("nodelabel", name, 0, at), entry.get("type"), at)
-    return found
-
-
-def _program(context: Context, entry: Mapping) -> None:
-    at = entry.value_location("program")
-    path = context.file(entry["program"], at)
-    if path is None:
-        return
-    if not path.is_file():
-        seen = "is a folder" if path.is_dir() else "does not exist"
-        context.faults.error(f"program {entry['program']!r} {seen}", at, expected="a file")
-    else:
-        context.faults.warning(
-            "the program is not loaded: accelerators are not programmed by opwest yet",
-            at,
-            hint="let the driver load it at start",
-        )
-
-
-def pools(context: Context, known_devices: dict[str, Device]) -> dict[str, Pool]:
-    """Return the pools by name, in order of preference."""
-    section = context.section("memory")
-    if not section:
-        return {"sram": Pool("sram", None, 1, None, (), context.manifest.location, context.manifest.location)}
-    found = {}
-    for name, entry in section.items():
-        at = section.key_location(name)
-        check_name("pool", name, at, context.faults)
-        reachable = context.items("reachable_by", entry)
-        for device, place in located_items(reachable):
-            if device not in known_devices and device != "cpu":
-                context.faults.error(
-                    f"there is no device {device!r}", place, hint=nearest(device, [*known_devices, "cpu"])
-                )
-        boards = []
-        for board, node in context.section("boards", entry).items():
-            place = entry["boards"].value_location(board)
-            tree = devicetree(context, node, place)
-            if tree:
-                boards.append((board, tree))
-        found[name] = Pool(
-            name=name,
-            size=size_in_bytes(entry["size"]) if "size" in entry else None,
-            align=entry.get("align", 1),
-            reachable_by=frozenset(reachable) if "reachable_by" in entry else None,
-            boards=tuple(boards),
-            location=at,
-            size_location=entry.value_location("size") if "size" in entry else at,
-        )
-    return found
-
-
 def externals(context: Context) -> dict[str, External]:
     """Return the symbols that someone else provides."""
     found: dict[str, External] = {}
@@ -242,6 +174,8 @@ def interface(context: Context, key: str) -> dict[str, Interface]:
             align=max(entry.get("align", 1), type_.dtype.size),
             quantization=quantization(context, entry, type_),
             description=entry.get("description"),
+            external=entry.get("external"),
+            pool=entry.get("pool"),
             location=at,
         )
     return found
@@ -271,7 +205,8 @@ def constants(context: Context, wanted: dict[str, TensorType]) -> dict[str, Cons
         type_ = _constant_type(context, name, entry, array, wanted.get(name))
         if type_:
             align = max(entry.get("align", 1), type_.dtype.size, DEFAULT_ALIGNMENT)
-            found[name] = Constant(name, type_, array.content, align, quantization(context, entry, type_), at)
+            quantized = quantization(context, entry, type_)
+            found[name] = Constant(name, type_, array.content, align, quantized, entry.get("pool"), at)
     return found
 
 

@@ -12,9 +12,12 @@ from opwest.diagnostics import Location
 from opwest.llvm.facts import IrModule
 from opwest.manifest.located import Mapping
 from opwest.model.context import Context, located_items
+from opwest.model.examined import Examined
 from opwest.model.ir import IrFile, compile_ir_files, is_ir
 from opwest.model.model import SourceFile, Target
-from opwest.objects.compat import TargetAbi, abi_faults, abi_warnings
+from opwest.model.stack_files import StackFiles, read_stack_files
+from opwest.model.targets import target_abi
+from opwest.objects.compat import abi_faults, abi_warnings
 from opwest.objects.facts import CSource, Member, ObjectError, ObjectFile
 from opwest.objects.inspect import inspect_object
 from opwest.objects.relocations import relocation_faults
@@ -28,6 +31,7 @@ class Linkable:
     name: str
     location: Location
     stateful: bool
+    examined: Examined
     archived: bool = False
     entry_points: frozenset[str] = frozenset()
 
@@ -68,11 +72,15 @@ def read_files(context: Context, targets: dict[str, Target]) -> Files:
         name = entry.get("target")
         if name is not None and name not in targets:
             found.broken = True
+            for file in entry["files"]:
+                context.examine(file, name).refuse(f"the target {name!r} can't be used")
             continue
         if _left_out(context, entry):
             continue
         if name is not None:
             found.targets.setdefault(name, [])
+        stack = read_stack_files(context, entry)
+        objects: list[Member] = []
         for file, at in located_items(entry["files"]):
             if (name, file) in seen:
                 context.faults.error(
@@ -87,13 +95,15 @@ def read_files(context: Context, targets: dict[str, Target]) -> Files:
             if path is not None and is_ir(path):
                 ir_files.append(IrFile(file, path, at, entry))
                 continue
-            item = _read(context, file, at, cache)
+            item = _read(context, file, name, at, cache)
             if item is None:
                 found.broken = True
             elif isinstance(item, CSource):
                 _add_source(context, found, entry, file, item, at)
             else:
-                _add_object(context, found, entry, item, file, targets.get(name or ""), at)
+                objects += item.members
+                _add_object(context, found, entry, item, file, targets.get(name or ""), at, stack)
+        stack.check(context, objects)
     _add_ir(context, found, ir_files, targets)
     return found
 
@@ -104,9 +114,10 @@ def _add_ir(context: Context, found: Files, files: list[IrFile], targets: dict[s
     found.broken = found.broken or failed
     for item in objects:
         for fault in item.member.faults:
-            context.faults.error(f"{item.file.name}: {fault}", item.file.location)
+            item.examined.error(fault, item.file.location)
             found.broken = True
-        linkable = Linkable(item.member, item.file.name, item.file.location, item.file.entry.get("stateful", False))
+        stateful = item.file.entry.get("stateful", False)
+        linkable = Linkable(item.member, item.file.name, item.file.location, stateful, item.examined)
         found.targets.setdefault(item.target, []).append(linkable)
 
 
@@ -122,25 +133,27 @@ def _left_out(context: Context, entry: Mapping) -> bool:
 
 
 def _read(
-    context: Context, file: str, at: Location, cache: dict[Path, ObjectFile | CSource]
+    context: Context, file: str, target: str | None, at: Location, cache: dict[Path, ObjectFile | CSource]
 ) -> ObjectFile | CSource | None:
     path = context.file(file, at)
     if path is None:
+        context.examine(file, target).refuse("its path can't be used")
         return None
     if path not in cache:
         try:
             cache[path] = inspect_object(path)
         except ObjectError as error:
-            context.faults.error(f"{file}: {error.message}", at, expected=error.expected, hint=error.hint)
+            context.examine(file, target).error(error.message, at, expected=error.expected, hint=error.hint)
             return None
     return cache[path]
 
 
 def _add_source(context: Context, found: Files, entry: Mapping, file: str, source: CSource, at: Location) -> None:
-    linkable = Linkable(
-        source, file, at, entry.get("stateful", False), entry_points=frozenset(entry.get("entry_points", ()))
-    )
+    examined = context.examine(file, None, "C source")
+    entry_points = frozenset(entry.get("entry_points", ()))
+    linkable = Linkable(source, file, at, entry.get("stateful", False), examined, entry_points=entry_points)
     if "target" in entry:
+        examined.refuse("it is a source, in an entry for one target")
         context.faults.error(
             f"{file!r} is a source, compiled for whichever target is built",
             at,
@@ -196,8 +209,10 @@ def _add_object(
     file: str,
     target: Target | None,
     at: Location,
+    stack: StackFiles,
 ) -> None:
     if target is None:
+        context.examine(file, None).refuse("its entry names no target")
         context.faults.error(
             f"{file!r} is compiled ({item.members[0].abi.machine}), but its entry names no target",
             at,
@@ -206,14 +221,18 @@ def _add_object(
         )
         found.broken = True
         return
-    abi = TargetAbi(target.name, target.machine, target.bits, target.endian, target.arch, target.float_abi)
+    abi = target_abi(target)
+    archived = item.kind == "archive"
     reported: set[str] = set()
     for member in item.members:
-        name = f"{file}({member.name})" if item.kind == "archive" else file
+        name = f"{file}({member.name})" if archived else file
+        examined = context.examine(name, target.name, "archive member" if archived else "ELF object")
+        examined.member, examined.stack_files = member, stack.functions
         for fault in member.faults:
-            context.faults.error(f"{name}: {fault}", at)
+            examined.error(fault, at)
         unfit = abi_faults(member.abi, abi)
         for abi_fault in unfit:
+            examined.refuse(abi_fault.message)
             if abi_fault.message not in reported:  # once for an archive, not once a member
                 reported.add(abi_fault.message)
                 context.faults.error(
@@ -223,11 +242,11 @@ def _add_object(
             found.broken = True  # what it needs and keeps means nothing
             continue
         for text in relocation_faults(member, abi):
-            context.faults.error(f"{name}: {text}", at)
+            examined.error(text, at)
         for warning in abi_warnings(member.abi, abi):
             if warning.message not in reported:
                 reported.add(warning.message)
                 context.faults.warning(f"{name}: {warning.message}", at, expected=warning.expected, hint=warning.hint)
         found.targets[target.name].append(
-            Linkable(member, name, at, entry.get("stateful", False), archived=item.kind == "archive")
+            Linkable(member, name, at, entry.get("stateful", False), examined, archived=archived)
         )

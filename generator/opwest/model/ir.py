@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opwest.diagnostics import Location
-from opwest.llvm.api import compile_many, contradictions, is_available, looks_like_ir, missing, read_many
+from opwest.llvm.api import compile_many, contradictions, is_available, missing, read_many
 from opwest.llvm.facts import CompileJob, CompileOptions, IrFunction, IrModule, IrParameter, LlvmError
 from opwest.manifest.located import Mapping
 from opwest.model.context import Context
+from opwest.model.examined import Examined
 from opwest.model.model import Argument, Operator, Target
 from opwest.objects.facts import Member, ObjectError
 from opwest.objects.inspect import read_member
@@ -36,14 +37,15 @@ class IrObject:
     file: IrFile
     target: str
     member: Member
+    examined: Examined
 
 
 def is_ir(path: Path) -> bool:
-    """Return whether a file of `objects` is LLVM IR, by its suffix or its first bytes."""
-    try:
-        return path.suffix in SUFFIXES or (path.is_file() and looks_like_ir(path) == "bitcode")
-    except OSError:
-        return False
+    """Return whether a file of `objects` is LLVM IR.
+
+    Its name decides: bitcode in a file called .o comes from -flto, and a linker's plugin would have to compile it.
+    """
+    return path.suffix in SUFFIXES
 
 
 def compile_ir_files(
@@ -57,40 +59,46 @@ def compile_ir_files(
         return [], [], False
     if not is_available():
         fault = missing()
+        for file in files:
+            context.examine(file.name, file.entry.get("target"), "LLVM IR").refuse(fault.message)
         context.faults.error(fault.message, files[0].location, expected=fault.expected, hint=fault.hint)
         return [], [], True
     modules: list[tuple[IrFile, IrModule]] = []
     failed = False
     for file, answer in zip(files, read_many([file.path for file in files]), strict=True):
         if isinstance(answer, LlvmError):
-            context.faults.error(
-                f"{file.name}: {answer.message}", file.location, expected=answer.expected, hint=answer.hint
-            )
+            examined = context.examine(file.name, file.entry.get("target"), "LLVM IR")
+            examined.error(answer.message, file.location, expected=answer.expected, hint=answer.hint)
             failed = True
         else:
             modules.append((file, answer))
-    work: list[tuple[IrFile, str]] = []
+    work: list[tuple[IrFile, str, Examined]] = []
     jobs: list[CompileJob] = []
     for file, module in modules:
         wanted = _targets_of(context, file, named)
         failed = failed or not wanted
         for name in wanted:
             target = targets.get(name)
-            if target is None or not _fits(context, file, module, target):
+            examined = context.examine(file.name, name, "LLVM IR")
+            if target is None:
+                examined.refuse(f"the target {name!r} can't be used")
+                failed = True
+            elif not _fits(examined, file, module, target):
                 failed = True
             elif target.llvm is not None:
-                work.append((file, name))
+                work.append((file, name, examined))
                 options = CompileOptions(optimize=file.entry.get("optimize", "size"))
                 jobs.append(CompileJob(module.content, target.llvm, options, file.name))
     objects: list[IrObject] = []
-    for (file, name), result in zip(work, compile_many(jobs), strict=True):
+    for (file, name, examined), result in zip(work, compile_many(jobs), strict=True):
         try:
             if isinstance(result, LlvmError):
                 raise result
-            objects.append(IrObject(file, name, read_member(file.name, result)))
+            examined.member = read_member(file.name, result)
+            objects.append(IrObject(file, name, examined.member, examined))
         except (LlvmError, ObjectError) as error:
-            message = f"{file.name}: for target {name!r}: {error.message}"
-            context.faults.error(message, file.location, expected=error.expected, hint=error.hint)
+            message = f"for target {name!r}: {error.message}"
+            examined.error(message, file.location, expected=error.expected, hint=error.hint)
             failed = True
     return objects, modules, failed
 
@@ -100,8 +108,8 @@ def _targets_of(context: Context, file: IrFile, named: Iterable[str]) -> list[st
         return [file.entry["target"]]
     wanted = list(file.entry.get("targets", named))
     if not wanted:
-        context.faults.error(
-            f"{file.name}: the manifest names no target to compile LLVM IR for",
+        context.examine(file.name, None, "LLVM IR").error(
+            "the manifest names no target to compile LLVM IR for",
             file.location,
             expected="targets: [...] in this entry",
             hint="`opwest targets` lists the names",
@@ -109,7 +117,7 @@ def _targets_of(context: Context, file: IrFile, named: Iterable[str]) -> list[st
     return wanted
 
 
-def _fits(context: Context, file: IrFile, module: IrModule, target: Target) -> bool:
+def _fits(examined: Examined, file: IrFile, module: IrModule, target: Target) -> bool:
     """Report a module that was made for something else than the target, or that no target can link."""
     for present, what in (
         (module.has_constructors, "constructors, code that must run before main"),
@@ -117,20 +125,18 @@ def _fits(context: Context, file: IrFile, module: IrModule, target: Target) -> b
         (module.indirect_functions, "indirect functions, chosen when the program starts"),
     ):
         if present:
-            context.faults.error(
-                f"{file.name}: the IR has {what}", file.location, expected="plain functions and constants"
-            )
+            examined.error(f"the IR has {what}", file.location, expected="plain functions and constants")
             return False
     if target.llvm is None:
-        context.faults.error(
-            f"{file.name}: target {target.name!r} does not say what LLVM generates code for",
+        examined.error(
+            f"target {target.name!r} does not say what LLVM generates code for",
             file.location,
             expected="llvm: {triple: ..., cpu: ...} in the target",
         )
         return False
     faults = contradictions(module, target.llvm, target.llvm.data_layout)
     for fault in faults:
-        context.faults.error(f"{file.name}: {fault.message}", file.location, expected=fault.expected, hint=fault.hint)
+        examined.error(fault.message, file.location, expected=fault.expected, hint=fault.hint)
     return not faults
 
 

@@ -135,6 +135,8 @@ class _Link:
             if not one.archived and isinstance(one.item, Member):
                 roots |= set(one.item.undefined_strong)
         kept = {id(member) for member in needed_members(members, roots)}
+        for one in linkables:
+            one.examined.linked = not one.archived or id(one.item) in kept
         return [one for one in linkables if not one.archived or id(one.item) in kept]
 
     def _definitions(self) -> dict[str, list[Linkable]]:
@@ -203,6 +205,7 @@ class _Link:
                     expected="one definition",
                     hint="remove one file, or make one of them static",
                 )
+                second.examined.refuse(f"defines {symbol!r}, which {first.name} defines too")
 
     def _check_undefined(self) -> None:
         machine = self.target.machine if self.target else ""
@@ -226,6 +229,7 @@ class _Link:
             hint = f"if a library provides it: externals: [{{symbol: {symbol}, from: ...}}]"
         if symbol.startswith("__stack_chk"):
             hint = "compile with -fno-stack-protector: prebuilt operators can't use Zephyr's stack canaries"
+        one.examined.refuse(f"needs symbol {symbol!r}, which nobody provides")
         self.faults.error(
             f"{one.name} needs symbol {symbol!r}, which nobody provides{self.where}",
             one.location,
@@ -247,6 +251,7 @@ class _Link:
             if not names and not amount:
                 continue
             listed = ", ".join(sorted(set(names))[:5]) or "unnamed data"
+            one.examined.refuse(f"keeps writable state{amount}: {listed}")
             self.faults.error(
                 f"{one.name} keeps writable state{amount}: {listed}",
                 one.location,

@@ -10,9 +10,11 @@ from typing import Literal
 from opwest.diagnostics import Location
 from opwest.llvm.facts import LlvmTarget
 from opwest.model.dtypes import DType, TensorType
-from opwest.objects.facts import FloatAbi
+from opwest.objects.facts import FloatAbi, Fpu, Mve
 
 Direction = Literal["in", "out", "inout", "scratch"]
+STRUCT_DEVICE = "const struct device *"
+FOREVER = -1
 DEFAULT_ALIGNMENT = 8
 """Bytes. Enough for every dtype, and for kernels that read int8 buffers word by word."""
 
@@ -68,6 +70,10 @@ class Operator:
     returns_status: bool
     takes_device: bool
     device_type: str | None
+    device_program: str | None
+    handle: str
+    """The C type of the device argument."""
+    is_async: bool
     stateful: bool
     location: Location
 
@@ -76,7 +82,7 @@ class Operator:
         """The C prototype without the function's name: `int32_t (const int8_t *, int8_t *)`."""
         types = [a.c_type for a in self.args]
         if self.takes_device:
-            types.append("const struct device *")
+            types.append(self.handle)
         return f"{'int32_t' if self.returns_status else 'void'} ({', '.join(types)})"
 
     @property
@@ -96,13 +102,47 @@ class Devicetree:
 
 
 @dataclass(frozen=True, slots=True)
+class Handle:
+    """A device's handle of its vendor's own type."""
+
+    type: str
+    header: str
+    expression: str
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What accelerators are programmed with: a file, placed in flash once."""
+
+    name: str
+    file: str
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Device:
     """An accelerator: one member of the device context."""
 
     name: str
-    devicetree: Devicetree
+    devicetree: Devicetree | None
+    """The node on boards that `boards` does not name; None where every board is named, or there is a handle."""
+    boards: tuple[tuple[str, Devicetree], ...]
+    handle: Handle | None
+    has_hooks: bool
     type: str | None
+    program: Program | None
+    timeout_ms: int
+    """Milliseconds; FOREVER for no limit."""
+    coherent: bool
+    reads_flash: bool
+    host_latency_us: int | None
+    """Microseconds a job takes where a host emulates the device; None where it is only a name there."""
     location: Location
+
+    @property
+    def c_type(self) -> str:
+        """The C type of the handle."""
+        return self.handle.type if self.handle else STRUCT_DEVICE
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +152,8 @@ class Pool:
     name: str
     size: int | None
     align: int
+    cache_line: int | None
+    """Bytes; None where the processor does not cache the pool."""
     reachable_by: frozenset[str] | None
     boards: tuple[tuple[str, Devicetree], ...]
     location: Location
@@ -127,40 +169,46 @@ class Constant:
     content: bytes = field(repr=False)
     align: int
     quantization: Quantization | None
+    pool: str | None
+    """The pool that it is copied to when the model is opened; None where it is read in flash."""
     location: Location
 
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """An input or output of the model, owned by the caller."""
+    """An input or output of the model."""
 
     name: str
     type: TensorType
     align: int
     quantization: Quantization | None
     description: str | None
+    external: bool | None
+    """What the manifest says of whose memory it is; None where it says nothing."""
+    pool: str | None
     location: Location
+    placed: bool = False
+    """It lives in the workspace: there is a buffer of its name. Otherwise it is the caller's."""
+    agents: frozenset[str] = frozenset()
+    """Who touches it: devices and "cpu"."""
+
+
+BufferRole = Literal["intermediate", "scratch", "input", "output", "constant"]
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """What the planner places: an intermediate tensor, or the scratch memory of one step.
-
-    Alive from the start of step `first` to the end of step `last`.
-    """
+    """What the planner places: everything in the workspace. When it is alive, the schedule says."""
 
     name: str
+    role: BufferRole
     type: TensorType
     align: int
-    pool: str
-    first: int
-    last: int
+    pools: tuple[str, ...]
+    """The pools that all who touch it can reach, in order of preference; one where the manifest names it."""
+    incoherent: bool
+    """A device touches it that does not see the processor's cache."""
     location: Location
-
-    @property
-    def size(self) -> int:
-        """Bytes, rounded up to the alignment."""
-        return -(-self.type.size // self.align) * self.align
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +245,10 @@ class Target:
     kconfig: tuple[tuple[str, str], ...]
     llvm: LlvmTarget | None = None
     """What LLVM generates code for; None where the target does not say."""
+    dsp: bool | None = None
+    mve: Mve | None = None
+    fpu: Fpu | None = None
+    """Arm: optional parts of the processor; None where the target does not say, and nothing is checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +305,8 @@ class Application:
     """The user's own part of the application."""
 
     files: tuple[ApplicationFile, ...] = ()
+    overlays: tuple[tuple[str, ApplicationFile], ...] = ()
+    """A devicetree overlay per board."""
     console: tuple[str, ...] = ()
 
     @property
@@ -277,6 +331,8 @@ class Model:
     outputs: tuple[Interface, ...]
     buffers: tuple[Buffer, ...]
     steps: tuple[Step, ...]
+    reorder: bool
+    """Whether steps may run in another order than the manifest's."""
     builds: tuple[TargetBuild, ...]
     externals: tuple[External, ...]
     needs_full_libc: bool
@@ -284,6 +340,15 @@ class Model:
     inputs_read: tuple[tuple[str, str], ...]
     """The SHA-256 of the manifest (under its file name) and of every file that it names."""
     location: Location
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """The programs of all devices: each once."""
+        return tuple({d.program.content: d.program for d in self.devices if d.program}.values())
+
+    def device(self, name: str) -> Device:
+        """Return a device by name."""
+        return next(device for device in self.devices if device.name == name)
 
 
 def scalar_type(dtype: DType) -> TensorType:

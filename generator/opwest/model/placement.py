@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which pool a tensor goes to: one that everyone who touches it can reach."""
+"""Which pools a tensor can go to: those that everyone who touches it can reach."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ from opwest.diagnostics import Diagnostics, Location, nearest
 from opwest.model.model import Pool
 
 
-def choose_pool(
+def candidate_pools(
     faults: Diagnostics, pools: dict[str, Pool], agents: set[str], wanted: str | None, tensor: str, at: Location
-) -> str | None:
-    """Return the pool asked for, else the first that all of `agents` (devices and "cpu") can reach."""
+) -> tuple[str, ...]:
+    """Return the pool asked for, else all that `agents` (devices and "cpu") can reach, in order of preference."""
     if wanted is None:
-        for pool in pools.values():
-            if agents <= (pool.reachable_by or agents):
-                return pool.name
-        faults.error(
-            f"no pool can be reached by all that use tensor {tensor!r}: {', '.join(sorted(agents))}",
-            at,
-            expected="one pool that lists them all in reachable_by",
-        )
-        return None
+        found = tuple(pool.name for pool in pools.values() if agents <= (pool.reachable_by or agents))
+        if not found:
+            faults.error(
+                f"no pool can be reached by all that use tensor {tensor!r}: {', '.join(sorted(agents))}",
+                at,
+                expected="one pool that lists them all in reachable_by",
+            )
+        return found
     if wanted not in pools:
         faults.error(f"there is no pool {wanted!r}", at, hint=nearest(wanted, pools))
-        return None
+        return ()
     missing = agents - (pools[wanted].reachable_by or agents)
     if missing:
         faults.error(
@@ -31,5 +30,5 @@ def choose_pool(
             at,
             expected=f"a pool reachable by {', '.join(sorted(agents))}",
         )
-        return None
-    return wanted
+        return ()
+    return (wanted,)

@@ -8,20 +8,21 @@ import re
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 from opwest.diagnostics import Location
-from opwest.model import declarations
+from opwest.manifest.located import Mapping
+from opwest.model import declarations, hardware
 from opwest.model.c_names import check_names
 from opwest.model.context import Context, located_items
-from opwest.model.dataflow import Flow, resolve_steps
+from opwest.model.dataflow import resolve_steps
 from opwest.model.files import read_files
 from opwest.model.identifiers import check_name
 from opwest.model.ir import check_signatures
 from opwest.model.link import needs_full_libc, resolve_builds
-from opwest.model.model import Application, ApplicationFile, Constant, Interface, Model
+from opwest.model.model import Application, ApplicationFile, Model
 from opwest.model.step_names import Names, constant_types
 from opwest.model.targets import targets_used
+from opwest.model.workspace import resolve_workspace
 
 SOURCE_SUFFIXES = (".c", ".h", ".S", ".inc")
 
@@ -33,15 +34,15 @@ def resolve(context: Context) -> Model:
     check_name("model", name, manifest.value_location("model"), context.faults)
 
     operators = declarations.operators(context)
-    devices = declarations.devices(context)
-    pools = declarations.pools(context, devices)
+    devices = hardware.devices(context)
+    pools = hardware.pools(context, devices)
     externals = declarations.externals(context)
     inputs = declarations.interface(context, "inputs")
     outputs = declarations.interface(context, "outputs")
     constants = declarations.constants(context, constant_types(context, operators))
-    flow = resolve_steps(
-        context, Names(operators, devices, pools, inputs, outputs, constants, context.section("constants"))
-    )
+    names = Names(operators, devices, pools, inputs, outputs, constants, context.section("constants"))
+    flow = resolve_steps(context, names)
+    workspace = resolve_workspace(context, names, flow)
 
     targets = targets_used(context)
     files = read_files(context, targets)
@@ -65,11 +66,12 @@ def resolve(context: Context) -> Model:
         operators=tuple(operators.values()),
         devices=tuple(devices.values()),
         pools=tuple(pools.values()),
-        constants=_aligned(constants, flow),
-        inputs=_aligned(inputs, flow),
-        outputs=_aligned(outputs, flow),
-        buffers=tuple(flow.buffers),
-        steps=tuple(flow.steps),
+        constants=tuple(replace(c, align=max(c.align, flow.alignments.get(c.name, 1))) for c in constants.values()),
+        inputs=workspace.inputs,
+        outputs=workspace.outputs,
+        buffers=workspace.buffers,
+        steps=workspace.steps,
+        reorder=context.section("run").get("order") == "any",
         builds=tuple(builds),
         externals=tuple(externals.values()),
         needs_full_libc=needs_full_libc(files),
@@ -79,14 +81,6 @@ def resolve(context: Context) -> Model:
     )
     check_names(model, context.faults)
     return model
-
-
-T = TypeVar("T", Constant, Interface)
-
-
-def _aligned(tensors: dict[str, T], flow: Flow) -> tuple[T, ...]:
-    """Return the tensors with the alignment that the operators need of them."""
-    return tuple(replace(t, align=max(t.align, flow.alignments.get(t.name, 1))) for t in tensors.values())
 
 
 def _hashes(context: Context) -> tuple[tuple[str, str], ...]:
@@ -135,4 +129,22 @@ def _application(context: Context) -> Application:
                 expected="what twister's console harness takes: Python's re",
                 hint="write a backslash before each of ( ) [ ] { } . * + ? that stands for itself",
             )
-    return Application(tuple(files.values()), tuple(expression for expression, _ in console))
+    return Application(
+        tuple(files.values()), _overlays(context, section), tuple(expression for expression, _ in console)
+    )
+
+
+def _overlays(context: Context, section: Mapping) -> tuple[tuple[str, ApplicationFile], ...]:
+    found = []
+    overlays = context.section("overlays", section)
+    for board, file in overlays.items():
+        at = overlays.value_location(board)
+        path = context.file(file, at)
+        if path is None:
+            continue
+        if not path.is_file():
+            seen = "is a folder" if path.is_dir() else "does not exist"
+            context.faults.error(f"overlay {file!r} {seen}", at, expected="a devicetree overlay")
+        else:
+            found.append((board, ApplicationFile(file, path.read_bytes(), at)))
+    return tuple(found)

@@ -11,7 +11,7 @@ from opwest.model.model import Device, Operator
 def step_device(
     faults: Diagnostics, devices: dict[str, Device], entry: Mapping, operator: Operator, at: Location
 ) -> str | None:
-    """Return the device that a step names; report one that is missing, unknown, unwanted or of the wrong type."""
+    """Return the device that a step names; report one that is missing, unknown, unwanted or of the wrong kind."""
     name = entry.get("device")
     if name is None:
         if operator.takes_device:
@@ -35,11 +35,38 @@ def step_device(
             expected="a step without device",
             hint="`device: {}` in the operator makes it the last argument",
         )
-    elif operator.device_type is not None and operator.device_type != device.type:
+        return device.name
+    _check_kind(faults, device, operator, where)
+    return device.name
+
+
+def _check_kind(faults: Diagnostics, device: Device, operator: Operator, where: Location) -> None:
+    if operator.device_type is not None and operator.device_type != device.type:
         faults.error(
-            f"device {name!r} has {f'type {device.type}' if device.type else 'no type'}, "
+            f"device {device.name!r} has {f'type {device.type}' if device.type else 'no type'}, "
             f"operator {operator.name!r} needs {operator.device_type}",
             where,
             expected=f"a device of type {operator.device_type}",
         )
-    return device.name
+    carried = device.program.name if device.program else None
+    if operator.device_program is not None and operator.device_program != carried:
+        faults.error(
+            f"device {device.name!r} carries {f'program {carried}' if carried else 'no program'}, "
+            f"operator {operator.name!r} needs {operator.device_program}",
+            where,
+            expected=f"a device with program {operator.device_program}",
+        )
+    if operator.handle != device.c_type:
+        faults.error(
+            f"device {device.name!r} is passed as `{device.c_type}`, "
+            f"operator {operator.name!r} takes `{operator.handle}`",
+            where,
+            expected=f"a device of C type `{operator.handle}`",
+            hint=None if device.handle is None else f'write `device: {{handle: "{device.c_type}"}}` in the operator',
+        )
+    elif operator.is_async and not device.has_hooks:
+        faults.error(
+            f"operator {operator.name!r} is asynchronous, but device {device.name!r} has driver: none",
+            where,
+            expected="an accelerator, which can be waited for",
+        )

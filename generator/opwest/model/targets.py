@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from opwest.diagnostics import nearest
@@ -10,12 +11,15 @@ from opwest.llvm.facts import LlvmTarget
 from opwest.manifest.located import Mapping
 from opwest.model.context import Context, located_items
 from opwest.model.model import Target
+from opwest.objects.compat import ARM_ARCHITECTURES, FLOAT_ABIS, ISA_STRING, WORD_SIZES, TargetAbi
+from opwest.objects.elf import MACHINES
 from opwest.targets import named_targets
 
 
 def targets_used(context: Context) -> dict[str, Target]:
     """Return the targets that `objects` names; report unknown ones."""
     own = context.section("targets")
+    unusable: set[str] = set()
     for name in own:
         if name in named_targets():
             context.faults.error(
@@ -23,12 +27,14 @@ def targets_used(context: Context) -> dict[str, Target]:
                 own.key_location(name),
                 expected="a name of your own",
             )
+        if not _check_values(context, name, own[name]):
+            unusable.add(name)
     known = {**named_targets(), **own}
     used: dict[str, Target] = {}
     for entry in context.items("objects"):
         named = [(entry["target"], entry.value_location("target"))] if "target" in entry else []
         for name, at in named + located_items(context.items("targets", entry)):
-            if name in used:
+            if name in used or name in unusable:
                 continue
             if name not in known:
                 context.faults.error(
@@ -41,6 +47,67 @@ def targets_used(context: Context) -> dict[str, Target]:
     return used
 
 
+def _check_values(context: Context, name: str, entry: Mapping) -> bool:
+    """Return whether objects can have the values of a target; report those that none can have."""
+    before = len(context.faults)
+    machine = entry["machine"]
+    if machine not in MACHINES:
+        context.faults.error(
+            f"target {name!r} has the machine {machine!r}, which ELF does not know",
+            entry.value_location("machine"),
+            expected="arm, riscv, x86-64, i386, aarch64, or another of ELF's machines: xtensa, arc_compact2, mips, …",
+            hint=_did_you_mean(machine, MACHINES) or "`opwest inspect` says what an object has",
+        )
+        return False
+    bits = WORD_SIZES.get(machine, entry["bits"])
+    if bits != entry["bits"]:
+        context.faults.error(
+            f"target {name!r} has {entry['bits']} bits, with the machine {machine}",
+            entry.value_location("bits"),
+            expected=str(bits),
+        )
+    _check_architecture(context, name, machine, entry)
+    if "float_abi" in entry and entry["float_abi"] not in FLOAT_ABIS.get(machine, ()):
+        _report_value(context, name, entry, "float_abi", ", ".join(FLOAT_ABIS.get(machine, ())))
+    for key in ("dsp", "mve", "fpu"):
+        if key in entry and machine != "arm":
+            _report_value(context, name, entry, key, "")
+    return len(context.faults) == before
+
+
+def _check_architecture(context: Context, name: str, machine: str, entry: Mapping) -> None:
+    if "arch" not in entry:
+        return
+    arch = entry["arch"]
+    if machine == "riscv":
+        found = ISA_STRING.fullmatch(arch)
+        if found is None or int(found[1]) != entry["bits"]:
+            _report_value(context, name, entry, "arch", f"an ISA string such as rv{entry['bits']}imac_zicsr")
+    elif machine != "arm":
+        _report_value(context, name, entry, "arch", "")
+    elif arch not in ARM_ARCHITECTURES:
+        plain = {one.lower().replace("-", ""): one for one in ARM_ARCHITECTURES}
+        close = plain.get(arch.lower().replace("-", "").removeprefix("arm"))
+        hint = f"did you mean {close!r}?" if close else _did_you_mean(arch, ARM_ARCHITECTURES)
+        _report_value(context, name, entry, "arch", ", ".join(ARM_ARCHITECTURES), hint)
+
+
+def _report_value(context: Context, name: str, entry: Mapping, key: str, known: str, hint: str | None = None) -> None:
+    machine, value = entry["machine"], entry[key]
+    shown = str(value).lower() if isinstance(value, bool) else repr(value)
+    context.faults.error(
+        f"target {name!r} has the {key} {shown}, with the machine {machine}",
+        entry.value_location(key),
+        expected=known or f"no {key}: objects for {machine} do not say it",
+        hint=hint,
+    )
+
+
+def _did_you_mean(value: str, known: Iterable[str]) -> str | None:
+    hint = nearest(value, known)
+    return hint if hint and hint.startswith("did") else None
+
+
 def make_target(name: str, entry: dict[str, Any] | Mapping) -> Target:
     """Return the target that an entry of the table or of a manifest declares."""
     return Target(
@@ -50,9 +117,27 @@ def make_target(name: str, entry: dict[str, Any] | Mapping) -> Target:
         endian=entry.get("endian", "little"),
         arch=entry.get("arch"),
         float_abi=entry.get("float_abi"),
+        dsp=entry.get("dsp"),
+        mve=entry.get("mve"),
+        fpu=entry.get("fpu"),
         host=tuple(entry.get("host", ())),
         kconfig=tuple((symbol, str(value)) for symbol, value in entry["kconfig"].items()),
         llvm=_llvm(name, entry),
+    )
+
+
+def target_abi(target: Target) -> TargetAbi:
+    """Return what the objects of a target have to be compiled for."""
+    return TargetAbi(
+        target.name,
+        target.machine,
+        target.bits,
+        target.endian,
+        target.arch,
+        target.float_abi,
+        dsp=target.dsp,
+        mve=target.mve,
+        fpu=target.fpu,
     )
 
 

@@ -24,6 +24,11 @@ _M_OLDER: dict[str, tuple[str, ...]] = {
 _CLASSIC = ("pre-v4", "v4", "v4T", "v5T", "v5TE", "v5TEJ", "v6", "v6KZ", "v6T2", "v6K", "v7")
 _A_PROFILE = (*_CLASSIC, "v7-A", "v8-A", "v8.1-A", "v8.2-A", "v8.3-A", "v9-A")
 _R_PROFILE = (*_CLASSIC, "v7-R", "v8-R")
+ARM_ARCHITECTURES = (*_M_OLDER, *dict.fromkeys((*_A_PROFILE, *_R_PROFILE)))
+ISA_STRING = re.compile(r"rv(32|64)[iegIEG][a-z0-9_]*")
+WORD_SIZES = {"x86-64": 64, "i386": 32, "arm": 32, "aarch64": 64}
+"""Of machines that have one only."""
+FLOAT_ABIS: dict[str, tuple[FloatAbi, ...]] = {"arm": ("soft", "softfp", "hard"), "riscv": ("soft", "single", "double")}
 
 _MARCH = {
     "v6-M": "armv6-m",
@@ -221,7 +226,7 @@ def _arm_extension_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
             Fault(
                 "uses the DSP instructions",
                 "no DSP instructions",
-                f"compile it with the -mcpu of {target.name}+nodsp",
+                f"compile it for {target.name}, with +nodsp behind the -mcpu",
             )
         )
     if abi.mve and target.mve and _MVE_ORDER.index(abi.mve) > _MVE_ORDER.index(target.mve):
@@ -231,7 +236,7 @@ def _arm_extension_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
             Fault(
                 f"uses the M-profile vector extension (MVE, {abi.mve})",
                 expected,
-                f"compile it with the -mcpu of {target.name}{hint}",
+                f"compile it for {target.name}, with {hint} behind the -mcpu",
             )
         )
     if abi.fpu and target.fpu and _FPU_ORDER.index(abi.fpu) > _FPU_ORDER.index(target.fpu):
@@ -264,7 +269,9 @@ def _riscv_abi(bits: int, suffix: str) -> str:
 
 def _riscv_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
     faults = []
+    explained: frozenset[str] = frozenset()
     if abi.float_abi and target.float_abi and abi.float_abi != target.float_abi:
+        explained = _FLOAT_EXTENSIONS
         seen = _riscv_abi(abi.bits, _RISCV_SUFFIX.get(abi.float_abi, ""))
         wanted = _riscv_abi(target.bits, _RISCV_SUFFIX.get(target.float_abi, ""))
         faults.append(
@@ -288,7 +295,7 @@ def _riscv_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
         )
     if abi.arch and target.arch:
         missing = sorted(isa_extensions(abi.arch) - isa_extensions(target.arch))
-        if missing:
+        if not explained.issuperset(missing):
             faults.append(
                 Fault(
                     f"uses the RISC-V extensions {', '.join(missing)} ({abi.arch})",
@@ -299,6 +306,7 @@ def _riscv_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
     return faults
 
 
+_FLOAT_EXTENSIONS = frozenset(("f", "d", "q", "zcf", "zcd"))
 _RVE_SEEN, _RVI_SEEN = "the ABI of RV32E (16 registers)", "the ABI of RV32I or RV64I (32 registers)"
 
 

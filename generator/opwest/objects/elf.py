@@ -34,6 +34,13 @@ _MACHINES = {
 }
 
 
+_X86_64, _I386, _NO_MACHINE = 62, 3, 0
+MACHINES = frozenset(_FRIENDLY.values()) | frozenset(
+    name for number, name in _MACHINES.items() if number not in (_X86_64, _I386, _NO_MACHINE)
+)
+"""Every machine that has a name: those of this package's own, and ELF's in lower case."""
+
+
 def damaged(message: str) -> ObjectError:
     """Return the error for a file whose parts contradict each other."""
     return ObjectError(message, "a complete ELF object", _AGAIN)

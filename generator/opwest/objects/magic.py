@@ -14,11 +14,11 @@ EXPECTED = "an ELF object (.o), an archive of them (.a) or a C source (.c)"
 
 _CROSS = "compile for an ELF target, for example with a cross compiler"
 _UNPACK = "unpack it and name the objects inside"
-_BITCODE = "name it .bc, or compile it: `clang -c --target=<triple>` or `llc -filetype=obj`"
+_BITCODE = "compile without -flto (add -fno-lto); where it is meant as LLVM IR, name it .bc"
 _CONSTANT = "constants are declared under `constants`, not under `objects`"
 _BINARY = (
-    (b"BC\xc0\xde", "LLVM bitcode", _BITCODE),
-    (b"\xde\xc0\x17\x0b", "LLVM bitcode", _BITCODE),
+    (b"BC\xc0\xde", "LLVM bitcode, as -flto writes it", _BITCODE),
+    (b"\xde\xc0\x17\x0b", "LLVM bitcode, as -flto writes it", _BITCODE),
     (b"\xfe\xed\xfa\xce", "a Mach-O object (macOS)", _CROSS),
     (b"\xfe\xed\xfa\xcf", "a Mach-O object (macOS)", _CROSS),
     (b"\xce\xfa\xed\xfe", "a Mach-O object (macOS)", _CROSS),

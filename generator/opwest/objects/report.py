@@ -133,20 +133,20 @@ def _fits(machine: str, libc: str) -> bool:
     return (libc == "host") == (machine in ("x86-64", "i386")) or machine == "aarch64"
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Return text without control characters, which a hostile file could send to the terminal."""
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
 def _heading(label: str, item: ObjectFile | CSource) -> str:
     if isinstance(item, CSource):
-        return f"{_printable(label)}: C source, compiled for whatever target the firmware has"
+        return f"{printable(label)}: C source, compiled for whatever target the firmware has"
     if item.kind == "elf":
-        return f"{_printable(label)}: ELF object"
+        return f"{printable(label)}: ELF object"
     count = len(item.members)
     faulty = sum(not m.exportable for m in item.members)
     verdict = "all exportable" if not faulty else f"{faulty} of them not exportable"
-    return f"{_printable(label)}: archive, {count} object{'' if count == 1 else 's'}, {verdict}"
+    return f"{printable(label)}: archive, {count} object{'' if count == 1 else 's'}, {verdict}"
 
 
 def _row(label: str, *values: str) -> list[str]:
@@ -158,7 +158,7 @@ def _row(label: str, *values: str) -> list[str]:
 
 def _columns(rows: Iterable[Sequence[str]]) -> list[str]:
     """Return rows with their columns aligned."""
-    table = [[_printable(cell) for cell in row] for row in rows]
+    table = [[printable(cell) for cell in row] for row in rows]
     widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
 
@@ -175,7 +175,7 @@ def _abi_words(abi: Abi) -> str:
         )
     if abi.eabi is not None:
         words.append(f"EABI {abi.eabi}")
-    return ", ".join(_printable(w) for w in words)
+    return ", ".join(printable(w) for w in words)
 
 
 def _size_words(sizes: Sizes) -> str:
@@ -188,14 +188,14 @@ def _object_lines(item: ObjectFile) -> list[str]:
         lines += _row("total", _size_words(Sizes.sum([m.sizes for m in item.members])))
     for member in item.members:
         if item.kind == "archive":
-            lines += ["", _printable(member.name)]
+            lines += ["", printable(member.name)]
         lines += _member_lines(member)
     return lines
 
 
 def _member_lines(member: Member) -> list[str]:
-    faults = [_printable(fault) for fault in member.faults]
-    state = [_printable(name) for name in member.stateful_symbols]
+    faults = [printable(fault) for fault in member.faults]
+    state = [printable(name) for name in member.stateful_symbols]
     shown = ", ".join(state[:12]) + (f", … ({len(state)} in all)" if len(state) > 12 else "")
     verdict = [f"no: {faults[0]}", *(f"    {f}" for f in faults[1:])] if faults else ["yes"]
     return [
@@ -227,7 +227,7 @@ def _signature_words(member: Member) -> list[str]:
     """Return how many signatures the debug information has; nothing where there is none."""
     found = signatures(member)
     if isinstance(found, str):
-        return [] if found == NO_DEBUG_INFORMATION else [_printable(found)]
+        return [] if found == NO_DEBUG_INFORMATION else [printable(found)]
     functions = sum(s.kind == "function" for s in member.defined.values())
     return [f"{len(found)} of {functions} function{'' if functions == 1 else 's'} in the debug information"]
 
@@ -251,13 +251,13 @@ def _source_lines(source: CSource) -> list[str]:
     calls = [f"{name}{' (libm)' if 'libm' in usual_providers(name, '') else ''}" for name in source.calls]
     return [
         *_row("defines", *(_columns(functions) or ["no functions"])),
-        *_row("variables", *map(_printable, source.globals)),
+        *_row("variables", *map(printable, source.globals)),
         *_row(
             "state",
-            ", ".join(map(_printable, source.state)) or _NO_STATE,
+            ", ".join(map(printable, source.state)) or _NO_STATE,
         ),
-        *_row("includes", *([", ".join(map(_printable, source.includes))] if source.includes else [])),
-        *_row("calls", *([", ".join(map(_printable, calls))] if calls else [])),
+        *_row("includes", *([", ".join(map(printable, source.includes))] if source.includes else [])),
+        *_row("calls", *([", ".join(map(printable, calls))] if calls else [])),
         *_row(
             "unread",
             *([f"not understood as C: line {', '.join(map(str, source.unread[:8]))}"] if source.unread else []),

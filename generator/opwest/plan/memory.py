@@ -1,42 +1,78 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planning a whole model: a verified plan for each pool, or the reason why a pool is too small."""
+"""Planning a whole model: a pool and a verified offset for every buffer, or the reason why a pool is too small."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from opwest.diagnostics import Diagnostics
-from opwest.model.model import Model, Pool
+from opwest.model.model import Buffer, Model, Pool
 from opwest.plan.greedy import plan_pool
 from opwest.plan.problem import Block, PoolPlan, peak
+from opwest.plan.schedule import Schedule
 from opwest.plan.verify import verify
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """The plans of all pools that hold something, by pool name in the manifest's order."""
+    """The schedule, and the plans of all pools that hold something, by pool name in the manifest's order."""
 
+    schedule: Schedule
     pools: Mapping[str, PoolPlan]
+    homes: Mapping[str, str]
+    """The pool of every buffer."""
 
-    def place(self, pool: str, buffer: str) -> int:
-        """Return the offset of a buffer in its pool, bytes."""
-        return self.pools[pool].offsets[buffer]
+    def place(self, buffer: str) -> tuple[str, int]:
+        """Return the pool of a buffer and its offset there, bytes."""
+        pool = self.homes[buffer]
+        return pool, self.pools[pool].offsets[buffer]
 
 
-def plan_memory(model: Model, faults: Diagnostics) -> MemoryPlan:
-    """Return a verified plan; report every pool that is too small."""
-    plans = {}
+def plan_memory(model: Model, schedule: Schedule, faults: Diagnostics) -> MemoryPlan:
+    """Return a verified plan; report every pool that is too small.
+
+    A buffer goes to the first of its pools; where that one overflows, the largest that can go elsewhere move on.
+    """
+    pools = {pool.name: pool for pool in model.pools}
+    choices = {buffer.name: list(buffer.pools) for buffer in model.buffers}
+    plans: dict[str, PoolPlan] = {}
     for pool in model.pools:
-        blocks = [Block(b.name, b.size, b.align, b.first, b.last) for b in model.buffers if b.pool == pool.name]
+        blocks, plan = _fill(pool, model.buffers, choices, schedule)
         if not blocks:
             continue
-        plan = plan_pool(blocks)
         verify(blocks, plan.offsets, plan.size)
         plans[pool.name] = plan
         if pool.size is not None and plan.size > pool.size:
             _report_overflow(pool, plan, blocks, faults)
-    return MemoryPlan(plans)
+    homes = {name: left[0] for name, left in choices.items()}
+    return MemoryPlan(schedule, {name: plans[name] for name in pools if name in plans}, homes)
+
+
+def _fill(
+    pool: Pool, buffers: Sequence[Buffer], choices: dict[str, list[str]], schedule: Schedule
+) -> tuple[list[Block], PoolPlan]:
+    """Plan what has come to this pool; send on what does not fit, while something can go on."""
+    while True:
+        blocks = [_block(pool, b, schedule) for b in buffers if choices[b.name][0] == pool.name]
+        plan = plan_pool(blocks)
+        if pool.size is None or plan.size <= pool.size:
+            return blocks, plan
+        above = [b for b in blocks if plan.offsets[b.name] + b.size > pool.size]
+        movable = [b for b in above if len(choices[b.name]) > 1] or [
+            b for b in peak(blocks).blocks if len(choices[b.name]) > 1
+        ]
+        if not movable:
+            return blocks, plan
+        choices[max(movable, key=lambda b: (b.size, b.name)).name].pop(0)
+
+
+def _block(pool: Pool, buffer: Buffer, schedule: Schedule) -> Block:
+    """Return what a buffer needs in a pool: whole cache lines where a device shares it behind the cache's back."""
+    line = pool.cache_line if pool.cache_line and buffer.incoherent else 1
+    align = max(buffer.align, pool.align, line)
+    life = schedule.lives[buffer.name]
+    return Block(buffer.name, -(-buffer.type.size // align) * align, align, life.first, life.last)
 
 
 def _report_overflow(pool: Pool, plan: PoolPlan, blocks: list[Block], faults: Diagnostics) -> None:

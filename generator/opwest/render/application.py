@@ -9,6 +9,7 @@ from typing import Any
 from opwest.model.c_names import CNames
 from opwest.model.model import Model
 from opwest.plan.memory import MemoryPlan
+from opwest.render.boards import board_file
 from opwest.render.header import pool_rows
 from opwest.render.literals import kconfig_string, yaml_string
 from opwest.render.templates import render
@@ -44,21 +45,21 @@ def application_files(planned: Sequence[Planned], *, vendored: bool) -> dict[str
         "VERSION": render("VERSION"),
         "README.md": _readme(name, planned, boards, vendored=vendored),
         "sample.yaml": _sample(name, models, boards),
-        **{f"boards/{_file_name(board)}.conf": render("boards/board.conf", board=board) for board in boards},
+        **{f"boards/{board_file(board)}.conf": render("boards/board.conf", board=board) for board in boards},
+        **{
+            f"boards/{board_file(board)}.overlay": file.content
+            for model in models
+            for board, file in model.application.overlays
+        },
         **{f"src/{file}": content for file, content in own.items()},
     }
     if not has_main:
         floats = any(t.type.dtype.is_float for model in models for t in model.outputs)
-        files["src/main.c"] = render("src/main.c", models=[_main_row(model) for model in models], floats=floats)
+        placed = any(tensor.placed for model in models for tensor in model.inputs)
+        files["src/main.c"] = render(
+            "src/main.c", models=[_main_row(model) for model in models], floats=floats, placed=placed
+        )
     return files
-
-
-def _file_name(board: str) -> str:
-    """Return a board as Zephyr spells it in file names: board, qualifiers, revision, with _ for / and ."""
-    board, _, qualifiers = board.partition("/")
-    name, _, revision = board.partition("@")
-    parts = [name, qualifiers.replace("/", "_"), revision.replace(".", "_")]
-    return "_".join(part for part in parts if part)
 
 
 def _sample(name: str, models: Sequence[Model], boards: Sequence[str]) -> bytes:
@@ -97,14 +98,17 @@ def _readme(name: str, planned: Sequence[Planned], boards: Sequence[str], *, ven
 
 def _main_row(model: Model) -> dict[str, Any]:
     tensors = interface_rows(model)
-    inputs = [t for t in tensors if t["role"] == "input"]
+    for tensor in tensors:
+        if tensor["placed"]:
+            tensor["buffer"] = f"{model.name}_workspace.{tensor['role']}.{tensor['name']}"
+    inputs = [t for t in tensors if t["role"] == "input" and not t["placed"]]
     outputs = [t for t in tensors if t["role"] == "output"]
     return {
         "name": model.name,
         "macro": CNames(model.name).macro,
         "tensors": tensors,
         "inputs": ", ".join(t["buffer"] for t in inputs) or "0",
-        "outputs": ", ".join(t["buffer"] for t in outputs),
+        "outputs": ", ".join(t["buffer"] for t in outputs if not t["placed"]) or "0",
         "results": [{**t, **_printed(t)} for t in outputs],
     }
 

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 from opwest.model.c_names import CNames
-from opwest.model.model import Device, Model, Pool
+from opwest.model.model import STRUCT_DEVICE, Model, Pool
 from opwest.plan.memory import MemoryPlan
-from opwest.render.literals import c_comment, c_string
+from opwest.render.boards import board_kconfig
+from opwest.render.devices import device_rows
+from opwest.render.literals import c_comment
 from opwest.render.templates import render
 from opwest.render.tensors import devicetree_node, interface_rows, manifest_name, where_fault
 
@@ -22,14 +25,20 @@ def pool_rows(model: Model, plan: MemoryPlan) -> list[dict[str, Any]]:
             "macro": names.pool_macro(pool.name),
             "size": plan.pools[pool.name].size,
             "align": max(plan.pools[pool.name].align, pool.align),
-            "bindings": _bindings(model, pool),
+            "bindings": _bindings(model, pool, plan.pools[pool.name].size),
+            "title": c_comment(f"Pool {pool.name}: {_agents(model, pool)}"),
         }
         for pool in model.pools
         if pool.name in plan.pools
     ]
 
 
-def _bindings(model: Model, pool: Pool) -> list[dict[str, str]]:
+def _agents(model: Model, pool: Pool) -> str:
+    agents = sorted(pool.reachable_by) if pool.reachable_by is not None else []
+    return f"reachable by {', '.join(agents)}" if agents else "reachable by all"
+
+
+def _bindings(model: Model, pool: Pool, size: int) -> list[dict[str, str]]:
     rows = []
     for board, tree in pool.boards:
         line = tree.location.line
@@ -40,38 +49,19 @@ def _bindings(model: Model, pool: Pool) -> list[dict[str, str]]:
                 "node": devicetree_node(tree.kind, tree.value, tree.index),
                 "fault": where_fault(model, line, f"pool {pool.name}: board {board} has no enabled node {node}"),
                 "size_fault": where_fault(
-                    model, line, f"pool {pool.name}: the region {node} of board {board} is too small"
+                    model,
+                    line,
+                    f"pool {pool.name}: the region {node} of board {board} is smaller than the plan's {size} bytes",
+                ),
+                "kind_fault": where_fault(
+                    model, line, f"pool {pool.name}: {node} of board {board} is no zephyr,memory-region"
+                ),
+                "flash_fault": where_fault(
+                    model, line, f"pool {pool.name}: {node} of board {board} is its flash, which can't be written"
                 ),
             }
         )
     return rows
-
-
-def board_kconfig(board: str) -> str:
-    """Return the Kconfig symbol that Zephyr sets for a board with its qualifiers."""
-    board, _, qualifiers = board.partition("/")
-    name = board.split("@", 1)[0] + (f"/{qualifiers}" if qualifiers else "")  # a revision is no part of the symbol
-    return "CONFIG_BOARD_" + "".join(c if c.isalnum() else "_" for c in name).upper()
-
-
-def device_rows(model: Model) -> list[dict[str, Any]]:
-    """Return a row for every device."""
-    return [
-        {
-            "name": device.name,
-            "title": c_comment(f"Device {device.name}: devicetree {device.devicetree.kind} {device.devicetree.value}"),
-            "node": devicetree_node(device.devicetree.kind, device.devicetree.value, device.devicetree.index),
-            "fault": where_fault(model, device.devicetree.location.line, _device_fault(device)),
-            "type": c_string(device.type) if device.type else "NULL",
-        }
-        for device in model.devices
-    ]
-
-
-def _device_fault(device: Device) -> str:
-    tree = device.devicetree
-    number = f" number {tree.index}" if tree.kind == "compatible" else ""
-    return f"device {device.name}: the board has no enabled devicetree node with {tree.kind} {tree.value}{number}"
 
 
 def render_headers(model: Model, plan: MemoryPlan) -> dict[str, bytes]:
@@ -82,6 +72,9 @@ def render_headers(model: Model, plan: MemoryPlan) -> dict[str, bytes]:
     devices = device_rows(model)
     bound = any(pool["bindings"] for pool in pools)
     stateful = [o.name for o in model.operators if o.stateful]
+    placed = [t for t in tensors if t["placed"]]
+    handles = {d.handle.type for d in model.devices if d.handle}
+    handles |= {o.handle for o in model.operators if o.takes_device and o.handle != STRUCT_DEVICE}
     common = {"model": model.name, "macro": names.macro, "manifest": manifest_name(model), "devices": devices}
     header = render(
         "models/model/include/model.h",
@@ -90,22 +83,45 @@ def render_headers(model: Model, plan: MemoryPlan) -> dict[str, bytes]:
         brief=c_comment(model.description or f"Model {model.name}"),
         reentrancy=_reentrancy(stateful),
         tensors=tensors,
-        inputs=[t for t in tensors if t["role"] == "input"],
-        outputs=[t for t in tensors if t["role"] == "output"],
+        inputs=[t for t in tensors if t["role"] == "input" and not t["placed"]],
+        outputs=[t for t in tensors if t["role"] == "output" and not t["placed"]],
+        placed={role: [t for t in placed if t["role"] == role] for role in ("input", "output")},
+        structures=sorted({handle.removeprefix("const ").removesuffix(" *") for handle in handles}),
+        workspace_tail=_workspace_tail(len(devices), placed),
+        reached=any(not t["placed"] and t["reached"] for t in tensors),
+        has_hooks=any(device.has_hooks for device in model.devices),
         pools=pools,
         bound_pools=bound,
         step_count=len(model.steps),
-        host_devices="devices that are only names" if devices else "there are no devices",
-        host_init=", ".join(f"&{names.host_device(d['name'])}" for d in devices) or "0",
-        host_names=[{"symbol": names.host_device(d["name"]), "name": c_string(d["name"])} for d in devices],
+        host_devices=_host_words(devices),
+        host_init=["NULL" if d["foreign"] else f"&{d['host_symbol']}" for d in devices],
+        hosted=[d for d in devices if not d["foreign"]],
+        emulated=any(d["host_latency_us"] is not None for d in devices),
     )
     devicetree = render(
         "models/model/include/model_devicetree.h",
         **common,
         guard=f"OPWEST_MODEL_{names.macro}_DEVICETREE_H_",
+        headers=sorted({d.handle.header for d in model.devices if d.handle}),
         pools=pools if bound else [],
+        workspace_tail=_workspace_tail(len(devices), placed),
     )
     return {f"include/{model.name}.h": header, f"include/{model.name}_devicetree.h": devicetree}
+
+
+def _host_words(devices: list[dict[str, Any]]) -> str:
+    if not devices:
+        return "there are no devices"
+    if any(d["host_latency_us"] is not None for d in devices):
+        return "emulated devices"
+    return "devices that are only names"
+
+
+def _workspace_tail(devices: int, placed: list[dict[str, Any]]) -> list[str]:
+    """Return the lines that initialise the members of a workspace behind `opened`: every one, or -Wextra warns."""
+    parts = [["OPWEST_SLOT_INIT"] * devices]
+    parts += [["NULL" for t in placed if t["role"] == role] for role in ("input", "output")]
+    return [line for part in parts if part for line in textwrap.wrap(f"{{{', '.join(part)}}},", 80)]
 
 
 def _reentrancy(stateful: list[str]) -> str:

@@ -9,11 +9,18 @@ from __future__ import annotations
 
 from opwest.model.c_names import CNames
 from opwest.model.dtypes import DTYPES, TensorType
-from opwest.model.model import Argument, Model, Quantization
+from opwest.model.model import Argument, Model, Operator, Quantization
 from opwest.plan.memory import MemoryPlan
+from opwest.render.devices import device_flags
 from opwest.render.header import pool_rows
 from opwest.render.ir_text import ir_bytes, ir_float
-from opwest.render.metadata import DIRECTION_CODES, METADATA_VERSION, operator_flags, tensor_flags
+from opwest.render.metadata import (
+    DIRECTION_CODES,
+    METADATA_VERSION,
+    callable_by_name,
+    operator_flags,
+    tensor_flags,
+)
 from opwest.render.perfect_hash import perfect_hash
 
 TYPES = """\
@@ -22,7 +29,9 @@ TYPES = """\
 %opwest_operator = type { ptr, ptr, i16, i16 }
 %opwest_step = type { i16, i16 }
 %opwest_pool = type { ptr, i32, i32 }
-%opwest_device = type { ptr, ptr }
+%opwest_program = type { ptr, ptr, i32 }
+%opwest_device = type { ptr, ptr, ptr, i32, i32 }
+%opwest_device_set = type { ptr, ptr, i32 }
 %opwest_model = type { ptr, ptr, ptr, ptr, ptr, ptr, ptr, i32, i16, i16, i16, i16, i16, i16, i16 }
 %opwest_entry = type { ptr, ptr }
 %opwest_registry = type { ptr, ptr, i32, i32, i32 }"""
@@ -46,12 +55,19 @@ class Tables:
         self.names = CNames(model.name)
         self.lines: list[str] = []
         self._strings: dict[str, str] = {}
+        self._of_run: dict[str, str] = {}
         self._shapes: dict[tuple[int, ...], str] = {}
         self._quantizations: dict[Quantization, str] = {}
 
     def define(self) -> list[str]:
         """Return the definitions of constants, metadata and registry."""
         self._constants()
+        if self.model.devices:
+            name, table = self.string_of_run(self.model.name), self.names.function("device_table")
+            self.lines.append(
+                f"@device_set = {_PRIVATE} %opwest_device_set {{ ptr {name}, ptr @{table}, "
+                f"i32 {len(self.model.devices)} }}"
+            )
         self._metadata()
         self._registry()
         return self.lines
@@ -69,7 +85,9 @@ class Tables:
 
         The linker keeps or drops mergeable strings all together: run would keep those of the metadata.
         """
-        symbol = self._strings[text] = f"@{self.names.function('run')}_name"
+        if text in self._of_run:
+            return self._of_run[text]
+        symbol = self._of_run[text] = f"@{self.names.function('run')}_string_{len(self._of_run)}"
         content = text.encode() + b"\0"
         self.lines.append(
             f"{symbol} = private constant [{len(content)} x i8] {ir_bytes(content)}, "
@@ -130,6 +148,21 @@ class Tables:
             size = len(constant.content)
             self.lines.append(f"{symbol} = constant [{size} x i8] {ir_bytes(constant.content)}, align {constant.align}")
 
+    def _programs(self) -> dict[bytes, str]:
+        """Define the programs, each once in an image, and return their symbols by content."""
+        found = {}
+        for index, program in enumerate(self.model.programs):
+            data = f"@{self.names.program(program.content)}"
+            size = len(program.content)
+            self.lines += [
+                f"{data.replace('@', '$')} = comdat any",
+                f"{data} = weak_odr constant [{size} x i8] {ir_bytes(program.content)}, comdat, align 16",
+                f"@program_{index} = {_PRIVATE} %opwest_program {{ ptr {self.string_of_run(program.name)}, ptr {data}, "
+                f"i32 {size} }}",
+            ]
+            found[program.content] = f"@program_{index}"
+        return found
+
     def _metadata(self) -> None:
         model, names = self.model, self.names
         interfaces = []
@@ -156,8 +189,11 @@ class Tables:
             f"%opwest_pool {{ ptr {self.string(p['name'])}, i32 {p['size']}, i32 {p['align']} }}"
             for p in pool_rows(model, self.plan)
         ]
+        programs = self._programs()
         devices = [
-            f"%opwest_device {{ ptr {self.string(d.name)}, ptr {self.string(d.type) if d.type else 'null'} }}"
+            f"%opwest_device {{ ptr {self.string_of_run(d.name)}, "
+            f"ptr {self.string_of_run(d.type) if d.type else 'null'}, "
+            f"ptr {programs[d.program.content] if d.program else 'null'}, i32 {d.timeout_ms}, i32 {device_flags(d)} }}"
             for d in model.devices
         ]
         tables = [
@@ -165,7 +201,7 @@ class Tables:
             operator_table,
             self._table("@steps", "%opwest_step", steps),
             self._table("@pools", "%opwest_pool", pools),
-            self._table("@devices", "%opwest_device", devices),
+            self._table(f"@{names.function('device_table')}", "%opwest_device", devices, "constant"),
         ]
         counts = [METADATA_VERSION, len(model.inputs), len(model.outputs), len(operators), len(steps), len(pools)]
         counts.append(len(devices))
@@ -174,13 +210,16 @@ class Tables:
         fields += [f"i32 {constant_size}", *(f"i16 {count}" for count in counts)]
         self.lines.append(f"@{names.function('model')} = constant %opwest_model {{ {', '.join(fields)} }}")
 
+    def _adapter(self, operator: Operator) -> str:
+        return f"@{self.names.adapter(operator.name)}" if callable_by_name(operator) else "null"
+
     def _registry(self) -> None:
         model, names = self.model, self.names
         table = perfect_hash([o.name for o in model.operators])
         operators = f"[{len(model.operators)} x %opwest_operator], ptr @{names.function('operators')}"
         entries = [
             f"%opwest_entry {{ ptr getelementptr ({operators}, i32 0, i32 {i}), "
-            f"ptr @{names.adapter(model.operators[i].name)} }}"
+            f"ptr {self._adapter(model.operators[i])} }}"
             for i in table.order
         ]
         displacements = [f"i16 {d - 0x10000 if d > 0x7FFF else d}" for d in table.displacements]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 
 from opwest.model.dtypes import DType, round_to_float32
-from opwest.model.model import Argument
+from opwest.model.model import Argument, Operator
 
 
 def ir_bytes(content: bytes) -> str:
@@ -47,6 +47,16 @@ def ir_parameter(argument: Argument) -> str:
     if not argument.scalar:
         return "ptr"
     return ir_type(argument.type.dtype) + ir_extension(argument.type.dtype)
+
+
+def ir_result(operator: Operator) -> str:
+    """Return the type of what an operator returns."""
+    return "signext i32" if operator.returns_status else "void"
+
+
+def ir_parameters(operator: Operator) -> list[str]:
+    """Return the types of an operator's parameters."""
+    return [ir_parameter(a) for a in operator.args] + (["ptr"] if operator.takes_device else [])
 
 
 def ir_number(value: int | float, dtype: DType) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 
 from opwest.model.c_names import CNames
 from opwest.model.dtypes import DTYPES, TensorType
-from opwest.model.model import Argument, Model, Operator, Quantization
+from opwest.model.model import STRUCT_DEVICE, Argument, Model, Operator, Quantization
 from opwest.plan.memory import MemoryPlan
-from opwest.render.header import device_rows, pool_rows
+from opwest.render.header import pool_rows
 from opwest.render.literals import c_float, c_integer, c_string
 from opwest.render.perfect_hash import perfect_hash
 from opwest.render.run import METADATA_VERSION as METADATA_VERSION
@@ -93,7 +93,8 @@ def render_metadata(model: Model, plan: MemoryPlan) -> bytes:
             for s in model.steps
         ],
         pools=pool_rows(model, plan),
-        devices=[f"{c_string(d['name'])}, {d['type']}" for d in device_rows(model)],
+        device_table=names.function("device_table"),
+        device_count=len(model.devices),
         counts={
             "inputs": len(model.inputs),
             "outputs": len(model.outputs),
@@ -119,8 +120,8 @@ def tensor_flags(align: int, *, scalar: bool = False) -> int:
 
 
 def operator_flags(operator: Operator) -> int:
-    """Return the flags of an operator: OPWEST_OPERATOR_STATUS, _DEVICE and _STATEFUL."""
-    return operator.returns_status | operator.takes_device << 1 | operator.stateful << 2
+    """Return the flags of an operator: OPWEST_OPERATOR_STATUS, _DEVICE, _STATEFUL and _ASYNC."""
+    return operator.returns_status | operator.takes_device << 1 | operator.stateful << 2 | operator.is_async << 3
 
 
 def _flags(operator: Operator) -> str:
@@ -130,6 +131,7 @@ def _flags(operator: Operator) -> str:
             ("OPWEST_OPERATOR_STATUS", operator.returns_status),
             ("OPWEST_OPERATOR_DEVICE", operator.takes_device),
             ("OPWEST_OPERATOR_STATEFUL", operator.stateful),
+            ("OPWEST_OPERATOR_ASYNC", operator.is_async),
         )
         if on
     ]
@@ -145,12 +147,23 @@ def render_registry(model: Model) -> bytes:
         "models/model/src/model_registry.c",
         model=model.name,
         manifest=manifest_name(model),
-        adapters=[_adapter_row(names, operator) for operator in model.operators],
-        entries=[{"index": i, "adapter": names.adapter(model.operators[i].name)} for i in table.order],
+        adapters=[_adapter_row(names, operator) for operator in model.operators if callable_by_name(operator)],
+        entries=[
+            {
+                "index": i,
+                "adapter": names.adapter(model.operators[i].name) if callable_by_name(model.operators[i]) else "NULL",
+            }
+            for i in table.order
+        ],
         displacements=[" ".join(numbers[i : i + 12]) for i in range(0, len(numbers), 12)],
         seed=table.seed,
         bucket_count=len(table.displacements),
     )
+
+
+def callable_by_name(operator: Operator) -> bool:
+    """Whether opwest_call(), which is given a struct device, can call the operator."""
+    return not operator.takes_device or operator.handle == STRUCT_DEVICE
 
 
 def _adapter_row(names: CNames, operator: Operator) -> dict[str, Any]:

@@ -11,8 +11,9 @@ from opwest.model.c_names import CNames
 from opwest.model.model import Constant, Model, TargetBuild
 from opwest.objects.rename import rename_symbols
 from opwest.plan.memory import MemoryPlan
+from opwest.render.devices import device_rows, reach_rows
 from opwest.render.header import render_headers
-from opwest.render.literals import cmake_string, kconfig_string
+from opwest.render.literals import c_comment, cmake_string, kconfig_string
 from opwest.render.metadata import render_metadata, render_registry
 from opwest.render.run import METADATA_VERSION, render_internal, render_run
 from opwest.render.templates import render
@@ -40,8 +41,15 @@ def model_files(
         "CMakeLists.txt": _cmake(model, in_c=compiled is None),
         **render_headers(model, plan),
         f"src/{model.name}_devices.c": render(
-            "models/model/src/model_devices.c", **common, in_c=compiled is None, version=METADATA_VERSION
+            "models/model/src/model_devices.c",
+            **common,
+            in_c=compiled is None,
+            version=METADATA_VERSION,
+            devices=len(model.devices),
+            reached=reach_rows(model),
+            bound=any(row["boards"] for row in reach_rows(model)),
         ),
+        **_driver_checks(model, common),
         **_objects(model),
     }
     if compiled is None:
@@ -106,8 +114,9 @@ def _cmake(model: Model, *, in_c: bool) -> bytes:
         targets=targets,
         sources=sources,
         rename_header=f"objects/{chosen}/rename.h",
+        has_drivers=has_drivers(model),
         in_c=in_c,
-        constants=[file for c in model.constants for file in constant_files(model, c)] if in_c else [],
+        constants=_flash_files(model) if in_c else [],
     )
 
 
@@ -122,13 +131,34 @@ def constant_files(model: Model, constant: Constant) -> dict[str, bytes]:
     return files
 
 
+def _driver_checks(model: Model, common: dict[str, Any]) -> dict[str, bytes]:
+    if not has_drivers(model):
+        return {}
+    return {
+        f"src/{model.name}_devices.ld": render(
+            "models/model/src/model_devices.ld", **common, devices=device_rows(model)
+        )
+    }
+
+
+def has_drivers(model: Model) -> bool:
+    """Whether a device comes from devicetree."""
+    return any(device.handle is None for device in model.devices)
+
+
+def _flash_files(model: Model) -> list[str]:
+    """Return the names of the files that constants.S includes."""
+    constants = [file for constant in model.constants for file in constant_files(model, constant)]
+    return constants + [f"{CNames.program(program.content)}.bin" for program in model.programs]
+
+
 def _needs_big_endian(model: Model, constant: Constant) -> bool:
     wide = constant.type.dtype.size > 1
     return wide and any(b.target and b.target.endian == "big" for b in model.builds)
 
 
 def _constants(model: Model, common: dict[str, Any]) -> dict[str, bytes]:
-    if not model.constants:
+    if not model.constants and not model.programs:
         return {}
     names = CNames(model.name)
     rows = []
@@ -145,7 +175,13 @@ def _constants(model: Model, common: dict[str, Any]) -> dict[str, bytes]:
                 "big_endian": f"{constant.name}.be.bin" if len(own) > 1 else None,
             }
         )
-    return {"constants.S": render("models/model/constants.S", **common, constants=rows), **files}
+    programs = []
+    for program in model.programs:
+        symbol = names.program(program.content)
+        file = f"{symbol}.bin"
+        files[f"constants/{file}"] = program.content
+        programs.append({"name": c_comment(program.name), "symbol": symbol, "file": file, "size": len(program.content)})
+    return {"constants.S": render("models/model/constants.S", **common, constants=rows, programs=programs), **files}
 
 
 def _objects(model: Model) -> dict[str, bytes]:

@@ -10,7 +10,7 @@ from typing import Any
 from opwest.model.c_names import CNames
 from opwest.model.model import Model, TargetBuild
 from opwest.render.application import Planned, application_files
-from opwest.render.header import device_rows
+from opwest.render.devices import device_rows
 from opwest.render.model_files import model_files, rename_header, target_folder
 from opwest.render.tensors import interface_rows, manifest_name
 from opwest.write.plan import ProjectFile
@@ -56,7 +56,7 @@ def project_record(planned: Sequence[Planned], *, vendored: bool, metadata: str 
 
 def _model_record(model: Model) -> dict[str, Any]:
     tensors = interface_rows(model)
-    kept = ("name", "role", "dtype", "shape", "size", "align", "c_type", "macro", "buffer")
+    kept = ("name", "role", "dtype", "shape", "size", "align", "c_type", "macro", "buffer", "placed", "reached")
     return {
         "name": model.name,
         "macro": CNames(model.name).macro,
@@ -64,7 +64,8 @@ def _model_record(model: Model) -> dict[str, Any]:
         "inputs": dict(model.inputs_read),
         "tensors": [{key: tensor[key] for key in kept} for tensor in tensors],
         "devices": [d["name"] for d in device_rows(model)],
-        "constants": bool(model.constants),
+        "emulated": any(d.host_latency_us is not None for d in model.devices),
+        "constants": bool(model.constants or model.programs),
         "full_libc": model.needs_full_libc,
         "steps": [step.operator.name for step in model.steps],
         "builds": [_build_record(build) for build in model.builds],

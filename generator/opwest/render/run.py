@@ -6,14 +6,16 @@ from __future__ import annotations
 from typing import Any
 
 from opwest.model.c_names import CNames
-from opwest.model.model import Argument, Binding, Model, Operator, Step
+from opwest.model.model import STRUCT_DEVICE, Argument, Binding, Model, Operator
 from opwest.plan.memory import MemoryPlan
+from opwest.render.actions import Action, Cache, Call, Wait, actions
+from opwest.render.devices import device_rows, first_incoherent, reach_rows
 from opwest.render.header import pool_rows
-from opwest.render.literals import c_comment, c_number
+from opwest.render.literals import c_comment, c_number, c_string
 from opwest.render.templates import render
 from opwest.render.tensors import interface_rows, manifest_name
 
-METADATA_VERSION = 1
+METADATA_VERSION = 2
 """OPWEST_METADATA_VERSION of the runtime that generated code is made for."""
 WIDTH = 100
 
@@ -21,34 +23,99 @@ WIDTH = 100
 def render_run(model: Model, plan: MemoryPlan) -> bytes:
     """Return src/<model>_run.c."""
     names = CNames(model.name)
-    tensors = interface_rows(model)
-    places = {b.name: f"pool_{b.pool} + {plan.place(b.pool, b.name)}" for b in model.buffers}
+    tensors = [t for t in interface_rows(model) if not t["placed"]]
+    places = {b.name: "pool_{} + {}".format(*plan.place(b.name)) for b in model.buffers}
+    index = {device.name: number for number, device in enumerate(model.devices)}
+    steps = [_action_row(names, places, index, action) for action in actions(model, plan)]
+    pools = pool_rows(model, plan)
+    used = {plan.place(b.name)[0] for step in model.steps for b in step.bindings if b.role == "buffer"}
+    opened = {plan.place(b.name)[0] for b in model.buffers if b.role in ("input", "output", "constant")}
+    pinned = [_pinned_row(names, model, plan, places, b.name) for b in model.buffers if b.role == "constant"]
+    has_hooks = any(d.has_hooks for d in model.devices)
     return render(
         "models/model/src/model_run.c",
         model=model.name,
         manifest=manifest_name(model),
         inputs=[t for t in tensors if t["role"] == "input"],
         outputs=[t for t in tensors if t["role"] == "output"],
-        pools=pool_rows(model, plan),
-        devices=[d.name for d in model.devices],
-        steps=[_step_row(names, places, step) for step in model.steps],
-        has_status=any(step.operator.returns_status for step in model.steps),
+        placed=[
+            {"role": b.role, "name": b.name, "c_type": b.type.dtype.c_type, "place": places[b.name]}
+            for b in model.buffers
+            if b.role in ("input", "output")
+        ],
+        pinned=pinned,
+        pools=pools,
+        run_pools=[p for p in pools if p["name"] in used],
+        open_pools=[p for p in pools if p["name"] in opened],
+        devices=device_rows(model),
+        programs=[
+            f"{c_string(p.name)}, {names.program(p.content)}, sizeof({names.program(p.content)})"
+            for p in model.programs
+        ],
+        device_table=names.function("device_table"),
+        has_hooks=has_hooks,
+        can_abandon=has_hooks or any(row["kind"] == "cache" for row in steps),
+        pinned_flushed=any(row["flushed"] for row in pinned),
+        steps=steps,
+        has_status=any(row["has_status"] for row in steps),
+        has_cache=any(row["kind"] == "cache" for row in steps),
     )
 
 
-def _step_row(names: CNames, places: dict[str, str], step: Step) -> dict[str, Any]:
+def _pinned_row(names: CNames, model: Model, plan: MemoryPlan, places: dict[str, str], name: str) -> dict[str, Any]:
+    """Return how a constant is copied into the workspace."""
+    buffer = next(b for b in model.buffers if b.name == name)
+    size = buffer.type.size
+    line = next(p.cache_line for p in model.pools if p.name == plan.place(name)[0])
+    return {
+        "symbol": names.constant(name),
+        "place": places[name],
+        "size": size,
+        "flushed": -(-size // line) * line if line and buffer.incoherent else 0,
+        "device": first_incoherent(model, name) if buffer.incoherent else None,
+    }
+
+
+def _action_row(names: CNames, places: dict[str, str], index: dict[str, int], action: Action) -> dict[str, Any]:
+    if isinstance(action, Wait):
+        listed = ", ".join(map(str, action.steps))
+        return {
+            "kind": "wait",
+            "index": action.index,
+            "comment": f"Wait for {action.device}: step{'s' * (len(action.steps) > 1)} {listed}",
+            "has_status": False,
+        }
+    if isinstance(action, Cache):
+        place = places[action.binding.name] if action.binding.role == "buffer" else None
+        const = "const " if action.operation == "flush" else ""
+        return {
+            "kind": "cache",
+            "operation": action.operation,
+            "place": place or f"({const}uint8_t *){action.binding.role}s->{action.binding.name}",
+            "size": action.size,
+            "step": action.step,
+            "device": action.index,
+            "has_status": False,
+        }
+    return _call_row(names, places, index, action)
+
+
+def _call_row(names: CNames, places: dict[str, str], index: dict[str, int], action: Call) -> dict[str, Any]:
+    step = action.step
     args = [_expression(names, places, a, b) for a, b in zip(step.operator.args, step.bindings, strict=True)]
     if step.operator.takes_device:
         args.append(f"devices->{step.device}")
     shown = ", ".join(b.name if b.role != "scalar" else str(b.value) for b in step.bindings)
     head = ("status = " if step.operator.returns_status else "") + names.operator(step.operator.symbol)
     return {
+        "kind": "call",
         "index": step.index,
-        "comment": f"Step {step.index}: {step.operator.name}"
+        "comment": f"Step {step.index}: {'launch ' if step.operator.is_async else ''}{step.operator.name}"
         + (f" on {step.device}" if step.device else "")
         + f" ({c_comment(shown)})",
         "call": call_text(head, args).removeprefix("status = "),
         "has_status": step.operator.returns_status,
+        "marks": index[step.device] if action.marks and step.device else None,
     }
 
 
@@ -98,12 +165,16 @@ def render_internal(model: Model) -> bytes:
             for c in model.constants
         ],
         operator_count=len(model.operators),
+        handles=sorted({o.handle for o in model.operators if o.takes_device and o.handle != STRUCT_DEVICE}),
+        device_count=len(model.devices),
+        reached=[row["function"] for row in reach_rows(model)],
+        programs=[{"symbol": names.program(p.content), "size": len(p.content)} for p in model.programs],
     )
 
 
 def _prototype(names: CNames, operator: Operator) -> str:
     types = [a.c_type for a in operator.args]
     if operator.takes_device:
-        types.append("const struct device *")
+        types.append(operator.handle)
     returns = "int32_t" if operator.returns_status else "void"
     return call_text(f"{returns} {names.operator(operator.symbol)}", types).replace("\n\t\t", "\n\t")

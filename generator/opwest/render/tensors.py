@@ -32,6 +32,8 @@ def interface_rows(model: Model) -> list[dict[str, Any]]:
                     "size": tensor.type.size,
                     "align": max(tensor.align, tensor.type.dtype.size),
                     "buffer": f"{model.name}_{role}_{tensor.name}",
+                    "placed": tensor.placed,
+                    "reached": names.reaches(tensor.name) if not tensor.placed and tensor.agents - {"cpu"} else None,
                     "macros": _macros(macro, tensor),
                 }
             )
@@ -41,6 +43,8 @@ def interface_rows(model: Model) -> list[dict[str, Any]]:
 def title(role: str, tensor: Interface) -> str:
     """Return one line that says all about a tensor."""
     text = f"{role.capitalize()} {tensor.name}: {tensor.type}, {tensor.type.size} bytes"
+    if tensor.placed:
+        text += ", in the workspace"
     if tensor.quantization:
         text += f", {_quantization_words(tensor.quantization)}"
     if tensor.description:

@@ -23,10 +23,10 @@
 	static OPWEST_ALIGNED(alignment) uint8_t name[GUARD + (size) + GUARD]
 
 /* Devices of our own: the operators tell them by the first letter. */
-static const struct device device_a = {"A"};
-static const struct device device_b = {"B"};
-static const struct device device_c = {"C"};
-static const struct device device_d = {"D"};
+static const struct device device_a = {"A", NULL, NULL, NULL};
+static const struct device device_b = {"B", NULL, NULL, NULL};
+static const struct device device_c = {"C", NULL, NULL, NULL};
+static const struct device device_d = {"D", NULL, NULL, NULL};
 static const struct accelerated_devices all = {&device_a, &device_b, &device_c, &device_d};
 static const struct accelerated_devices others = {&device_d, &device_c, &device_b, &device_a};
 
@@ -39,13 +39,13 @@ GUARDED(fast_1, ACCELERATED_POOL_FAST_SIZE, 64);
 GUARDED(sram_2, ACCELERATED_POOL_SRAM_SIZE, 64);
 GUARDED(fast_2, ACCELERATED_POOL_FAST_SIZE, 64);
 
-static struct accelerated_workspace workspace = {sram_1 + GUARD, fast_1 + GUARD, {0, OPWEST_NO_STEP}, false};
-static struct accelerated_workspace second = {sram_2 + GUARD, fast_2 + GUARD, {0, OPWEST_NO_STEP}, false};
+static struct accelerated_workspace workspace = {.sram = sram_1 + GUARD, .fast = fast_1 + GUARD};
+static struct accelerated_workspace second = {.sram = sram_2 + GUARD, .fast = fast_2 + GUARD};
 
 static int32_t control[2] = {-1, 0};
 static int32_t x[16];
 static int32_t y[16];
-static const struct accelerated_inputs inputs = {control, x};
+static const struct accelerated_inputs inputs = {control};
 static const struct accelerated_outputs outputs = {y};
 
 static void mix(int32_t step, const int32_t *from, int32_t *to, const struct device *dev)
@@ -85,6 +85,14 @@ static void fill(int32_t *values, int32_t seed)
 	}
 }
 
+/* Run with an input x, which lives in the workspace; what is there may be overwritten meanwhile. */
+static int run(const int32_t *from, const struct accelerated_inputs *in, const struct accelerated_outputs *out,
+	       struct accelerated_workspace *memory, const struct accelerated_devices *devices)
+{
+	memcpy(memory->input.x, from, ACCELERATED_INPUT_X_SIZE);
+	return accelerated_run(in, out, memory, devices);
+}
+
 static void poison(const struct accelerated_workspace *memory)
 {
 	memset(memory->sram, 0xA5, ACCELERATED_POOL_SRAM_SIZE);
@@ -118,7 +126,7 @@ static void case_good(void)
 		fill(x, turn);
 		memset(y, 0xA5, sizeof(y));
 		EXPECT(accelerated_open(&workspace, &all) == 0);
-		EXPECT(accelerated_run(&inputs, &outputs, &workspace, &all) == 0);
+		EXPECT(run(x, &inputs, &outputs, &workspace, &all) == 0);
 		expect_answer(x, y, &all);
 		EXPECT(workspace.status.code == 0 && workspace.status.step == OPWEST_NO_STEP);
 		EXPECT(accelerated_close(&workspace, &all) == 0);
@@ -129,10 +137,10 @@ static void case_defined(void)
 {
 	fill(x, 3);
 	EXPECT(defined_workspace.status.code == 0 && defined_workspace.status.step == OPWEST_NO_STEP);
-	EXPECT(!defined_workspace.opened);
+	EXPECT(!defined_workspace.opened && defined_workspace.input.x == NULL);
 	EXPECT(strcmp(defined_devices.first->name, "first") == 0 && strcmp(defined_devices.fourth->name, "fourth") == 0);
 	EXPECT(accelerated_open(&defined_workspace, &defined_devices) == 0);
-	EXPECT(accelerated_run(&inputs, &outputs, &defined_workspace, &defined_devices) == 0);
+	EXPECT(run(x, &inputs, &outputs, &defined_workspace, &defined_devices) == 0);
 	expect_answer(x, y, &defined_devices);
 	EXPECT(accelerated_close(&defined_workspace, &defined_devices) == 0);
 }
@@ -176,8 +184,37 @@ static void case_open_devices(void)
 
 	for (size_t i = 0; i < 4; i++) {
 		EXPECT(accelerated_open(&workspace, &without[i]) == -ENODEV && !workspace.opened);
+		EXPECT(workspace.status.code == -ENODEV && workspace.status.step == OPWEST_NO_STEP);
+		EXPECT(workspace.status.hook == OPWEST_HOOK_READY && workspace.status.device == i);
 	}
 	EXPECT(accelerated_open(&workspace, &all) == 0);
+	EXPECT(workspace.status.code == 0 && workspace.status.device == OPWEST_STATUS_NO_DEVICE);
+}
+
+/* The context of run is the one of open: hooks that were not called are not undone. */
+static void case_run_other_devices(void)
+{
+	EXPECT(accelerated_open(&workspace, &all) == 0);
+	for (size_t i = 0; i < 4; i++) {
+		const struct device *const mixed[4] = {
+			i == 0 ? &device_d : &device_a, i == 1 ? &device_d : &device_b,
+			i == 2 ? &device_d : &device_c, i == 3 ? &device_a : &device_d};
+		const struct accelerated_devices context = {mixed[0], mixed[1], mixed[2], mixed[3]};
+
+		EXPECT(accelerated_run(&inputs, &outputs, &workspace, &context) == -EINVAL);
+	}
+	EXPECT(run(x, &inputs, &outputs, &workspace, &all) == 0);
+	expect_answer(x, y, &all);
+}
+
+/* Inputs of the workspace: their addresses are there while it is open, and keep their alignment. */
+static void case_placed(void)
+{
+	EXPECT(accelerated_open(&workspace, &all) == 0);
+	EXPECT((uintptr_t)workspace.input.x % ACCELERATED_INPUT_X_ALIGN == 0U);
+	EXPECT((uint8_t *)workspace.input.x >= workspace.sram);
+	EXPECT((uint8_t *)workspace.input.x + ACCELERATED_INPUT_X_SIZE <= workspace.sram + ACCELERATED_POOL_SRAM_SIZE);
+	EXPECT(accelerated_close(&workspace, &all) == 0);
 }
 
 static void case_open_twice(void)
@@ -202,8 +239,7 @@ static void case_close(void)
 
 static void case_run_null(void)
 {
-	const struct accelerated_inputs without_control = {NULL, x};
-	const struct accelerated_inputs without_x = {control, NULL};
+	const struct accelerated_inputs without_control = {NULL};
 	const struct accelerated_outputs without_y = {NULL};
 
 	EXPECT(accelerated_open(&workspace, &all) == 0);
@@ -212,7 +248,6 @@ static void case_run_null(void)
 	EXPECT(accelerated_run(&inputs, &outputs, NULL, &all) == -EINVAL);
 	EXPECT(accelerated_run(&inputs, &outputs, &workspace, NULL) == -EINVAL);
 	EXPECT(accelerated_run(&without_control, &outputs, &workspace, &all) == -EINVAL);
-	EXPECT(accelerated_run(&without_x, &outputs, &workspace, &all) == -EINVAL);
 	EXPECT(accelerated_run(&inputs, &without_y, &workspace, &all) == -EINVAL);
 }
 
@@ -224,12 +259,10 @@ static void case_run_misaligned(void)
 	for (size_t off = 1; off < 4; off++) {
 		const void *const odd = bytes + off;
 		void *const odd_output = bytes + off;
-		const struct accelerated_inputs odd_control = {odd, x};
-		const struct accelerated_inputs odd_x = {control, odd};
+		const struct accelerated_inputs odd_control = {odd};
 		const struct accelerated_outputs odd_y = {odd_output};
 
 		EXPECT(accelerated_run(&odd_control, &outputs, &workspace, &all) == -EINVAL);
-		EXPECT(accelerated_run(&odd_x, &outputs, &workspace, &all) == -EINVAL);
 		EXPECT(accelerated_run(&inputs, &odd_y, &workspace, &all) == -EINVAL);
 	}
 }
@@ -238,7 +271,7 @@ static void case_run_closed(void)
 {
 	EXPECT(accelerated_run(&inputs, &outputs, &workspace, &all) == -EPERM);
 	EXPECT(accelerated_open(&workspace, &all) == 0);
-	EXPECT(accelerated_run(&inputs, &outputs, &workspace, &all) == 0);
+	EXPECT(run(x, &inputs, &outputs, &workspace, &all) == 0);
 	EXPECT(accelerated_close(&workspace, &all) == 0);
 	EXPECT(accelerated_run(&inputs, &outputs, &workspace, &all) == -EPERM);
 }
@@ -253,17 +286,19 @@ static void case_status(void)
 		for (size_t j = 0; j < sizeof(steps) / sizeof(steps[0]); j++) {
 			control[0] = steps[j];
 			control[1] = codes[i];
-			const int rc = accelerated_run(&inputs, &outputs, &workspace, &all);
+			const int rc = run(x, &inputs, &outputs, &workspace, &all);
 
 			EXPECT(rc == (codes[i] > 0 ? -EIO : (int)codes[i]));
 			EXPECT(workspace.status.code == codes[i]);
 			EXPECT(workspace.status.step == (uint16_t)steps[j]);
+			EXPECT(workspace.status.hook == OPWEST_HOOK_OPERATOR);
+			EXPECT(workspace.status.device == OPWEST_STATUS_NO_DEVICE);
 			EXPECT(strncmp(opwest_model_step_name(&accelerated_model, workspace.status.step), "mix", 3) == 0);
 		}
 		/* A good run forgets the failure. */
 		control[0] = -1;
 		fill(x, (int32_t)i);
-		EXPECT(accelerated_run(&inputs, &outputs, &workspace, &all) == 0);
+		EXPECT(run(x, &inputs, &outputs, &workspace, &all) == 0);
 		EXPECT(workspace.status.code == 0 && workspace.status.step == OPWEST_NO_STEP);
 		expect_answer(x, y, &all);
 	}
@@ -291,12 +326,12 @@ static void case_devices_in_order(void)
 
 	fill(x, 11);
 	EXPECT(accelerated_open(&workspace, &all) == 0);
-	EXPECT(accelerated_run(&inputs, &outputs, &workspace, &all) == 0);
+	EXPECT(run(x, &inputs, &outputs, &workspace, &all) == 0);
 	expect_answer(x, y, &all);
 	memcpy(with_all, y, sizeof(y));
 	EXPECT(accelerated_close(&workspace, &all) == 0);
 	EXPECT(accelerated_open(&workspace, &others) == 0);
-	EXPECT(accelerated_run(&inputs, &outputs, &workspace, &others) == 0);
+	EXPECT(run(x, &inputs, &outputs, &workspace, &others) == 0);
 	expect_answer(x, y, &others);
 	EXPECT(memcmp(with_all, y, sizeof(y)) != 0);
 }
@@ -308,7 +343,7 @@ static void case_poisoned(void)
 		fill(x, turn);
 		poison(&workspace);
 		memset(y, 0xA5, sizeof(y));
-		EXPECT(accelerated_run(&inputs, &outputs, &workspace, &all) == 0);
+		EXPECT(run(x, &inputs, &outputs, &workspace, &all) == 0);
 		expect_answer(x, y, &all);
 	}
 }
@@ -321,15 +356,12 @@ static void case_guards(void)
 		uint8_t behind[GUARD];
 	} output;
 	const struct accelerated_outputs guarded = {output.values};
-	int32_t copy[16];
-
 	set_guards(sram_1, ACCELERATED_POOL_SRAM_SIZE);
 	set_guards(fast_1, ACCELERATED_POOL_FAST_SIZE);
 	memset(&output, 0x5C, sizeof(output));
 	fill(x, 5);
-	memcpy(copy, x, sizeof(x));
 	EXPECT(accelerated_open(&workspace, &all) == 0);
-	EXPECT(accelerated_run(&inputs, &guarded, &workspace, &all) == 0);
+	EXPECT(run(x, &inputs, &guarded, &workspace, &all) == 0);
 	expect_answer(x, output.values, &all);
 	EXPECT(accelerated_close(&workspace, &all) == 0);
 	check_guards(sram_1, ACCELERATED_POOL_SRAM_SIZE);
@@ -337,7 +369,6 @@ static void case_guards(void)
 	for (size_t i = 0; i < GUARD; i++) {
 		EXPECT(output.before[i] == 0x5C && output.behind[i] == 0x5C);
 	}
-	EXPECT(memcmp(copy, x, sizeof(x)) == 0);
 }
 
 /* Two workspaces take turns, one of them with failures: neither sees the other. */
@@ -345,7 +376,7 @@ static void case_interleaved(void)
 {
 	int32_t x_2[16], y_2[16];
 	int32_t control_2[2] = {5, 77};
-	const struct accelerated_inputs inputs_2 = {control_2, x_2};
+	const struct accelerated_inputs inputs_2 = {control_2};
 	const struct accelerated_outputs outputs_2 = {y_2};
 
 	EXPECT(accelerated_open(&workspace, &all) == 0);
@@ -355,8 +386,8 @@ static void case_interleaved(void)
 		fill(x, turn);
 		fill(x_2, -turn);
 		control_2[0] = turn % 2 == 0 ? 5 : -1;
-		EXPECT(accelerated_run(&inputs, &outputs, &workspace, &all) == 0);
-		EXPECT(accelerated_run(&inputs_2, &outputs_2, &second, &others) == (turn % 2 == 0 ? -EIO : 0));
+		EXPECT(run(x, &inputs, &outputs, &workspace, &all) == 0);
+		EXPECT(run(x_2, &inputs_2, &outputs_2, &second, &others) == (turn % 2 == 0 ? -EIO : 0));
 		expect_answer(x, y, &all);
 		EXPECT(workspace.status.code == 0 && second.status.code == (turn % 2 == 0 ? 77 : 0));
 		if (turn % 2 != 0) {
@@ -379,13 +410,13 @@ static void *work(void *argument)
 	const struct job *const job = argument;
 	int32_t own_x[16], own_y[16];
 	const int32_t own_control[2] = {-1, 0};
-	const struct accelerated_inputs own_inputs = {own_control, own_x};
+	const struct accelerated_inputs own_inputs = {own_control};
 	const struct accelerated_outputs own_outputs = {own_y};
 
 	EXPECT(accelerated_open(job->workspace, job->devices) == 0);
 	for (int32_t turn = 0; turn < 2000; turn++) {
 		fill(own_x, job->seed + turn);
-		EXPECT(accelerated_run(&own_inputs, &own_outputs, job->workspace, job->devices) == 0);
+		EXPECT(run(own_x, &own_inputs, &own_outputs, job->workspace, job->devices) == 0);
 		expect_answer(own_x, own_y, job->devices);
 		EXPECT(opwest_find(&accelerated_registry, "reverse") != NULL);
 		EXPECT(opwest_model_input(&accelerated_model, "x") != NULL);
@@ -417,6 +448,7 @@ int main(int argc, char **argv)
 	} cases[] = {
 		CASE(good), CASE(defined), CASE(open_null), CASE(open_pools), CASE(open_devices),
 		CASE(open_twice), CASE(close), CASE(run_null), CASE(run_misaligned), CASE(run_closed),
+		CASE(run_other_devices), CASE(placed),
 		CASE(status), CASE(stops), CASE(devices_in_order), CASE(poisoned), CASE(guards),
 		CASE(interleaved), CASE(threads),
 	};

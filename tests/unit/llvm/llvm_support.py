@@ -8,6 +8,7 @@ import shutil
 import pytest
 from opwest.llvm.api import compile_ir, is_available
 from opwest.llvm.facts import CompileOptions, LlvmTarget
+from opwest.model.targets import make_target, target_abi
 from opwest.objects.compat import TargetAbi
 from opwest.objects.facts import Member
 from opwest.objects.inspect import read_member
@@ -41,8 +42,7 @@ def target(name: str, /, **changes: object) -> LlvmTarget:
 
 
 def abi(name: str) -> TargetAbi:
-    known = entry(name)
-    return TargetAbi(name, known["machine"], known["bits"], "little", known.get("arch"), known.get("float_abi"))
+    return target_abi(make_target(name, entry(name)))
 
 
 def compiled(ir: str | bytes, name: str, **options: object) -> tuple[bytes, Member]:

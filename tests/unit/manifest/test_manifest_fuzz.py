@@ -125,9 +125,9 @@ def test_mutated_manifests(
         out, printed = capsys.readouterr()
         assert status in (0, 1)
         assert (status == 1) == (": error: " in printed), content
-        assert (status == 0) == bool(out)
-        assert str(tmp_path) not in printed
-        assert len(printed) < 20_000, "a message repeats too much of the input"
+        assert out or status == 1
+        assert str(tmp_path) not in printed + out
+        assert len(printed) < 20_000 and len(out) < 20_000, "a message repeats too much of the input"
 
 
 def test_unchanged_manifest(

@@ -34,7 +34,7 @@ def planned(work, memory, tensors="", size=100):
 def test_the_default_pool_is_as_large_as_needed(tmp_path):
     plan = planned(tmp_path, "")
     assert {name: pool.size for name, pool in plan.pools.items()} == {"sram": 208}
-    assert plan.place("sram", "a") == plan.place("sram", "c") != plan.place("sram", "b")
+    assert plan.place("a") == plan.place("c") != plan.place("b")
 
 
 def test_pools_are_planned_apart(tmp_path):
@@ -43,7 +43,7 @@ def test_pools_are_planned_apart(tmp_path):
     plan = planned(tmp_path, memory, tensors)
     assert list(plan.pools) == ["one", "two"]
     assert plan.pools["two"].size == 128 and plan.pools["two"].align == 64
-    assert plan.pools["one"].align == 256 and plan.place("one", "d") % 256 == 0
+    assert plan.pools["one"].align == 256 and plan.place("d")[1] % 256 == 0
 
 
 @pytest.mark.parametrize(("size", "fits"), [("208", True), ("1KiB", True), ("207", False), ("1", False)])

@@ -23,7 +23,9 @@ extern "C" {
 #endif
 
 /** The layout of the structures below; generated code checks that it was made for this one. */
-#define OPWEST_METADATA_VERSION 1
+#define OPWEST_METADATA_VERSION 2
+
+struct opwest_program;
 
 /** Element types. float16 is uint16_t (IEEE bits) and bool is uint8_t in C. */
 enum opwest_dtype {
@@ -60,6 +62,14 @@ enum opwest_direction {
 #define OPWEST_OPERATOR_DEVICE 0x02U
 /** The operator keeps writable state: it is not reentrant. */
 #define OPWEST_OPERATOR_STATEFUL 0x04U
+
+/** The operator enqueues its work and returns. */
+#define OPWEST_OPERATOR_ASYNC 0x08U
+
+/** The device's driver is of the class of accelerators: its hooks are called. */
+#define OPWEST_DEVICE_HOOKS 0x01U
+/** The handle is no struct device, but a type of its vendor. */
+#define OPWEST_DEVICE_FOREIGN 0x02U
 
 /** The device of a step that runs on the CPU. */
 #define OPWEST_NO_DEVICE UINT16_MAX
@@ -126,6 +136,12 @@ struct opwest_device {
 	const char *name;
 	/** The type that operators may require; NULL when none was declared. */
 	const char *type;
+	/** What it is programmed with; NULL for none. */
+	const struct opwest_program *program;
+	/** How long to wait for it, milliseconds, or OPWEST_FOREVER. */
+	int32_t timeout_ms;
+	/** OPWEST_DEVICE_* */
+	uint32_t flags;
 };
 
 /** A model. */

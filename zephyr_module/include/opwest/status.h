@@ -15,13 +15,48 @@ extern "C" {
 /** The step of a status that no failure was recorded in. */
 #define OPWEST_NO_STEP UINT16_MAX
 
-/** The first failure of the latest run. */
-struct opwest_status {
-	/** What the operator returned, unchanged; 0 after a good run. */
-	int32_t code;
-	/** The step that failed, counted from 0; OPWEST_NO_STEP after a good run. */
-	uint16_t step;
+/** Of a status: no device is concerned. */
+#define OPWEST_STATUS_NO_DEVICE UINT8_MAX
+
+/** What failed. */
+enum opwest_hook {
+	/** The operator that the step calls. */
+	OPWEST_HOOK_OPERATOR = 0,
+	/** The check that the device is ready, and an accelerator. */
+	OPWEST_HOOK_READY = 1,
+	OPWEST_HOOK_ACTIVATE = 2,
+	OPWEST_HOOK_OPEN = 3,
+	OPWEST_HOOK_CLOSE = 4,
+	OPWEST_HOOK_DEACTIVATE = 5,
+	/** Waiting for the device: one of the steps launched since @ref opwest_status.step, it included. */
+	OPWEST_HOOK_SYNC = 6,
+	/** Cache maintenance before a step or after waiting for it. */
+	OPWEST_HOOK_CACHE = 7,
 };
+
+/** The first failure of the latest open, run or close. */
+struct opwest_status {
+	/** What the operator or hook returned, unchanged; 0 after a good run. */
+	int32_t code;
+	/** The step that failed, counted from 0; OPWEST_NO_STEP where there is none, and after a good run. */
+	uint16_t step;
+	/** enum opwest_hook */
+	uint8_t hook;
+	/** The device whose hook failed, by its place in the context, or OPWEST_STATUS_NO_DEVICE. */
+	uint8_t device;
+};
+
+/** The initialiser of a status without failure. */
+#define OPWEST_STATUS_INIT {0, OPWEST_NO_STEP, OPWEST_HOOK_OPERATOR, OPWEST_STATUS_NO_DEVICE}
+
+/** @brief Forget a failure. */
+static inline void opwest_status_clear(struct opwest_status *status)
+{
+	status->code = 0;
+	status->step = OPWEST_NO_STEP;
+	status->hook = OPWEST_HOOK_OPERATOR;
+	status->device = OPWEST_STATUS_NO_DEVICE;
+}
 
 /**
  * @brief Record a failed step.
@@ -38,6 +73,34 @@ struct opwest_status {
  */
 int opwest_status_failed(struct opwest_status *status, const char *model, uint16_t step,
 			 int32_t code);
+
+/**
+ * @brief Record a failed hook.
+ *
+ * Called by the runtime and by generated code only.
+ *
+ * @param status Where to record it.
+ * @param model  The model's name, for the log.
+ * @param device The device's name, for the log.
+ * @param hook   The hook.
+ * @param index  The device's place in the context.
+ * @param step   The step, or OPWEST_NO_STEP.
+ * @param code   What the hook returned, not 0.
+ *
+ * @retval -EIO if @p code is positive
+ * @return @p code otherwise: a negative errno
+ */
+int opwest_status_hook_failed(struct opwest_status *status, const char *model, const char *device,
+			      enum opwest_hook hook, uint8_t index, uint16_t step, int32_t code);
+
+/**
+ * @brief Name a hook.
+ *
+ * @param hook A value of enum opwest_hook.
+ *
+ * @return Its name ("sync"), or NULL if there is no such hook
+ */
+const char *opwest_hook_name(uint8_t hook);
 
 /**
  * @brief Tell the error of opening what is open, or closing what is closed.

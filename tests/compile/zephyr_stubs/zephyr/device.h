@@ -7,6 +7,8 @@
 
 struct device {
 	const char *name;
+	const void *config;
+	const void *api;
 };
 
 #define DEVICE_DT_GET(node) ((const struct device *)NULL)

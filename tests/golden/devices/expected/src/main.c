@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 #include <inttypes.h> /* after <stdio.h>: older newlibs need that */
+#include <string.h>
 
 #include <accelerated.h>
 
@@ -14,12 +15,11 @@
 ACCELERATED_WORKSPACE_DEFINE(accelerated_workspace);
 static const struct accelerated_devices accelerated_context = ACCELERATED_DEVICES_DT_INIT;
 OPWEST_ALIGNED(4) static int32_t accelerated_input_control[ACCELERATED_INPUT_CONTROL_ELEMENTS];
-OPWEST_ALIGNED(4) static int32_t accelerated_input_x[ACCELERATED_INPUT_X_ELEMENTS];
 OPWEST_ALIGNED(4) static int32_t accelerated_output_y[ACCELERATED_OUTPUT_Y_ELEMENTS];
 
 static int try_accelerated(void)
 {
-	const struct accelerated_inputs inputs = {accelerated_input_control, accelerated_input_x};
+	const struct accelerated_inputs inputs = {accelerated_input_control};
 	const struct accelerated_outputs outputs = {accelerated_output_y};
 	int rc = accelerated_open(&accelerated_workspace, &accelerated_context);
 
@@ -27,6 +27,7 @@ static int try_accelerated(void)
 		printf("accelerated: open returned %d\n", rc);
 		return rc;
 	}
+	memset(accelerated_workspace.input.x, 0, ACCELERATED_INPUT_X_SIZE);
 	rc = accelerated_run(&inputs, &outputs, &accelerated_workspace, &accelerated_context);
 	if (rc == 0) {
 		printf("accelerated: y:");

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opwest/devices.h>
 #include <opwest/model.h>
 #include <opwest/port.h>
 #include <opwest/registry.h>
@@ -33,7 +34,7 @@ extern "C" {
 #define ACCELERATED_INPUT_CONTROL_DIM_0 2U
 /** @} */
 
-/** @name Input x: int32 [16], 64 bytes
+/** @name Input x: int32 [16], 64 bytes, in the workspace
  * @{
  */
 #define ACCELERATED_INPUT_X_DTYPE OPWEST_INT32
@@ -73,8 +74,6 @@ extern "C" {
 struct accelerated_inputs {
 	/** Input control: int32 [2], 8 bytes. The step that fails, and what it returns */
 	const int32_t *control;
-	/** Input x: int32 [16], 64 bytes */
-	const int32_t *x;
 };
 
 /** What accelerated_run() writes. */
@@ -97,14 +96,27 @@ struct accelerated_devices {
 
 /** Memory of one run at a time. Two workspaces can be used at once. */
 struct accelerated_workspace {
-	/** ACCELERATED_POOL_SRAM_SIZE bytes, aligned to ACCELERATED_POOL_SRAM_ALIGN; need not be zeroed. */
+	/**
+	 * Pool sram: reachable by cpu, first, second, third.
+	 * ACCELERATED_POOL_SRAM_SIZE bytes, aligned to ACCELERATED_POOL_SRAM_ALIGN; need not be zeroed.
+	 */
 	uint8_t *sram;
-	/** ACCELERATED_POOL_FAST_SIZE bytes, aligned to ACCELERATED_POOL_FAST_ALIGN; need not be zeroed. */
+	/**
+	 * Pool fast: reachable by cpu, fourth.
+	 * ACCELERATED_POOL_FAST_SIZE bytes, aligned to ACCELERATED_POOL_FAST_ALIGN; need not be zeroed.
+	 */
 	uint8_t *fast;
-	/** The first failure of the latest run. */
+	/** The first failure of the latest open, run or close. */
 	struct opwest_status status;
-	/** Set by accelerated_open(), cleared by accelerated_close(). */
+	/** Set by accelerated_open(), cleared by accelerated_close(), and when a device timed out. */
 	bool opened;
+	/** What became of each device. */
+	struct opwest_slot slots[4];
+	/** Inputs that live here while it is open. Write them before each run, which may reuse their memory. */
+	struct {
+		/** Input x: int32 [16], 64 bytes, in the workspace */
+		int32_t *x;
+	} input;
 };
 
 /**
@@ -116,18 +128,29 @@ struct accelerated_workspace {
 #define ACCELERATED_WORKSPACE_DEFINE(workspace) \
 	OPWEST_ALIGNED(ACCELERATED_POOL_SRAM_ALIGN) static uint8_t workspace##_sram[ACCELERATED_POOL_SRAM_SIZE]; \
 	OPWEST_ALIGNED(ACCELERATED_POOL_FAST_ALIGN) static uint8_t workspace##_fast[ACCELERATED_POOL_FAST_SIZE]; \
-	static struct accelerated_workspace workspace = { workspace##_sram, workspace##_fast, {0, OPWEST_NO_STEP}, false }
+	static struct accelerated_workspace workspace = { \
+		workspace##_sram, \
+		workspace##_fast, \
+		OPWEST_STATUS_INIT, false, \
+		{OPWEST_SLOT_INIT, OPWEST_SLOT_INIT, OPWEST_SLOT_INIT, OPWEST_SLOT_INIT}, \
+		{NULL}, \
+	}
 #else
 /* On Zephyr <accelerated_devicetree.h> defines ACCELERATED_WORKSPACE_DEFINE: pools are bound to memory regions there. */
 #endif
 
 #ifndef __ZEPHYR__
-static const struct device accelerated_host_first = {"first"};
-static const struct device accelerated_host_second = {"second"};
-static const struct device accelerated_host_third = {"third"};
-static const struct device accelerated_host_fourth = {"fourth"};
+static const struct device accelerated_host_first = {"first", NULL, NULL, NULL};
+static const struct device accelerated_host_second = {"second", NULL, NULL, NULL};
+static const struct device accelerated_host_third = {"third", NULL, NULL, NULL};
+static const struct device accelerated_host_fourth = {"fourth", NULL, NULL, NULL};
 /** The device context of a host: devices that are only names. On Zephyr <accelerated_devicetree.h> defines it. */
-#define ACCELERATED_DEVICES_DT_INIT {&accelerated_host_first, &accelerated_host_second, &accelerated_host_third, &accelerated_host_fourth}
+#define ACCELERATED_DEVICES_DT_INIT { \
+	&accelerated_host_first, \
+	&accelerated_host_second, \
+	&accelerated_host_third, \
+	&accelerated_host_fourth, \
+}
 #endif
 
 /**
@@ -140,6 +163,9 @@ static const struct device accelerated_host_fourth = {"fourth"};
  * @retval -EINVAL   An argument is NULL, or a pool is NULL or misaligned.
  * @retval -EALREADY The workspace is open.
  * @retval -ENODEV   A device is NULL or not ready.
+ * @retval -ENOTSUP  A device is no accelerator.
+ * @retval -EBUSY    A device is active with another program.
+ * @return Another negative errno of a device: see workspace->status. What was activated is deactivated.
  */
 int accelerated_open(struct accelerated_workspace *workspace, const struct accelerated_devices *devices);
 
@@ -155,7 +181,9 @@ int accelerated_open(struct accelerated_workspace *workspace, const struct accel
  * @retval -EINVAL An argument or one of its buffers is NULL or misaligned.
  * @retval -EPERM  The workspace is not open.
  * @retval -EIO    An operator returned a positive status: see workspace->status.
- * @return Another negative errno that an operator returned: see workspace->status
+ * @retval -EFAULT A buffer of the caller is where a device does not reach it.
+ * @retval -ETIMEDOUT A device did not end its work in time; unless workspace->opened, open again.
+ * @return Another negative errno that an operator or a device returned: see workspace->status
  */
 int accelerated_run(const struct accelerated_inputs *inputs, const struct accelerated_outputs *outputs,
 	struct accelerated_workspace *workspace, const struct accelerated_devices *devices);
@@ -169,6 +197,7 @@ int accelerated_run(const struct accelerated_inputs *inputs, const struct accele
  * @retval 0         Closed; the workspace can be opened again.
  * @retval -EINVAL   An argument is NULL.
  * @retval -EALREADY The workspace is not open.
+ * @return Another negative errno of a device: see workspace->status. The workspace is closed all the same.
  */
 int accelerated_close(struct accelerated_workspace *workspace, const struct accelerated_devices *devices);
 

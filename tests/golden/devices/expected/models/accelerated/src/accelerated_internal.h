@@ -5,12 +5,13 @@
 #ifndef OPWEST_MODEL_ACCELERATED_INTERNAL_H_
 #define OPWEST_MODEL_ACCELERATED_INTERNAL_H_
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <opwest/model.h>
 #include <opwest/port.h>
 
-OPWEST_STATIC_ASSERT(OPWEST_METADATA_VERSION == 1, "generated for another opwest runtime: generate again");
+OPWEST_STATIC_ASSERT(OPWEST_METADATA_VERSION == 2, "generated for another opwest runtime: generate again");
 OPWEST_STATIC_ASSERT(sizeof(float) == 4 && sizeof(double) == 8, "float32 and float64 must be IEEE");
 OPWEST_STATIC_ASSERT((uint8_t)-1 == 255, "a byte has 8 bits");
 
@@ -23,6 +24,13 @@ int32_t accelerated__mix(int32_t, const int32_t *, const int32_t *, int32_t *,
 	const struct device *);
 void accelerated__reverse(const int32_t *, int32_t *, int32_t *);
 void accelerated__stamp(int32_t *, const struct device *);
+
+/* Whether the devices that touch a buffer of the caller reach it: see accelerated_devices.c. */
+bool accelerated_reaches_control(const uint8_t *buffer);
+bool accelerated_reaches_y(const uint8_t *buffer);
+
+/* The devices, in the order of the context. */
+extern const struct opwest_device accelerated_device_table[4];
 
 /* The operators' signatures, in the manifest's order. */
 extern const struct opwest_operator accelerated_operators[4];

@@ -67,13 +67,6 @@ static const struct opwest_pool pools[] = {
 	{"fast", ACCELERATED_POOL_FAST_SIZE, ACCELERATED_POOL_FAST_ALIGN},
 };
 
-static const struct opwest_device devices[] = {
-	{"first", "npu"},
-	{"second", "npu"},
-	{"third", NULL},
-	{"fourth", NULL},
-};
-
 const struct opwest_model accelerated_model = {
 	.name = "accelerated",
 	.inputs = inputs,
@@ -81,7 +74,7 @@ const struct opwest_model accelerated_model = {
 	.operators = accelerated_operators,
 	.steps = steps,
 	.pools = pools,
-	.devices = devices,
+	.devices = accelerated_device_table,
 	.constant_size = 0,
 	.version = OPWEST_METADATA_VERSION,
 	.input_count = 2,

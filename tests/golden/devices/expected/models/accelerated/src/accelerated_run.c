@@ -5,11 +5,14 @@
  */
 #include <errno.h>
 
+#include <opwest/accelerator.h>
+#include <opwest/devices.h>
+
 #include <accelerated.h>
 
 #include "accelerated_internal.h"
 
-OPWEST_STATIC_ASSERT(sizeof(struct accelerated_inputs) == 2 * sizeof(void *), "inputs are pointers without padding");
+OPWEST_STATIC_ASSERT(sizeof(struct accelerated_inputs) == 1 * sizeof(void *), "inputs are pointers without padding");
 OPWEST_STATIC_ASSERT(sizeof(struct accelerated_outputs) == 1 * sizeof(void *), "outputs are pointers without padding");
 OPWEST_STATIC_ASSERT(ACCELERATED_POOL_SRAM_ALIGN >= 8U && ACCELERATED_POOL_SRAM_SIZE >= 192U, "pool sram is smaller than its plan");
 OPWEST_STATIC_ASSERT(ACCELERATED_POOL_FAST_ALIGN >= 16U && ACCELERATED_POOL_FAST_SIZE >= 64U, "pool fast is smaller than its plan");
@@ -19,6 +22,16 @@ static inline bool usable(const void *buffer, uintptr_t align)
 {
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
 }
+
+/* Here and not in the metadata, which the linker drops where nothing asks for it. */
+const struct opwest_device accelerated_device_table[4] = {
+	{"first", "npu", NULL, -1, OPWEST_DEVICE_HOOKS},
+	{"second", "npu", NULL, -1, OPWEST_DEVICE_HOOKS},
+	{"third", NULL, NULL, -1, OPWEST_DEVICE_HOOKS},
+	{"fourth", NULL, NULL, -1, OPWEST_DEVICE_HOOKS},
+};
+static const struct opwest_device_set device_set = {"accelerated", accelerated_device_table, 4U};
+
 
 int accelerated_open(struct accelerated_workspace *workspace, const struct accelerated_devices *devices)
 {
@@ -34,18 +47,21 @@ int accelerated_open(struct accelerated_workspace *workspace, const struct accel
 	if (!usable(workspace->fast, ACCELERATED_POOL_FAST_ALIGN)) {
 		return -EINVAL;
 	}
-	if (!opwest_port_device_is_ready(devices->first)) {
-		return -ENODEV;
+	opwest_status_clear(&workspace->status);
+	workspace->slots[0].dev = devices->first;
+	workspace->slots[1].dev = devices->second;
+	workspace->slots[2].dev = devices->third;
+	workspace->slots[3].dev = devices->fourth;
+
+	const int rc = opwest_devices_activate(&device_set, workspace->slots, &workspace->status);
+
+	if (rc != 0) {
+		return rc;
 	}
-	if (!opwest_port_device_is_ready(devices->second)) {
-		return -ENODEV;
-	}
-	if (!opwest_port_device_is_ready(devices->third)) {
-		return -ENODEV;
-	}
-	if (!opwest_port_device_is_ready(devices->fourth)) {
-		return -ENODEV;
-	}
+
+	uint8_t *const pool_sram = workspace->sram;
+
+	workspace->input.x = (int32_t *)(void *)(pool_sram + 64);
 	workspace->opened = true;
 	return 0;
 }
@@ -59,13 +75,20 @@ int accelerated_close(struct accelerated_workspace *workspace, const struct acce
 		return -EALREADY;
 	}
 	workspace->opened = false;
-	return 0;
+	opwest_status_clear(&workspace->status);
+	return opwest_devices_deactivate(&device_set, workspace->slots, &workspace->status);
 }
 
-/* Kept out of run(): a failed step costs time, a good one does not. */
+/* Kept out of run(), as what follows: failures cost time, a good run does not. */
+static int __attribute__((noinline, cold)) abandoned(int rc, struct accelerated_workspace *workspace)
+{
+	workspace->opened = opwest_devices_abandon(&device_set, workspace->slots);
+	return rc;
+}
+
 static int __attribute__((noinline, cold)) failed(int32_t code, struct accelerated_workspace *workspace, uint16_t step)
 {
-	return opwest_status_failed(&workspace->status, "accelerated", step, code);
+	return abandoned(opwest_status_failed(&workspace->status, "accelerated", step, code), workspace);
 }
 
 int accelerated_run(const struct accelerated_inputs *inputs, const struct accelerated_outputs *outputs,
@@ -74,28 +97,47 @@ int accelerated_run(const struct accelerated_inputs *inputs, const struct accele
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
-	workspace->status.code = 0;
-	workspace->status.step = OPWEST_NO_STEP;
+	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->control, 4U)) {
-		return -EINVAL;
-	}
-	if (!usable(inputs->x, 4U)) {
 		return -EINVAL;
 	}
 	if (!usable(outputs->y, 4U)) {
 		return -EINVAL;
 	}
+	if (!accelerated_reaches_control((const uint8_t *)inputs->control)) {
+		return -EFAULT;
+	}
+	if (!accelerated_reaches_y((const uint8_t *)outputs->y)) {
+		return -EFAULT;
+	}
 	if (!workspace->opened) {
 		return -EPERM;
+	}
+	if (devices->first != workspace->slots[0].dev) {
+		return -EINVAL;
+	}
+	if (devices->second != workspace->slots[1].dev) {
+		return -EINVAL;
+	}
+	if (devices->third != workspace->slots[2].dev) {
+		return -EINVAL;
+	}
+	if (devices->fourth != workspace->slots[3].dev) {
+		return -EINVAL;
 	}
 
 	uint8_t *const pool_sram = workspace->sram;
 	uint8_t *const pool_fast = workspace->fast;
+	int rc = opwest_devices_open(&device_set, workspace->slots, &workspace->status);
 	int32_t status;
 
+	if (rc != 0) {
+		return rc;
+	}
+
 	/* Step 0: mix_npu on second (0, control, x, a) */
-	status = accelerated__mix(0, inputs->control, inputs->x, (int32_t *)(void *)(pool_sram + 0),
-		devices->second);
+	status = accelerated__mix(0, inputs->control, (const int32_t *)(void *)(pool_sram + 64),
+		(int32_t *)(void *)(pool_sram + 0), devices->second);
 	if (status != 0) {
 		return failed(status, workspace, 0U);
 	}
@@ -146,5 +188,5 @@ int accelerated_run(const struct accelerated_inputs *inputs, const struct accele
 	/* Step 9: stamp on second (y) */
 	accelerated__stamp(outputs->y, devices->second);
 
-	return 0;
+	return opwest_devices_close(&device_set, workspace->slots, &workspace->status);
 }

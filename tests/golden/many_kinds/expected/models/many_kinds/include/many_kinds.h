@@ -468,11 +468,17 @@ struct many_kinds_devices {
 
 /** Memory of one run at a time. Two workspaces can be used at once. */
 struct many_kinds_workspace {
-	/** MANY_KINDS_POOL_FAST_SIZE bytes, aligned to MANY_KINDS_POOL_FAST_ALIGN; need not be zeroed. */
+	/**
+	 * Pool fast: reachable by all.
+	 * MANY_KINDS_POOL_FAST_SIZE bytes, aligned to MANY_KINDS_POOL_FAST_ALIGN; need not be zeroed.
+	 */
 	uint8_t *fast;
-	/** MANY_KINDS_POOL_SLOW_SIZE bytes, aligned to MANY_KINDS_POOL_SLOW_ALIGN; need not be zeroed. */
+	/**
+	 * Pool slow: reachable by all.
+	 * MANY_KINDS_POOL_SLOW_SIZE bytes, aligned to MANY_KINDS_POOL_SLOW_ALIGN; need not be zeroed.
+	 */
 	uint8_t *slow;
-	/** The first failure of the latest run. */
+	/** The first failure of the latest open, run or close. */
 	struct opwest_status status;
 	/** Set by many_kinds_open(), cleared by many_kinds_close(). */
 	bool opened;
@@ -486,7 +492,11 @@ struct many_kinds_workspace {
 #define MANY_KINDS_WORKSPACE_DEFINE(workspace) \
 	OPWEST_ALIGNED(MANY_KINDS_POOL_FAST_ALIGN) static uint8_t workspace##_fast[MANY_KINDS_POOL_FAST_SIZE]; \
 	OPWEST_ALIGNED(MANY_KINDS_POOL_SLOW_ALIGN) static uint8_t workspace##_slow[MANY_KINDS_POOL_SLOW_SIZE]; \
-	static struct many_kinds_workspace workspace = { workspace##_fast, workspace##_slow, {0, OPWEST_NO_STEP}, false }
+	static struct many_kinds_workspace workspace = { \
+		workspace##_fast, \
+		workspace##_slow, \
+		OPWEST_STATUS_INIT, false, \
+	}
 
 #ifndef __ZEPHYR__
 /** The device context of a host: there are no devices. On Zephyr <many_kinds_devicetree.h> defines it. */

@@ -15,6 +15,6 @@
 #include <many_kinds.h>
 
 /** The initialiser of a struct many_kinds_devices, in the order of its members. */
-#define MANY_KINDS_DEVICES_DT_INIT {0 }
+#define MANY_KINDS_DEVICES_DT_INIT {0}
 
 #endif /* OPWEST_MODEL_MANY_KINDS_DEVICETREE_H_ */

@@ -20,6 +20,7 @@ static inline bool usable(const void *buffer, uintptr_t align)
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
 }
 
+
 int many_kinds_open(struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices)
 {
 	if (workspace == NULL || devices == NULL) {
@@ -62,8 +63,7 @@ int many_kinds_run(const struct many_kinds_inputs *inputs, const struct many_kin
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
-	workspace->status.code = 0;
-	workspace->status.step = OPWEST_NO_STEP;
+	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->in_int8, 1U)) {
 		return -EINVAL;
 	}

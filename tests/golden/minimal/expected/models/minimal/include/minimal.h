@@ -64,7 +64,7 @@ struct minimal_devices {
 
 /** Memory of one run at a time. Two workspaces can be used at once. */
 struct minimal_workspace {
-	/** The first failure of the latest run. */
+	/** The first failure of the latest open, run or close. */
 	struct opwest_status status;
 	/** Set by minimal_open(), cleared by minimal_close(). */
 	bool opened;
@@ -76,7 +76,9 @@ struct minimal_workspace {
  * @param workspace The variable's name.
  */
 #define MINIMAL_WORKSPACE_DEFINE(workspace) \
-	static struct minimal_workspace workspace = { {0, OPWEST_NO_STEP}, false }
+	static struct minimal_workspace workspace = { \
+		OPWEST_STATUS_INIT, false, \
+	}
 
 #ifndef __ZEPHYR__
 /** The device context of a host: there are no devices. On Zephyr <minimal_devicetree.h> defines it. */

@@ -15,6 +15,6 @@
 #include <minimal.h>
 
 /** The initialiser of a struct minimal_devices, in the order of its members. */
-#define MINIMAL_DEVICES_DT_INIT {0 }
+#define MINIMAL_DEVICES_DT_INIT {0}
 
 #endif /* OPWEST_MODEL_MINIMAL_DEVICETREE_H_ */

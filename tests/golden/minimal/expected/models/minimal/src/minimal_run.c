@@ -18,6 +18,7 @@ static inline bool usable(const void *buffer, uintptr_t align)
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
 }
 
+
 int minimal_open(struct minimal_workspace *workspace, const struct minimal_devices *devices)
 {
 	if (workspace == NULL || devices == NULL) {
@@ -54,8 +55,7 @@ int minimal_run(const struct minimal_inputs *inputs, const struct minimal_output
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
-	workspace->status.code = 0;
-	workspace->status.step = OPWEST_NO_STEP;
+	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->x, 2U)) {
 		return -EINVAL;
 	}

@@ -71,9 +71,12 @@ struct down_devices {
 
 /** Memory of one run at a time. Two workspaces can be used at once. */
 struct down_workspace {
-	/** DOWN_POOL_SRAM_SIZE bytes, aligned to DOWN_POOL_SRAM_ALIGN; need not be zeroed. */
+	/**
+	 * Pool sram: reachable by all.
+	 * DOWN_POOL_SRAM_SIZE bytes, aligned to DOWN_POOL_SRAM_ALIGN; need not be zeroed.
+	 */
 	uint8_t *sram;
-	/** The first failure of the latest run. */
+	/** The first failure of the latest open, run or close. */
 	struct opwest_status status;
 	/** Set by down_open(), cleared by down_close(). */
 	bool opened;
@@ -86,7 +89,10 @@ struct down_workspace {
  */
 #define DOWN_WORKSPACE_DEFINE(workspace) \
 	OPWEST_ALIGNED(DOWN_POOL_SRAM_ALIGN) static uint8_t workspace##_sram[DOWN_POOL_SRAM_SIZE]; \
-	static struct down_workspace workspace = { workspace##_sram, {0, OPWEST_NO_STEP}, false }
+	static struct down_workspace workspace = { \
+		workspace##_sram, \
+		OPWEST_STATUS_INIT, false, \
+	}
 
 #ifndef __ZEPHYR__
 /** The device context of a host: there are no devices. On Zephyr <down_devicetree.h> defines it. */

@@ -15,6 +15,6 @@
 #include <down.h>
 
 /** The initialiser of a struct down_devices, in the order of its members. */
-#define DOWN_DEVICES_DT_INIT {0 }
+#define DOWN_DEVICES_DT_INIT {0}
 
 #endif /* OPWEST_MODEL_DOWN_DEVICETREE_H_ */

@@ -19,6 +19,7 @@ static inline bool usable(const void *buffer, uintptr_t align)
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
 }
 
+
 int down_open(struct down_workspace *workspace, const struct down_devices *devices)
 {
 	if (workspace == NULL || devices == NULL) {
@@ -58,8 +59,7 @@ int down_run(const struct down_inputs *inputs, const struct down_outputs *output
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
-	workspace->status.code = 0;
-	workspace->status.step = OPWEST_NO_STEP;
+	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->x, 4U)) {
 		return -EINVAL;
 	}

@@ -71,9 +71,12 @@ struct up_devices {
 
 /** Memory of one run at a time. Two workspaces can be used at once. */
 struct up_workspace {
-	/** UP_POOL_SRAM_SIZE bytes, aligned to UP_POOL_SRAM_ALIGN; need not be zeroed. */
+	/**
+	 * Pool sram: reachable by all.
+	 * UP_POOL_SRAM_SIZE bytes, aligned to UP_POOL_SRAM_ALIGN; need not be zeroed.
+	 */
 	uint8_t *sram;
-	/** The first failure of the latest run. */
+	/** The first failure of the latest open, run or close. */
 	struct opwest_status status;
 	/** Set by up_open(), cleared by up_close(). */
 	bool opened;
@@ -86,7 +89,10 @@ struct up_workspace {
  */
 #define UP_WORKSPACE_DEFINE(workspace) \
 	OPWEST_ALIGNED(UP_POOL_SRAM_ALIGN) static uint8_t workspace##_sram[UP_POOL_SRAM_SIZE]; \
-	static struct up_workspace workspace = { workspace##_sram, {0, OPWEST_NO_STEP}, false }
+	static struct up_workspace workspace = { \
+		workspace##_sram, \
+		OPWEST_STATUS_INIT, false, \
+	}
 
 #ifndef __ZEPHYR__
 /** The device context of a host: there are no devices. On Zephyr <up_devicetree.h> defines it. */

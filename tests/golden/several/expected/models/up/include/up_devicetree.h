@@ -15,6 +15,6 @@
 #include <up.h>
 
 /** The initialiser of a struct up_devices, in the order of its members. */
-#define UP_DEVICES_DT_INIT {0 }
+#define UP_DEVICES_DT_INIT {0}
 
 #endif /* OPWEST_MODEL_UP_DEVICETREE_H_ */

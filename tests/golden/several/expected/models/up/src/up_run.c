@@ -19,6 +19,7 @@ static inline bool usable(const void *buffer, uintptr_t align)
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
 }
 
+
 int up_open(struct up_workspace *workspace, const struct up_devices *devices)
 {
 	if (workspace == NULL || devices == NULL) {
@@ -58,8 +59,7 @@ int up_run(const struct up_inputs *inputs, const struct up_outputs *outputs,
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
-	workspace->status.code = 0;
-	workspace->status.step = OPWEST_NO_STEP;
+	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->x, 4U)) {
 		return -EINVAL;
 	}

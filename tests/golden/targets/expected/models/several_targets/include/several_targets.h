@@ -71,9 +71,12 @@ struct several_targets_devices {
 
 /** Memory of one run at a time. Two workspaces can be used at once. */
 struct several_targets_workspace {
-	/** SEVERAL_TARGETS_POOL_SRAM_SIZE bytes, aligned to SEVERAL_TARGETS_POOL_SRAM_ALIGN; need not be zeroed. */
+	/**
+	 * Pool sram: reachable by all.
+	 * SEVERAL_TARGETS_POOL_SRAM_SIZE bytes, aligned to SEVERAL_TARGETS_POOL_SRAM_ALIGN; need not be zeroed.
+	 */
 	uint8_t *sram;
-	/** The first failure of the latest run. */
+	/** The first failure of the latest open, run or close. */
 	struct opwest_status status;
 	/** Set by several_targets_open(), cleared by several_targets_close(). */
 	bool opened;
@@ -86,7 +89,10 @@ struct several_targets_workspace {
  */
 #define SEVERAL_TARGETS_WORKSPACE_DEFINE(workspace) \
 	OPWEST_ALIGNED(SEVERAL_TARGETS_POOL_SRAM_ALIGN) static uint8_t workspace##_sram[SEVERAL_TARGETS_POOL_SRAM_SIZE]; \
-	static struct several_targets_workspace workspace = { workspace##_sram, {0, OPWEST_NO_STEP}, false }
+	static struct several_targets_workspace workspace = { \
+		workspace##_sram, \
+		OPWEST_STATUS_INIT, false, \
+	}
 
 #ifndef __ZEPHYR__
 /** The device context of a host: there are no devices. On Zephyr <several_targets_devicetree.h> defines it. */

@@ -15,6 +15,6 @@
 #include <several_targets.h>
 
 /** The initialiser of a struct several_targets_devices, in the order of its members. */
-#define SEVERAL_TARGETS_DEVICES_DT_INIT {0 }
+#define SEVERAL_TARGETS_DEVICES_DT_INIT {0}
 
 #endif /* OPWEST_MODEL_SEVERAL_TARGETS_DEVICETREE_H_ */

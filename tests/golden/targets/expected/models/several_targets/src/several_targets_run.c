@@ -19,6 +19,7 @@ static inline bool usable(const void *buffer, uintptr_t align)
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
 }
 
+
 int several_targets_open(struct several_targets_workspace *workspace, const struct several_targets_devices *devices)
 {
 	if (workspace == NULL || devices == NULL) {
@@ -58,8 +59,7 @@ int several_targets_run(const struct several_targets_inputs *inputs, const struc
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
-	workspace->status.code = 0;
-	workspace->status.step = OPWEST_NO_STEP;
+	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->x, 2U)) {
 		return -EINVAL;
 	}

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a manifest declares of the hardware: devices with their programs, and memory pools."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from opwest.diagnostics import Location, nearest
+from opwest.manifest.located import Mapping
+from opwest.model.context import Context, devicetree, located_items, size_in_bytes
+from opwest.model.identifiers import check_name
+from opwest.model.model import FOREVER, Device, Devicetree, Handle, Pool, Program
+
+MAX_DEVICES = 255
+"""A device is known by eight bits at run time (struct opwest_status), and one value stands for none."""
+ACCELERATORS_ONLY = ("program", "timeout_ms")
+
+
+def devices(context: Context) -> dict[str, Device]:
+    """Return the devices by name."""
+    found: dict[str, Device] = {}
+    programs: dict[str, Program] = {}
+    section = context.section("devices")
+    for name, entry in section.items():
+        at = section.key_location(name)
+        check_name("device", name, at, context.faults)
+        if name == "cpu":
+            context.faults.error(
+                "device name 'cpu' stands for the host processor",
+                at,
+                expected="another name",
+                hint="steps without a device run on it",
+            )
+        found[name] = _device(context, programs, name, entry, at)
+    if len(found) > MAX_DEVICES:
+        context.faults.error(
+            f"there are {len(found)} devices", context.manifest.value_location("devices"), expected=f"{MAX_DEVICES}"
+        )
+    return found
+
+
+def _device(context: Context, programs: dict[str, Program], name: str, entry: Mapping, at: Location) -> Device:
+    handle = _handle(context, name, entry, at)
+    node = (
+        devicetree(context, entry["devicetree"], entry.value_location("devicetree")) if "devicetree" in entry else None
+    )
+    has_hooks = handle is None and entry.get("driver", "accelerator") == "accelerator"
+    if not has_hooks:
+        for key in ACCELERATORS_ONLY:
+            if key in entry:
+                why = "has a handle of its vendor's type" if handle else "has driver: none"
+                context.faults.error(
+                    f"device {name!r} {why}: nothing is done with its {key}",
+                    entry.key_location(key),
+                    expected="an accelerator with hooks",
+                    hint="its driver has to see to that",
+                )
+    return Device(
+        name=name,
+        devicetree=node,
+        boards=_nodes_by_board(context, entry),
+        handle=handle,
+        has_hooks=has_hooks,
+        type=entry.get("type"),
+        program=_program(context, programs, entry) if "program" in entry and has_hooks else None,
+        timeout_ms=entry.get("timeout_ms", FOREVER),
+        coherent=entry.get("coherent", False),
+        reads_flash=entry.get("reads_flash", True),
+        host_latency_us=entry["host"].get("latency_us", 1000) if "host" in entry else None,
+        location=at,
+    )
+
+
+def _handle(context: Context, name: str, entry: Mapping, at: Location) -> Handle | None:
+    if "handle" not in entry:
+        if "devicetree" not in entry and "boards" not in entry:
+            context.faults.error(
+                f"device {name!r} is bound to nothing",
+                at,
+                expected="devicetree: {nodelabel: ...}, or a handle of its vendor's type",
+            )
+        return None
+    for key in ("devicetree", "boards", "driver", "host"):
+        if key in entry:
+            context.faults.error(
+                f"device {name!r} has a handle and {key}",
+                entry.key_location(key),
+                expected="one of them",
+                hint="a handle's expression says where it comes from",
+            )
+    given = entry["handle"]
+    return Handle(given["type"], given["header"], given["expression"])
+
+
+def _nodes_by_board(context: Context, entry: Mapping) -> tuple[tuple[str, Devicetree], ...]:
+    boards = []
+    for board, node in context.section("boards", entry).items():
+        tree = devicetree(context, node, entry["boards"].value_location(board))
+        if tree:
+            boards.append((board, tree))
+    return tuple(boards)
+
+
+def _program(context: Context, programs: dict[str, Program], entry: Mapping) -> Program | None:
+    at = entry.value_location("program")
+    file = entry["program"]
+    path = context.file(file, at)
+    if path is None:
+        return None
+    if not path.is_file():
+        seen = "is a folder" if path.is_dir() else "does not exist"
+        context.faults.error(f"program {file!r} {seen}", at, expected="a file")
+        return None
+    name = PurePosixPath(file).stem
+    program = Program(name, file, path.read_bytes())
+    if not program.content:
+        context.faults.error(f"program {file!r} is empty", at, expected="what the device is loaded with")
+    other = programs.setdefault(name, program)
+    if other.content != program.content:
+        context.faults.error(
+            f"programs {other.file!r} and {file!r} are both called {name!r}",
+            at,
+            expected="file names that differ before the suffix",
+            hint="operators require a program by that name",
+        )
+    return other
+
+
+def pools(context: Context, known_devices: dict[str, Device]) -> dict[str, Pool]:
+    """Return the pools by name, in order of preference."""
+    section = context.section("memory")
+    if not section:
+        return {"sram": Pool("sram", None, 1, None, None, (), context.manifest.location, context.manifest.location)}
+    found = {}
+    for name, entry in section.items():
+        at = section.key_location(name)
+        check_name("pool", name, at, context.faults)
+        reachable = context.items("reachable_by", entry)
+        for device, place in located_items(reachable):
+            if device not in known_devices and device != "cpu":
+                context.faults.error(
+                    f"there is no device {device!r}", place, hint=nearest(device, [*known_devices, "cpu"])
+                )
+        found[name] = Pool(
+            name=name,
+            size=size_in_bytes(entry["size"]) if "size" in entry else None,
+            align=entry.get("align", 1),
+            cache_line=entry.get("cache_line"),
+            reachable_by=frozenset(reachable) if "reachable_by" in entry else None,
+            boards=_nodes_by_board(context, entry),
+            location=at,
+            size_location=entry.value_location("size") if "size" in entry else at,
+        )
+    return found

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`stack_usage` of an entry of `objects`: what the compiler's `.su` files say of the functions in its files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from opwest.diagnostics import Location, nearest
+from opwest.manifest.located import Mapping
+from opwest.model.context import Context, located_items
+from opwest.objects.facts import Member, ObjectError
+from opwest.objects.stack import StackEntry, read_su
+
+_SHOWN = 5
+
+
+@dataclass
+class StackFiles:
+    """The `.su` files of one entry."""
+
+    functions: dict[str, StackEntry] = field(default_factory=dict)
+    """All of them together; of functions of one name the one that needs more."""
+    _files: list[tuple[str, Location, frozenset[str]]] = field(default_factory=list)
+
+    def check(self, context: Context, members: Iterable[Member]) -> None:
+        """Warn of functions that none of the entry's objects has: the files are of other objects."""
+        if not self._files:
+            return
+        known = {s.name for member in members for s in member.symbols if s.section == "code"}
+        known |= {re.sub(r"\.\d+$", "", name) for name in known}
+        for file, at, names in self._files:
+            foreign = sorted(names - known)
+            if foreign:
+                listed = ", ".join(foreign[:_SHOWN]) + (", …" if len(foreign) > _SHOWN else "")
+                context.faults.warning(
+                    f"{file} names functions that no object of this entry has: {listed}",
+                    at,
+                    expected="the .su files that the compiler wrote beside these objects",
+                    hint=nearest(foreign[0], known),
+                )
+
+
+def read_stack_files(context: Context, entry: Mapping) -> StackFiles:
+    """Return what the `.su` files of an entry say; report each that can't be used."""
+    found = StackFiles()
+    if "stack_usage" in entry and "target" not in entry:
+        context.faults.error(
+            "stack_usage is given, but the entry names no target",
+            entry.key_location("stack_usage"),
+            expected="target: what the objects were compiled for",
+            hint="C sources and LLVM IR are compiled for each target: what one compiler wrote does not hold for all",
+        )
+        return found
+    for file, at in located_items(context.items("stack_usage", entry)):
+        path = context.file(file, at)
+        if path is None:
+            continue
+        try:
+            entries = read_su(path)
+        except ObjectError as error:
+            message = f"{file}: {error.message.removeprefix(path.name).lstrip(': ')}"
+            context.faults.error(message, at, expected=error.expected, hint=error.hint)
+            continue
+        found._files.append((file, at, frozenset(entries)))
+        for name, one in entries.items():
+            old = found.functions.get(name)
+            if old is None or (one.exact, -one.bytes) < (old.exact, -old.bytes):
+                found.functions[name] = one
+    return found

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What lives in the workspace: intermediates, scratch memory, and inputs, outputs and constants placed there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from opwest.diagnostics import Location
+from opwest.model.context import Context
+from opwest.model.dataflow import Flow
+from opwest.model.dtypes import TensorType
+from opwest.model.model import DEFAULT_ALIGNMENT, Binding, Buffer, BufferRole, Constant, Interface, Step
+from opwest.model.placement import candidate_pools
+from opwest.model.step_names import Names
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The buffers, and steps, inputs and outputs that know of them."""
+
+    buffers: tuple[Buffer, ...]
+    steps: tuple[Step, ...]
+    inputs: tuple[Interface, ...]
+    outputs: tuple[Interface, ...]
+
+
+def resolve_workspace(context: Context, names: Names, flow: Flow) -> Workspace:
+    """Return what lives in the workspace; report tensors that have no pool."""
+    return _Placing(context, names, flow).place()
+
+
+class _Placing:
+    def __init__(self, context: Context, names: Names, flow: Flow) -> None:
+        self.context = context
+        self.faults = context.faults
+        self.names = names
+        self.flow = flow
+        self.run = context.section("run")
+        self.buffers: list[Buffer] = []
+        self.line = max((p.cache_line or 1 for p in names.pools.values()), default=1)
+
+    def place(self) -> Workspace:
+        declared = self.context.section("tensors", self.run)
+        for tensor in self.flow.intermediates:
+            entry = declared.get(tensor.name, {})
+            pool = entry.get("pool")
+            at = declared[tensor.name].value_location("pool") if pool else tensor.location
+            agents = self.flow.agents.get(tensor.name, {"cpu"})
+            self._add("intermediate", tensor.name, tensor.type, tensor.align, agents, pool, at)
+        for scratch in self.flow.scratch:
+            argument = scratch.argument
+            agents = {scratch.device or "cpu"}
+            self._add("scratch", scratch.name, argument.type, argument.align, agents, None, scratch.location)
+        inputs = self._interfaces("input", self.names.inputs.values())
+        outputs = self._interfaces("output", self.names.outputs.values())
+        for constant in self.names.constants.values():
+            self._constant(constant)
+        placed = {b.name for b in self.buffers}
+        steps = tuple(replace(s, bindings=tuple(_bound(b, placed) for b in s.bindings)) for s in self.flow.steps)
+        return Workspace(tuple(self.buffers), steps, inputs, outputs)
+
+    def _add(
+        self,
+        role: BufferRole,
+        name: str,
+        type_: TensorType,
+        align: int,
+        agents: set[str],
+        pool: str | None,
+        at: Location,
+    ) -> None:
+        pools = candidate_pools(self.faults, self.names.pools, agents, pool, name, at)
+        if pools:
+            align = max(align, DEFAULT_ALIGNMENT)
+            self.buffers.append(Buffer(name, role, type_, align, pools, self._incoherent(agents), at))
+
+    def _incoherent(self, agents: set[str]) -> bool:
+        return any(not d.coherent for d in self.names.devices.values() if d.name in agents)
+
+    def _interfaces(self, role: BufferRole, tensors: Iterable[Interface]) -> tuple[Interface, ...]:
+        """Return inputs or outputs with what the steps say of them; those that devices touch get a buffer."""
+        found = []
+        for tensor in tensors:
+            agents = self.flow.agents.get(tensor.name, set())
+            entry = self.context.section(f"{role}s", self.run)[tensor.name]
+            align = max(tensor.align, self.flow.alignments.get(tensor.name, 1))
+            placed = tensor.pool is not None or tensor.external is False
+            if tensor.external is None and agents - {"cpu"}:
+                placed = True
+            if tensor.external and tensor.pool is not None:
+                self.faults.error(
+                    f"{role} {tensor.name!r} is external and has a pool",
+                    entry.value_location("pool"),
+                    expected="one of them",
+                    hint="a pool is part of the workspace, external memory is the caller's",
+                )
+                placed = False
+            if placed:
+                at = entry.value_location("pool") if tensor.pool else tensor.location
+                self._add(role, tensor.name, tensor.type, align, agents | {"cpu"}, tensor.pool, at)
+            elif self._incoherent(agents):
+                align = max(align, self.line)
+            found.append(replace(tensor, align=align, placed=placed, agents=frozenset(agents)))
+        return tuple(found)
+
+    def _constant(self, constant: Constant) -> None:
+        agents = self.flow.agents.get(constant.name, set())
+        entry = self.context.section("constants")[constant.name]
+        if constant.pool is not None:
+            align = max(constant.align, self.flow.alignments.get(constant.name, 1))
+            at = entry.value_location("pool")
+            self._add("constant", constant.name, constant.type, align, agents | {"cpu"}, constant.pool, at)
+            return
+        for name in sorted(agents - {"cpu"}):
+            if not self.names.devices[name].reads_flash:
+                self.faults.error(
+                    f"constant {constant.name!r} is read by device {name!r}, which can't read flash",
+                    constant.location,
+                    expected="pool: a pool that the device can reach",
+                    hint="the constant is then copied there when the model is opened",
+                )
+
+
+def _bound(binding: Binding, placed: set[str]) -> Binding:
+    if binding.role in ("input", "output", "constant") and binding.name in placed:
+        return Binding("buffer", binding.name)
+    return binding

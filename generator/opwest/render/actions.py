@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `run` does, action by action: the same list for C and for LLVM IR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from opwest.model.model import Binding, Model, Step
+from opwest.plan.memory import MemoryPlan
+
+CacheOperation = Literal["flush", "flush_and_invalidate", "invalidate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Call a step's operator; `marks` is set where the step is the first to be launched since its device was idle."""
+
+    step: Step
+    marks: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Wait for a device, known by its place in the context."""
+
+    device: str
+    index: int
+    steps: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """Cache maintenance of one tensor, for a device that does not see the cache: `size` in bytes, whole lines."""
+
+    operation: CacheOperation
+    binding: Binding
+    size: int
+    step: int
+    device: str
+    index: int
+
+
+Action = Call | Wait | Cache
+
+
+def actions(model: Model, plan: MemoryPlan) -> list[Action]:
+    """Return everything that run does between opening and closing its devices."""
+    return list(_Actions(model, plan).all())
+
+
+class _Actions:
+    def __init__(self, model: Model, plan: MemoryPlan) -> None:
+        self.model = model
+        self.plan = plan
+        self.index = {device.name: index for index, device in enumerate(model.devices)}
+        self.incoherent = {device.name for device in model.devices if not device.coherent}
+        self.lines = {pool.name: pool.cache_line for pool in model.pools}
+        self.external_line = max((line for line in self.lines.values() if line), default=None)
+        self.sizes = {t.name: t.type.size for t in (*model.inputs, *model.outputs)}
+        self.sizes |= {buffer.name: buffer.type.size for buffer in model.buffers}
+        self.busy: set[str] = set()
+
+    def all(self) -> Iterator[Action]:
+        for step, syncs in zip(self.model.steps, self.plan.schedule.syncs, strict=False):
+            for sync in syncs:
+                yield from self._wait(sync.device, sync.steps)
+            yield from self._maintain(step, before=True)
+            launched = step.operator.is_async and step.device is not None
+            yield Call(step, launched and step.device not in self.busy)
+            if launched and step.device:
+                self.busy.add(step.device)
+            else:
+                yield from self._maintain(step, before=False)
+        for sync in self.plan.schedule.syncs[-1]:
+            yield from self._wait(sync.device, sync.steps)
+
+    def _wait(self, device: str, steps: tuple[int, ...]) -> Iterator[Action]:
+        self.busy.discard(device)
+        yield Wait(device, self.index[device], steps)
+        for index in steps:
+            yield from self._maintain(self.model.steps[index], before=False)
+
+    def _maintain(self, step: Step, *, before: bool) -> Iterator[Action]:
+        """Flush what a device is about to read, drop what it is about to write or has written."""
+        if step.device is None or step.device not in self.incoherent:
+            return
+        for argument, binding in zip(step.operator.args, step.bindings, strict=True):
+            line = self._line(binding)
+            if line is None:
+                continue
+            operation: CacheOperation = "flush" if argument.direction == "in" else "flush_and_invalidate"
+            if not before:
+                if argument.direction == "in":
+                    continue
+                operation = "invalidate"
+            size = -(-self.sizes[binding.name] // line) * line
+            yield Cache(operation, binding, size, step.index, step.device, self.index[step.device])
+
+    def _line(self, binding: Binding) -> int | None:
+        if binding.role == "buffer":
+            return self.lines[self.plan.place(binding.name)[0]]
+        return self.external_line if binding.role in ("input", "output") else None

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows about the devices of a model: handles, devicetree nodes, what a host has in their place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opwest.model.c_names import CNames
+from opwest.model.model import Device, Devicetree, Model
+from opwest.render.boards import board_kconfig
+from opwest.render.literals import c_comment, c_string
+from opwest.render.tensors import devicetree_node, where_fault
+
+
+def device_rows(model: Model) -> list[dict[str, Any]]:
+    """Return a row for every device."""
+    names = CNames(model.name)
+    programs = {program.content: index for index, program in enumerate(model.programs)}
+    return [
+        {
+            "index": index,
+            "name": device.name,
+            "title": c_comment(f"Device {device.name}: {device_origin(device)}"),
+            "c_type": device.c_type,
+            "foreign": device.handle is not None,
+            "expression": device.handle.expression if device.handle else None,
+            "nodes": _nodes(model, device),
+            "node_macro": f"{names.device_macro(device.name)}_NODE",
+            "type": c_string(device.type) if device.type else "NULL",
+            "program": f"&programs[{programs[device.program.content]}]" if device.program else "NULL",
+            "timeout_ms": device.timeout_ms,
+            "flags": _flags(device),
+            "host_latency_us": device.host_latency_us,
+            "host_symbol": names.host_device(device.name),
+            "host_name": c_string(device.name),
+        }
+        for index, device in enumerate(model.devices)
+    ]
+
+
+def first_incoherent(model: Model, tensor: str) -> int:
+    """Return the place of the first device that touches a tensor and does not see the processor's cache."""
+    incoherent = {device.name: index for index, device in enumerate(model.devices) if not device.coherent}
+    return next(
+        incoherent[step.device]
+        for step in model.steps
+        if step.device in incoherent and any((b.role, b.name) == ("buffer", tensor) for b in step.bindings)
+    )
+
+
+def reach_rows(model: Model) -> list[dict[str, Any]]:
+    """Return a row for every buffer of the caller that devices touch: the regions that they all reach, per board.
+
+    A board is left out where such a pool is ordinary memory, which has no bounds that could be checked.
+    """
+    names = CNames(model.name)
+    rows = []
+    for tensor in (*model.inputs, *model.outputs):
+        agents = tensor.agents - {"cpu"}
+        if tensor.placed or not agents:
+            continue
+        pools = [pool for pool in model.pools if agents <= (pool.reachable_by or agents)]
+        boards = {board for pool in pools for board, _ in pool.boards}
+        bound = {board: [dict(p.boards)[board] for p in pools if board in dict(p.boards)] for board in sorted(boards)}
+        rows.append(
+            {
+                "function": names.reaches(tensor.name),
+                "size": tensor.type.size,
+                "boards": [
+                    {"kconfig": board_kconfig(board), "nodes": [_node(tree) for tree in trees]}
+                    for board, trees in bound.items()
+                    if len(trees) == len(pools)
+                ],
+            }
+        )
+    return rows
+
+
+def device_flags(device: Device) -> int:
+    """Return the flags of a device: OPWEST_DEVICE_HOOKS and _FOREIGN."""
+    return device.has_hooks | (device.handle is not None) << 1
+
+
+def _flags(device: Device) -> str:
+    if device.handle:
+        return "OPWEST_DEVICE_FOREIGN"
+    return "OPWEST_DEVICE_HOOKS" if device.has_hooks else "0U"
+
+
+def device_origin(device: Device) -> str:
+    """Return where a device's handle comes from, in words."""
+    if device.handle:
+        return f"{device.handle.type} from {device.handle.header}"
+    trees = [*([device.devicetree] if device.devicetree else []), *(tree for _, tree in device.boards)]
+    return "devicetree " + ", ".join(dict.fromkeys(f"{tree.kind} {tree.value}" for tree in trees))
+
+
+def _nodes(model: Model, device: Device) -> list[dict[str, Any]]:
+    """Return the node on every board that has one of its own, then the one for all other boards."""
+    rows: list[dict[str, Any]] = [
+        {
+            "kconfig": board_kconfig(board),
+            "node": _node(tree),
+            "fault": _fault(model, device, tree, board),
+            "driver_fault": _driver_fault(model, device, tree),
+        }
+        for board, tree in device.boards
+    ]
+    if device.devicetree:
+        tree = device.devicetree
+        rows.append(
+            {
+                "kconfig": None,
+                "node": _node(tree),
+                "fault": _fault(model, device, tree, None),
+                "driver_fault": _driver_fault(model, device, tree),
+            }
+        )
+    elif not device.handle:
+        fault = where_fault(model, device.location.line, f"device {device.name}: no devicetree node for this board")
+        rows.append({"kconfig": None, "node": None, "fault": fault})
+    return rows
+
+
+def _node(tree: Devicetree) -> str:
+    return devicetree_node(tree.kind, tree.value, tree.index)
+
+
+def _driver_fault(model: Model, device: Device, tree: Devicetree) -> str:
+    text = f"device {device.name}: no driver is built for {tree.kind} {tree.value}: set its option in prj.conf"
+    return where_fault(model, tree.location.line, text)
+
+
+def _fault(model: Model, device: Device, tree: Devicetree, board: str | None) -> str:
+    number = f" number {tree.index}" if tree.kind == "compatible" else ""
+    which = f"board {board}" if board else "the board"
+    text = f"device {device.name}: {which} has no enabled devicetree node with {tree.kind} {tree.value}{number}"
+    return where_fault(model, tree.location.line, text)

@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+"""<model>_open and <model>_close as LLVM IR, and what every function of the module is made of."""
+
+from __future__ import annotations
+
+from opwest.model.c_names import CNames
+from opwest.model.model import Buffer, Model
+from opwest.plan.memory import MemoryPlan
+from opwest.render.actions import Cache, actions
+from opwest.render.devices import first_incoherent
+from opwest.render.header import pool_rows
+from opwest.render.tensors import interface_rows
+
+# ISO C and POSIX leave these to the C library, but every one that Zephyr can use agrees on them.
+EPERM, EFAULT, ENODEV, EINVAL = 1, 14, 19, 22
+HOOK_READY, HOOK_CACHE = 1, 7
+"""enum opwest_hook of the runtime."""
+
+
+class Code:
+    """Writes functions. Registers are numbered by name, so that they never meet."""
+
+    def __init__(self, model: Model, plan: MemoryPlan, pointer_bits: int) -> None:
+        self.model = model
+        self.plan = plan
+        self.names = CNames(model.name)
+        self.bits = pointer_bits
+        self.pools = pool_rows(model, plan)
+        self.tensors = interface_rows(model)
+        self.blocks = 0
+
+    @property
+    def can_abandon(self) -> bool:
+        """Whether a failed run has devices to clean up after."""
+        hooks = any(device.has_hooks for device in self.model.devices)
+        return hooks or any(isinstance(action, Cache) for action in actions(self.model, self.plan))
+
+    def field(self, register: str, index: int) -> list[str]:
+        """Address a member of the workspace."""
+        return [f"  {register} = getelementptr %workspace, ptr %workspace, i32 0, i32 {index}"]
+
+    @property
+    def status(self) -> int:
+        """The member `status` of the workspace; `opened` and `slots` follow."""
+        return len(self.pools)
+
+    def status_and_slots(self) -> list[str]:
+        """Address what functions about devices are given."""
+        lines = self.field("%status.at", self.status)
+        return lines + (self.field("%slots", self.status + 2) if self.model.devices else [])
+
+    def clear_status(self) -> list[str]:
+        """OPWEST_STATUS_INIT."""
+        return ["  store { i32, i16, i8, i8 } { i32 0, i16 -1, i8 0, i8 -1 }, ptr %status.at"]
+
+    def branch(self, condition: str, target: str) -> list[str]:
+        """Leave for `target` when the condition holds, else go on in a new block."""
+        self.blocks += 1
+        return [f"  br i1 {condition}, label %{target}, label %next{self.blocks}", f"next{self.blocks}:"]
+
+    @property
+    def block(self) -> str:
+        """The block that is being written."""
+        return f"next{self.blocks}" if self.blocks else "entry"
+
+    def null_checks(self, registers: list[str]) -> list[str]:
+        """Leave for `invalid` where an argument is NULL."""
+        lines = []
+        for register in registers:
+            lines.append(f"  %null.{register} = icmp eq ptr %{register}, null")
+            lines += self.branch(f"%null.{register}", "invalid")
+        return lines
+
+    def usable(self, register: str, align: int) -> list[str]:
+        """Check that a pointer is there and aligned."""
+        lines = [f"  {register}.null = icmp eq ptr {register}, null"]
+        lines += self.branch(f"{register}.null", "invalid")
+        if align > 1:
+            lines += [
+                f"  {register}.address = ptrtoint ptr {register} to i{self.bits}",
+                f"  {register}.rest = and i{self.bits} {register}.address, {align - 1}",
+                f"  {register}.off = icmp ne i{self.bits} {register}.rest, 0",
+                *self.branch(f"{register}.off", "invalid"),
+            ]
+        return lines
+
+    def load_pools(self) -> list[str]:
+        """Load the addresses of all pools; LLVM drops those that nothing uses."""
+        lines = []
+        for index, pool in enumerate(self.pools):
+            lines += self.field(f"%pool.at.{pool['name']}", index)
+            lines.append(f"  %pool.{pool['name']} = load ptr, ptr %pool.at.{pool['name']}")
+        return lines
+
+    def place(self, register: str, buffer: str) -> list[str]:
+        """Address a buffer of the workspace."""
+        pool, offset = self.plan.place(buffer)
+        return [f"  {register} = getelementptr i8, ptr %pool.{pool}, i32 {offset}"]
+
+    def load_opened(self) -> list[str]:
+        """Load whether the workspace is open."""
+        return [*self.field("%opened.at", self.status + 1), "  %opened = load i8, ptr %opened.at"]
+
+    def load_member(self, struct: str, index: int, register: str) -> list[str]:
+        """Load a pointer of a structure of pointers."""
+        return [
+            f"  {register}.at = getelementptr ptr, ptr %{struct}, i32 {index}",
+            f"  {register} = load ptr, ptr {register}.at",
+        ]
+
+    def load_device(self, index: int, name: str) -> list[str]:
+        """Load the handle of a device."""
+        return self.load_member("devices", index, f"%device.{name}")
+
+    def handle_of_slot(self, index: int) -> list[str]:
+        """Address the handle that a slot keeps."""
+        return [f"  %slot.{index} = getelementptr %slot, ptr %slots, i32 {index}"]
+
+    def end(self, *codes: tuple[str, int]) -> list[str]:
+        """Write the blocks that return an errno."""
+        lines = []
+        for label, code in codes:
+            lines += [f"{label}:", f"  ret i32 {-code}"]
+        return lines
+
+    def function(self, verb: str, parameters: list[str], lines: list[str]) -> str:
+        """Return a function of the public header."""
+        self.blocks = 0
+        listed = ", ".join(f"ptr %{name}" for name in parameters)
+        return "\n".join([f"define signext i32 @{self.names.function(verb)}({listed}) {{", "entry:", *lines, "}"])
+
+
+class Lifecycle(Code):
+    """Open and close."""
+
+    def open(self) -> str:
+        """Return <model>_open()."""
+        lines = self.null_checks(["workspace", "devices"]) + self.load_opened()
+        lines.append("  %is.open = icmp ne i8 %opened, 0")
+        lines += self.branch("%is.open", "already")
+        lines += self.load_pools()
+        for pool in self.pools:
+            lines += self.usable(f"%pool.{pool['name']}", pool["align"])
+        endings: list[str] = []
+        if self.model.devices:
+            activation, endings = self._activate()
+            lines += activation
+        copies, more = self._copies()
+        lines += copies + self._publish()
+        lines += ["  store i8 1, ptr %opened.at", "  ret i32 0", *endings, *more]
+        lines += [*self._already(), *self.end(("invalid", EINVAL))]
+        return self.function("open", ["workspace", "devices"], lines)
+
+    def _activate(self) -> tuple[list[str], list[str]]:
+        """Return how devices are checked and activated, and the blocks for when that fails."""
+        lines = self.status_and_slots() + self.clear_status()
+        endings: list[str] = []
+        names = {device.name: index for index, device in enumerate(self.model.devices)}
+        for index, device in enumerate(self.model.devices):
+            lines += self.load_device(index, device.name) + self.handle_of_slot(index)
+            if not device.handle:
+                lines.append(f"  store ptr %device.{device.name}, ptr %slot.{index}")
+                continue
+            lines += [
+                f"  store ptr null, ptr %slot.{index}",
+                f"  %is.absent.{device.name} = icmp eq ptr %device.{device.name}, null",
+                *self.branch(f"%is.absent.{device.name}", f"absent.{device.name}"),
+            ]
+            endings += [
+                f"absent.{device.name}:",
+                *self.device_name(index),
+                f"  %absent.code.{index} = tail call signext i32 @opwest_status_hook_failed(ptr %status.at, "
+                f"ptr {self.model_name}, ptr %name.{index}, i32 signext {HOOK_READY}, "
+                f"i8 zeroext {_byte(names[device.name])}, i16 zeroext -1, i32 signext {-ENODEV})",
+                f"  ret i32 %absent.code.{index}",
+            ]
+        lines += [
+            "  %activated = call signext i32 @opwest_devices_activate(ptr @device_set, ptr %slots, ptr %status.at)",
+            "  %is.inactive = icmp ne i32 %activated, 0",
+            *self.branch("%is.inactive", "inactive"),
+        ]
+        return lines, [*endings, "inactive:", "  ret i32 %activated"]
+
+    @property
+    def model_name(self) -> str:
+        """The symbol of the model's name."""
+        return f"@{self.names.function('run')}_string_0"
+
+    def device_name(self, index: int) -> list[str]:
+        """Load a device's name."""
+        table = self.names.function("device_table")
+        return [
+            f"  %name.at.{index} = getelementptr %opwest_device, ptr @{table}, i32 {index}",
+            f"  %name.{index} = load ptr, ptr %name.at.{index}",
+        ]
+
+    def _copies(self) -> tuple[list[str], list[str]]:
+        """Return how constants are copied into the workspace, and the block for when a flush fails."""
+        lines: list[str] = []
+        failures: list[tuple[str, int, str]] = []
+        for buffer in self.model.buffers:
+            if buffer.role == "constant":
+                register = f"%constant.{buffer.name}"
+                lines += self.place(register, buffer.name)
+                lines.append(
+                    f"  call void @llvm.memcpy.p0.p0.i32(ptr align 8 {register}, "
+                    f"ptr align 8 @{self.names.constant(buffer.name)}, i32 {buffer.type.size}, i1 false)"
+                )
+                lines += self._flushed(register, buffer, failures)
+        if not failures:
+            return lines, []
+        return lines, [
+            "unflushed:",
+            f"  %flush.code = phi i32 {', '.join(f'[ {code}, %{block} ]' for code, _, block in failures)}",
+            f"  %flush.device = phi i32 {', '.join(f'[ {index}, %{block} ]' for _, index, block in failures)}",
+            "  %flush.name.at = getelementptr %opwest_device, "
+            f"ptr @{self.names.function('device_table')}, i32 %flush.device",
+            "  %flush.name = load ptr, ptr %flush.name.at",
+            "  %flush.index = trunc i32 %flush.device to i8",
+            "  %flush.result = call signext i32 @opwest_status_hook_failed(ptr %status.at, "
+            f"ptr {self.model_name}, ptr %flush.name, i32 signext {HOOK_CACHE}, i8 zeroext %flush.index, "
+            "i16 zeroext -1, i32 signext %flush.code)",
+            "  %undone = call signext i32 @opwest_devices_deactivate(ptr @device_set, ptr %slots, ptr null)",
+            "  ret i32 %flush.result",
+        ]
+
+    def _flushed(self, register: str, buffer: Buffer, failures: list[tuple[str, int, str]]) -> list[str]:
+        pool = self.plan.place(buffer.name)[0]
+        line = next(p.cache_line for p in self.model.pools if p.name == pool)
+        if not line or not buffer.incoherent:
+            return []
+        size = -(-buffer.type.size // line) * line
+        failures.append((f"{register}.flushed", first_incoherent(self.model, buffer.name), self.block))
+        return [
+            f"  {register}.flushed = call signext i32 @opwest_port_cache_flush(ptr {register}, i32 signext {size})",
+            f"  {register}.failed = icmp ne i32 {register}.flushed, 0",
+            *self.branch(f"{register}.failed", "unflushed"),
+        ]
+
+    def _publish(self) -> list[str]:
+        """Write the addresses of the inputs and outputs that live in the workspace."""
+        lines = []
+        member = self.status + 2 + bool(self.model.devices)
+        for role in ("input", "output"):
+            placed = [t for t in self.tensors if t["role"] == role and t["placed"]]
+            for index, tensor in enumerate(placed):
+                register = f"%{role}.{tensor['name']}"
+                lines += self.place(register, tensor["name"])
+                lines.append(
+                    f"  {register}.at = getelementptr %workspace, ptr %workspace, i32 0, i32 {member}, i32 {index}"
+                )
+                lines.append(f"  store ptr {register}, ptr {register}.at")
+            member += bool(placed)
+        return lines
+
+    def close(self) -> str:
+        """Return <model>_close()."""
+        lines = self.null_checks(["workspace", "devices"]) + self.load_opened()
+        lines.append("  %is.closed = icmp eq i8 %opened, 0")
+        lines += self.branch("%is.closed", "already")
+        lines.append("  store i8 0, ptr %opened.at")
+        if self.model.devices:
+            lines += [
+                *self.status_and_slots(),
+                *self.clear_status(),
+                "  %closed = tail call signext i32 @opwest_devices_deactivate"
+                "(ptr @device_set, ptr %slots, ptr %status.at)",
+                "  ret i32 %closed",
+            ]
+        else:
+            lines.append("  ret i32 0")
+        return self.function(
+            "close", ["workspace", "devices"], [*lines, *self._already(), *self.end(("invalid", EINVAL))]
+        )
+
+    @staticmethod
+    def _already() -> list[str]:
+        return [
+            "already:",
+            "  %already.code = tail call signext i32 @opwest_status_already()",
+            "  ret i32 %already.code",
+        ]
+
+    def abandoned(self) -> list[str]:
+        """Return what a failed run ends with: out of line, as in C."""
+        if not self.can_abandon:
+            return []
+        lines = [
+            "define internal signext i32 @abandoned(i32 signext %rc, ptr %workspace) noinline cold {",
+            *self.field("%slots", self.status + 2),
+            *self.field("%opened.at", self.status + 1),
+            "  %open = call zeroext i1 @opwest_devices_abandon(ptr @device_set, ptr %slots)",
+            "  %open.byte = zext i1 %open to i8",
+            "  store i8 %open.byte, ptr %opened.at",
+            "  ret i32 %rc",
+            "}",
+        ]
+        return ["\n".join(lines)]
+
+
+def _byte(value: int) -> int:
+    return value - 0x100 if value > 0x7F else value

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""<model>_run as LLVM IR: the actions of the schedule, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from opwest.model.model import Argument, Binding
+from opwest.render.actions import Action, Cache, Call, Wait, actions
+from opwest.render.ir_lifecycle import EFAULT, EINVAL, EPERM, HOOK_CACHE, Code
+from opwest.render.ir_text import ir_number, ir_parameter, ir_result
+
+
+class Run(Code):
+    """Run. Failures of one kind meet in one block, which learns by phi what failed."""
+
+    def run(self, name: str) -> str:
+        """Return <model>_run(); `name` is the symbol of the model's name."""
+        self.failed: list[tuple[str, int, str]] = []
+        """Register of the code, step, block: operators that failed."""
+        self.abandoned: list[tuple[str, str]] = []
+        """Register of the code, block: devices that failed while being waited for."""
+        self.uncached: list[tuple[str, int, int, str]] = []
+        """Register of the code, step, device, block: cache maintenance that failed."""
+        self.has_hooks = any(device.has_hooks for device in self.model.devices)
+        lines = self.null_checks(["inputs", "outputs", "workspace", "devices"])
+        lines += self.status_and_slots() + self.clear_status() + self._check_tensors() + self.load_opened()
+        lines.append("  %is.closed = icmp eq i8 %opened, 0")
+        lines += self.branch("%is.closed", "closed")
+        lines += self._check_devices()
+        lines += self.load_pools()
+        endings: list[str] = []
+        if self.has_hooks:
+            lines += [
+                "  %owned = call signext i32 @opwest_devices_open(ptr @device_set, ptr %slots, ptr %status.at)",
+                "  %is.unowned = icmp ne i32 %owned, 0",
+                *self.branch("%is.unowned", "unowned"),
+            ]
+            endings += ["unowned:", "  ret i32 %owned"]
+        for number, action in enumerate(actions(self.model, self.plan)):
+            lines += self._action(number, action)
+        if self.has_hooks:
+            lines += [
+                "  %closing = tail call signext i32 @opwest_devices_close(ptr @device_set, ptr %slots, ptr %status.at)",
+                "  ret i32 %closing",
+            ]
+        else:
+            lines.append("  ret i32 0")
+        lines += endings + self._failures(name)
+        if any(tensor["reached"] for tensor in self.tensors):
+            lines += self.end(("unreached", EFAULT))
+        lines += self.end(("invalid", EINVAL), ("closed", EPERM))
+        return self.function("run", ["inputs", "outputs", "workspace", "devices"], lines)
+
+    def _check_tensors(self) -> list[str]:
+        """Check the caller's buffers, as many as there are."""
+        lines = []
+        for role in ("input", "output"):
+            own = [t for t in self.tensors if t["role"] == role and not t["placed"]]
+            for index, tensor in enumerate(own):
+                register = f"%{role}s.{tensor['name']}"
+                lines += self.load_member(f"{role}s", index, register)
+                lines += self.usable(register, tensor["align"])
+        for tensor in self.tensors:
+            if tensor["reached"]:
+                register = f"%{tensor['role']}s.{tensor['name']}"
+                lines += [
+                    f"  {register}.reached = call zeroext i1 @{tensor['reached']}(ptr {register})",
+                    f"  {register}.far = xor i1 {register}.reached, true",
+                    *self.branch(f"{register}.far", "unreached"),
+                ]
+        return lines
+
+    def _check_devices(self) -> list[str]:
+        """Load the handles; those of devicetree must be the ones that the workspace was opened with."""
+        lines = []
+        for index, device in enumerate(self.model.devices):
+            lines += self.load_device(index, device.name)
+            if not device.handle:
+                lines += [
+                    *self.handle_of_slot(index),
+                    f"  %kept.{index} = load ptr, ptr %slot.{index}",
+                    f"  %other.{index} = icmp ne ptr %kept.{index}, %device.{device.name}",
+                    *self.branch(f"%other.{index}", "invalid"),
+                ]
+        return lines
+
+    def _action(self, number: int, action: Action) -> list[str]:
+        if isinstance(action, Wait):
+            return self._wait(number, action)
+        if isinstance(action, Cache):
+            return self._cache(number, action)
+        return self._call(action)
+
+    def _wait(self, number: int, action: Wait) -> list[str]:
+        self.abandoned.append((f"%waited.{number}", self.block))
+        return [
+            f"  %waited.{number} = call signext i32 @opwest_devices_sync(ptr @device_set, ptr %slots, "
+            f"ptr %status.at, i32 signext {action.index})",
+            f"  %lost.{number} = icmp ne i32 %waited.{number}, 0",
+            *self.branch(f"%lost.{number}", "abandon"),
+        ]
+
+    def _cache(self, number: int, action: Cache) -> list[str]:
+        lines = []
+        if action.binding.role == "buffer":
+            register = f"%cache.{number}"
+            lines += self.place(register, action.binding.name)
+        else:
+            register = f"%{action.binding.role}s.{action.binding.name}"
+        self.uncached.append((f"%maintained.{number}", action.step, action.index, self.block))
+        return [
+            *lines,
+            f"  %maintained.{number} = call signext i32 @opwest_port_cache_{action.operation}(ptr {register}, "
+            f"i32 signext {action.size})",
+            f"  %stale.{number} = icmp ne i32 %maintained.{number}, 0",
+            *self.branch(f"%stale.{number}", "uncached"),
+        ]
+
+    def _call(self, action: Call) -> list[str]:
+        step = action.step
+        lines: list[str] = []
+        args = []
+        for number, (argument, binding) in enumerate(zip(step.operator.args, step.bindings, strict=True)):
+            register = f"%at.{step.index}.{number}"
+            if binding.role == "buffer":
+                lines += self.place(register, binding.name)
+            args.append(f"{ir_parameter(argument)} {self._value(argument, binding, register)}")
+        if step.operator.takes_device:
+            args.append(f"ptr %device.{step.device}")
+        head = f"%status.{step.index} = " if step.operator.returns_status else ""
+        symbol = self.names.operator(step.operator.symbol)
+        lines.append(f"  {head}call {ir_result(step.operator)} @{symbol}({', '.join(args)})")
+        if step.operator.returns_status:
+            self.failed.append((f"%status.{step.index}", step.index, self.block))
+            lines.append(f"  %failed.{step.index} = icmp ne i32 %status.{step.index}, 0")
+            lines += self.branch(f"%failed.{step.index}", "failed")
+        if action.marks:
+            index = next(i for i, device in enumerate(self.model.devices) if device.name == step.device)
+            lines += [
+                f"  %launched.{step.index} = getelementptr %slot, ptr %slots, i32 {index}, i32 1",
+                f"  store i16 {_short(step.index)}, ptr %launched.{step.index}",
+            ]
+        return lines
+
+    def _value(self, argument: Argument, binding: Binding, register: str) -> str:
+        if binding.role == "buffer":
+            return register
+        if binding.role == "constant":
+            return f"@{self.names.constant(binding.name)}"
+        if binding.role == "scalar":
+            return ir_number(binding.value, argument.type.dtype)
+        return f"%{binding.role}s.{binding.name}"
+
+    def _failures(self, name: str) -> list[str]:
+        """Return the blocks for what can fail: they record it and, where devices have hooks, clean up."""
+        lines: list[str] = []
+        if self.failed:
+            lines += [
+                "failed:",
+                f"  %code = phi i32 {_phi((code, block) for code, _, block in self.failed)}",
+                f"  %step = phi i16 {_phi((str(_short(step)), block) for _, step, block in self.failed)}",
+                f"  %result = {'call' if self.can_abandon else 'tail call'} signext i32 @opwest_status_failed"
+                f"(ptr %status.at, ptr {name}, i16 zeroext %step, i32 signext %code)",
+                *(self._abandon("%result") if self.can_abandon else ["  ret i32 %result"]),
+            ]
+        if self.uncached:
+            table = self.names.function("device_table")
+            lines += [
+                "uncached:",
+                f"  %cache.code = phi i32 {_phi((code, block) for code, _, _, block in self.uncached)}",
+                f"  %cache.step = phi i16 {_phi((str(_short(step)), block) for _, step, _, block in self.uncached)}",
+                f"  %cache.device = phi i32 {_phi((str(device), block) for _, _, device, block in self.uncached)}",
+                f"  %name.at = getelementptr %opwest_device, ptr @{table}, i32 %cache.device",
+                "  %name = load ptr, ptr %name.at",
+                "  %cache.index = trunc i32 %cache.device to i8",
+                f"  %cache.result = call signext i32 @opwest_status_hook_failed(ptr %status.at, ptr {name}, "
+                f"ptr %name, i32 signext {HOOK_CACHE}, i8 zeroext %cache.index, i16 zeroext %cache.step, "
+                "i32 signext %cache.code)",
+                *self._abandon("%cache.result"),
+            ]
+        if self.abandoned:
+            lines += [
+                "abandon:",
+                f"  %lost.code = phi i32 {_phi(self.abandoned)}",
+                *self._abandon("%lost.code"),
+            ]
+        return lines
+
+    @staticmethod
+    def _abandon(code: str) -> list[str]:
+        return [
+            f"  {code}.end = tail call signext i32 @abandoned(i32 signext {code}, ptr %workspace)",
+            f"  ret i32 {code}.end",
+        ]
+
+
+def _phi(values: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"[ {value}, %{block} ]" for value, block in values)
+
+
+def _short(value: int) -> int:
+    return value if value < 0x8000 else value - 0x10000

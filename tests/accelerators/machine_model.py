@@ -1,0 +1,396 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A symbolic machine: a CPU with a write-back cache, devices with queues, and memory whose bytes are tokens.
+
+It executes the actions of a planned model and finds what is wrong with them: a token that is not the one of
+sequential execution, an access to bytes that a launched step uses, a tensor in memory that its user can't reach.
+It knows the contract of the emitted code, and nothing of how schedules and plans are made.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from opwest.model.model import Model, Step
+from opwest.plan.memory import MemoryPlan
+from opwest.render.actions import Action, Cache, Call, Wait
+
+Token = Any
+MODES = ("early", "late", "torn", "random")
+
+
+class Wrong(AssertionError):
+    """The actions do not compute what the steps say, or might not."""
+
+
+def check(condition: object, message: str) -> None:
+    if not condition:
+        raise Wrong(message)
+
+
+class Memory:
+    """Memory behind a cache. `line` is None where nothing is cached."""
+
+    def __init__(self, name: str, size: int, line: int | None, rng: random.Random) -> None:
+        self.name = name
+        self.line = line
+        self.rng = rng
+        self.memory: list[Token] = [("never written", name, i) for i in range(size)]
+        self.cache: dict[int, list[Token]] = {}
+        self.dirty: set[int] = set()
+
+    def load(self, at: int, size: int, *, seen: bool) -> list[Token]:
+        """Read, with the cache or behind its back."""
+        if self.line is None or not seen:
+            return self.memory[at : at + size]
+        return [self._fetched(i // self.line)[i % self.line] for i in range(at, at + size)]
+
+    def store(self, at: int, values: list[Token], *, seen: bool) -> None:
+        """Write, with the cache or behind its back."""
+        if self.line is None or not seen:
+            self.memory[at : at + len(values)] = values
+            return
+        for i, value in enumerate(values, at):
+            self._fetched(i // self.line)[i % self.line] = value
+            self.dirty.add(i // self.line)
+
+    def _fetched(self, line: int) -> list[Token]:
+        assert self.line
+        if line not in self.cache:
+            self.cache[line] = self.memory[line * self.line : (line + 1) * self.line]
+        return self.cache[line]
+
+    def _write_back(self, line: int) -> None:
+        assert self.line
+        if line in self.dirty:
+            self.memory[line * self.line : (line + 1) * self.line] = self.cache[line]
+            self.dirty.discard(line)
+
+    def chaos(self) -> None:
+        """What a cache may do at any time: write lines back, drop clean ones, fetch any."""
+        if self.line is None:
+            return
+        for line in range(len(self.memory) // self.line):
+            luck = self.rng.random()
+            if luck < 0.15:
+                self._write_back(line)
+                self.cache.pop(line, None)
+            elif luck < 0.2:
+                self._write_back(line)
+            elif luck < 0.75:
+                self._fetched(line)
+
+    def maintain(self, operation: str, at: int, size: int) -> None:
+        """Do cache maintenance of whole lines."""
+        check(self.line is not None, f"{operation} in {self.name}, which is not cached")
+        assert self.line
+        check(at % self.line == 0 and size % self.line == 0, f"{operation} of half a line in {self.name}")
+        check(at + size <= len(self.memory), f"{operation} beyond {self.name}")
+        for line in range(at // self.line, (at + size) // self.line):
+            if operation != "invalidate":
+                self._write_back(line)
+            if operation != "flush":
+                self.cache.pop(line, None)
+                self.dirty.discard(line)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a tensor is."""
+
+    region: str
+    at: int
+    size: int
+
+    @property
+    def bytes(self) -> set[tuple[str, int]]:
+        return {(self.region, i) for i in range(self.at, self.at + self.size)}
+
+
+@dataclass
+class Job:
+    """A step that was launched."""
+
+    step: Step
+    state: Token
+    reads: set[tuple[str, int]]
+    writes: set[tuple[str, int]]
+    started: bool = False
+    seen_inputs: list[Token] = field(default_factory=list)
+
+
+def compute(operator: str, state: Token, inputs: Iterable[Token], output: int, size: int) -> list[Token]:
+    """Return what a step writes: tokens that tell everything that was read."""
+    value = hash((operator, state, tuple(inputs), output))
+    return [(value, i) for i in range(size)]
+
+
+def sequential(model: Model, steps: Iterable[Step], inputs: dict[str, list[Token]], state: int = 0) -> dict:
+    """Return all tensors after running the steps one after the other, each tensor in memory of its own."""
+    tensors = {c.name: list(c.content) for c in model.constants} | {k: list(v) for k, v in inputs.items()}
+    for step in steps:
+        if step.operator.stateful:
+            state += 1
+        read = []
+        for argument, binding in zip(step.operator.args, step.bindings, strict=True):
+            if argument.direction in ("in", "inout"):
+                read += tensors[binding.name]
+        for number, (argument, binding) in enumerate(zip(step.operator.args, step.bindings, strict=True)):
+            if argument.direction in ("out", "inout"):
+                kept = state if step.operator.stateful else None
+                tensors[binding.name] = compute(step.operator.name, kept, read, number, argument.type.size)
+    return tensors
+
+
+class Machine:
+    """Executes actions."""
+
+    def __init__(self, model: Model, plan: MemoryPlan, mode: str, seed: int, lines: bool = True) -> None:
+        self.model, self.plan, self.mode = model, plan, mode
+        self.rng = random.Random(seed)
+        self.places: dict[str, Place] = {}
+        self.regions: dict[str, Memory] = {}
+        self.reach = {pool.name: pool.reachable_by for pool in model.pools}
+        self.coherent = {device.name: device.coherent for device in model.devices} | {"cpu": True}
+        cached = {pool.name: pool.cache_line if lines else None for pool in model.pools}
+        for name, pool in plan.pools.items():
+            line = cached[name]
+            size = -(-pool.size // (line or 1)) * (line or 1)
+            self.regions[name] = Memory(name, size, line, self.rng)
+        for buffer in model.buffers:
+            pool, at = plan.place(buffer.name)
+            self.places[buffer.name] = Place(pool, at, buffer.type.size)
+            check(at % buffer.align == 0, f"{buffer.name} is at {at} and not aligned to {buffer.align}")
+            check(at + buffer.type.size <= plan.pools[pool].size, f"{buffer.name} leaves its pool")
+        external = max((line for line in cached.values() if line), default=None)
+        for tensor in (*model.inputs, *model.outputs):
+            if not tensor.placed:
+                touched = any(not self.coherent[agent] for agent in tensor.agents)
+                line = external if touched else None
+                check(line is None or tensor.align % line == 0, f"{tensor.name} is not aligned to lines")
+                size = -(-tensor.type.size // (line or 1)) * (line or 1)
+                self.regions[tensor.name] = Memory(tensor.name, size, line, self.rng)
+                self.places[tensor.name] = Place(tensor.name, 0, tensor.type.size)
+        self.queues: dict[str, list[Job]] = {device.name: [] for device in model.devices}
+        self.flying: dict[str, list[Job]] = {device.name: [] for device in model.devices}
+        self.state = 0
+
+    def open(self) -> None:
+        """Copy pinned constants, as <model>_open() does."""
+        for buffer in self.model.buffers:
+            if buffer.role == "constant":
+                content = next(c.content for c in self.model.constants if c.name == buffer.name)
+                place = self.places[buffer.name]
+                self.regions[place.region].store(place.at, list(content), seen=True)
+                line = self.regions[place.region].line
+                if line and buffer.incoherent:
+                    self.regions[place.region].maintain("flush", place.at, -(-place.size // line) * line)
+
+    def run(self, actions: list[Action], inputs: dict[str, list[Token]]) -> dict[str, list[Token]]:
+        """Execute the actions and return the outputs."""
+        for name, values in inputs.items():
+            place = self.places[name]
+            self.regions[place.region].store(place.at, values, seen=True)
+        for number, action in enumerate(actions):
+            self._between()
+            if isinstance(action, Call):
+                self._call(action)
+            elif isinstance(action, Wait):
+                self._check_wait_is_late(action, actions[number + 1 :])
+                self._wait(action)
+            else:
+                self._maintain(action)
+        check(not any(self.flying.values()), "the run ends and a launched step was not waited for")
+        self._between()
+        found = {}
+        for tensor in self.model.outputs:
+            place = self.places[tensor.name]
+            found[tensor.name] = self.regions[place.region].load(place.at, place.size, seen=True)
+        return found
+
+    def _between(self) -> None:
+        """Let devices and cache do what they may do at any time."""
+        for region in self.regions.values():
+            region.chaos()
+        for device, queue in self.queues.items():
+            if queue and self.mode == "torn":
+                self._start(device, queue[0])
+            while queue and (self.mode == "early" or (self.mode == "random" and self.rng.random() < 0.4)):
+                if self.mode == "random" and self.rng.random() < 0.5:
+                    self._start(device, queue[0])
+                    break
+                self._finish(device, queue.pop(0))
+
+    def _drain(self, device: str) -> None:
+        while self.queues[device]:
+            self._finish(device, self.queues[device].pop(0))
+            for region in self.regions.values():
+                region.chaos()
+
+    def _call(self, action: Call) -> None:
+        step = action.step
+        agent = step.device or "cpu"
+        job = self._job(step)
+        for device, flying in self.flying.items():
+            for other in flying if device != agent else ():
+                clash = job.writes & (other.reads | other.writes) or job.reads & other.writes
+                check(not clash, f"step {step.index} touches what launched step {other.step.index} uses")
+        if step.operator.is_async:
+            check(step.device is not None, "a step of the CPU is launched")
+            check(action.marks == (not self.flying[agent]), f"step {step.index} marks its device wrongly")
+            self.flying[agent].append(job)
+            self.queues[agent].append(job)
+            return
+        if step.device:
+            self._drain(agent)
+        self._finish(agent, job)
+
+    def _wait(self, action: Wait) -> None:
+        check(self.model.devices[action.index].name == action.device, "the device's index is wrong")
+        listed = tuple(job.step.index for job in self.flying[action.device])
+        check(listed == action.steps and listed, f"{action.device} is waited for with steps {action.steps}: {listed}")
+        self._drain(action.device)
+        self.flying[action.device] = []
+
+    def _check_wait_is_late(self, action: Wait, later: list[Action]) -> None:
+        """A device is waited for only where the next step needs it, or at the end."""
+        call = next((other for other in later if isinstance(other, Call)), None)
+        if call is None:
+            return
+        check(call.step.device != action.device, f"step {call.step.index} waits for its own device")
+        reads, writes = _names(call.step)
+        needed = False
+        for job in self.flying[action.device]:
+            their_reads, their_writes = _names(job.step)
+            needed |= bool(writes & (their_reads | their_writes) or reads & their_writes)
+        check(needed, f"step {call.step.index} does not need to wait for {action.device}")
+
+    def _maintain(self, action: Cache) -> None:
+        check(not self.coherent[action.device], f"maintenance for {action.device}, which sees the cache")
+        check(self.model.devices[action.index].name == action.device, "the device's index is wrong")
+        place = self.places[action.binding.name]
+        self.regions[place.region].maintain(action.operation, place.at, action.size)
+
+    def _job(self, step: Step) -> Job:
+        agent = step.device or "cpu"
+        reads, writes = set(), set()
+        for argument, binding in zip(step.operator.args, step.bindings, strict=True):
+            place = self.places.get(binding.name) if binding.role != "constant" else None
+            if place is None:
+                continue
+            reach = self.reach.get(place.region)
+            check(reach is None or agent in reach, f"{agent} can't reach {binding.name} in {place.region}")
+            if argument.direction in ("in", "inout"):
+                reads |= place.bytes
+            if argument.direction != "in":
+                writes |= place.bytes
+        if step.operator.stateful:
+            self.state += 1
+        return Job(step, self.state if step.operator.stateful else None, reads, writes)
+
+    def _inputs(self, agent: str, step: Step) -> list[Token]:
+        found: list[Token] = []
+        for argument, binding in zip(step.operator.args, step.bindings, strict=True):
+            if argument.direction in ("in", "inout"):
+                if binding.role == "constant":
+                    found += next(c.content for c in self.model.constants if c.name == binding.name)
+                else:
+                    place = self.places[binding.name]
+                    region = self.regions[place.region]
+                    found += region.load(place.at, place.size, seen=self.coherent[agent])
+        return found
+
+    def _write(self, agent: str, binding: str, values: list[Token]) -> None:
+        place = self.places[binding]
+        self.regions[place.region].store(place.at, values, seen=self.coherent[agent])
+
+    def _start(self, agent: str, job: Job) -> None:
+        """Begin a step: what it writes holds garbage until its end."""
+        if job.started:
+            return
+        job.started = True
+        job.seen_inputs = self._inputs(agent, job.step)
+        for argument, binding in zip(job.step.operator.args, job.step.bindings, strict=True):
+            if argument.direction in ("out", "scratch"):
+                garbage = [("garbage", job.step.index, self.rng.random())] * argument.type.size
+                self._write(agent, binding.name, garbage)
+
+    def _finish(self, agent: str, job: Job) -> None:
+        self._start(agent, job)
+        inputs = self._inputs(agent, job.step)
+        check(inputs == job.seen_inputs, f"the inputs of step {job.step.index} change while it runs")
+        operator = job.step.operator
+        for number, (argument, binding) in enumerate(zip(operator.args, job.step.bindings, strict=True)):
+            if argument.direction in ("out", "inout"):
+                self._write(agent, binding.name, compute(operator.name, job.state, inputs, number, argument.type.size))
+
+
+def _names(step: Step) -> tuple[set[str], set[str]]:
+    """Return the tensors that a step reads and writes, constants left out."""
+    reads, writes = set(), set()
+    for argument, binding in zip(step.operator.args, step.bindings, strict=True):
+        if binding.role in ("buffer", "input", "output"):
+            if argument.direction in ("in", "inout"):
+                reads.add(binding.name)
+            if argument.direction != "in":
+                writes.add(binding.name)
+    return reads, writes
+
+
+def check_memory(model: Model, plan: MemoryPlan, actions: list[Action]) -> None:
+    """Check that no two tensors share a byte while both are needed: from launch to the end of waiting."""
+    first: dict[str, int] = {}
+    last: dict[str, int] = {}
+    flying: dict[str, list[str]] = {}
+    end = len(actions)
+    for number, action in enumerate(actions):
+        if isinstance(action, Call):
+            used = [b.name for b in action.step.bindings if b.role == "buffer"]
+            for name in used:
+                first.setdefault(name, number)
+                last[name] = number
+            if action.step.operator.is_async and action.step.device:
+                flying.setdefault(action.step.device, []).extend(used)
+        elif isinstance(action, Wait):
+            for name in flying.pop(action.device, []):
+                last[name] = number
+    for buffer in model.buffers:
+        if buffer.role == "input":
+            first[buffer.name] = -1
+        elif buffer.role == "output":
+            last[buffer.name] = end
+        elif buffer.role == "constant":
+            first[buffer.name], last[buffer.name] = -1, end
+    lines = {pool.name: pool.cache_line or 1 for pool in model.pools}
+    blocks = []
+    for buffer in model.buffers:
+        pool, at = plan.place(buffer.name)
+        unit = lines[pool] if buffer.incoherent else 1
+        check(at % unit == 0, f"{buffer.name} does not begin a line")
+        blocks.append((pool, at, at + -(-buffer.type.size // unit) * unit, buffer.name))
+        size = next(p.size for p in model.pools if p.name == pool)
+        check(size is None or blocks[-1][2] <= size, f"{buffer.name} leaves its pool")
+    blocks.sort()
+    for index, (pool, _, stop, name) in enumerate(blocks):
+        for other_pool, start, _, other in blocks[index + 1 :]:
+            if other_pool != pool or start >= stop:
+                break
+            apart = last[name] < first[other] or last[other] < first[name]
+            check(apart, f"{name} and {other} share memory and are needed at once")
+
+
+def check_order(model: Model, given: list[str]) -> None:
+    """Check that the steps are those of the manifest, each behind what it depends on."""
+    planned = [step.operator.name for step in model.steps]
+    check(sorted(planned) == sorted(given), "steps were lost")
+    check(model.reorder or planned == given, "steps were reordered")
+    at = {name: number for number, name in enumerate(planned)}
+    steps = {step.operator.name: step for step in model.steps}
+    for number, earlier in enumerate(given):
+        for later in given[number + 1 :]:
+            (reads, writes), (their_reads, their_writes) = _names(steps[earlier]), _names(steps[later])
+            stateful = steps[earlier].operator.stateful and steps[later].operator.stateful
+            if stateful or writes & (their_reads | their_writes) or reads & their_writes:
+                check(at[earlier] < at[later], f"{later} runs before {earlier}")

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A driver, a port and operators that write down every call, and fail where the script says so. */
+#ifndef JOURNAL_H_
+#define JOURNAL_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <opwest/accelerator.h>
+#include <opwest/status.h>
+
+#define HANDLES 3
+#define ELEMENTS 8
+
+struct opwest_host_config {
+	unsigned int index;
+};
+
+struct job {
+	int32_t step;
+	const int32_t *a;
+	const int32_t *b;
+	int32_t *y;
+};
+
+struct opwest_host_data {
+	unsigned int activations;
+	unsigned int powered;
+	bool owned;
+	struct job jobs[8];
+	unsigned int job_count;
+};
+
+extern const struct device handles[HANDLES];
+
+/* A model of the program: what the glue that the test writes knows of it. */
+struct subject {
+	const char *name;
+	struct opwest_status *status;
+	bool *opened;
+	/* Fills the context in; a member that is `null` is NULL, -1 is none. */
+	void (*context)(int null);
+	int (*open)(void);
+	/* Writes the inputs, makes the outputs wrong, and runs. */
+	int (*run)(void);
+	bool (*right)(void);
+	int (*close)(void);
+};
+
+extern const struct subject *const subjects[];
+
+#endif

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of `check`: every object with its kind and target, exportable or why not, and its stack."""
+
+import json
+from itertools import pairwise
+
+import pytest
+from objects_factory import compile_object, make_archive, requires_compiler
+
+RELU = "#include <stdint.h>\nint32_t relu(const int8_t *a, int8_t *b)\n{\n\tb[0] = a[0];\n\treturn 0;\n}\n"
+DEEP = """#include <stdint.h>
+int32_t relu(const int8_t *a, int8_t *b)
+{
+	volatile int8_t copy[200];
+	copy[a[0] & 127] = 1;
+	b[0] = copy[a[1] & 127];
+	return 0;
+}
+"""
+MANIFEST = """\
+version: 1
+model: tiny
+objects:
+{objects}
+operators:
+  relu: {{args: [{{name: a, dtype: int8, shape: [4]}}, {{name: b, dtype: int8, shape: [4], direction: out}}]}}
+run:
+  inputs: {{x: {{dtype: int8, shape: [4]}}}}
+  outputs: {{y: {{dtype: int8, shape: [4]}}}}
+  steps: [{{call: relu, args: [x, y]}}]
+"""
+ARM = "arm-none-eabi-gcc"
+M3 = ["-mcpu=cortex-m3", "-mthumb", "-ffreestanding", "-fno-asynchronous-unwind-tables"]
+pytestmark = requires_compiler(ARM)
+
+
+@pytest.fixture
+def manifest(tmp_path):
+    """Return a function that writes a manifest with these entries of `objects`."""
+
+    def write(*entries):
+        path = tmp_path / "manifest.yaml"
+        path.write_text(MANIFEST.format(objects="\n".join(f"  - {{{entry}}}" for entry in entries)))
+        return path
+
+    return write
+
+
+def rows_of(done):
+    """Return the rows of the table, each as its columns."""
+    lines = done.out.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("  object "))
+    head = lines[start]
+    columns = ["object", "kind", "target", "exportable", "code", "constant", "state", "operators' stack"]
+    at = [*(head.index(f" {name}") + 1 for name in columns), None]
+    return [[line[a:b].strip() for a, b in pairwise(at)] for line in lines[start + 1 :]]
+
+
+def test_a_good_object(opwest, manifest, tmp_path):
+    compile_object(tmp_path, RELU, ARM, M3, "relu.o")
+    done = opwest("check", manifest("target: cortex-m3, files: [relu.o]"))
+    assert done.code == 0 and not done.err
+    ((name, kind, target, exportable, code, _, state, stack),) = rows_of(done)
+    assert (name, kind, target, exportable, state) == ("relu.o", "ELF object", "cortex-m3", "yes", "0")
+    assert int(code) > 0 and stack == "unknown"
+
+
+def test_each_object_is_exportable_or_says_why_not(opwest, manifest, tmp_path):
+    """On failure the table goes to standard output and the diagnostics to standard error."""
+    compile_object(tmp_path, RELU, ARM, M3, "relu.o")
+    compile_object(tmp_path, RELU, ARM, ["-mcpu=cortex-m4", *M3[1:]], "m4.o")
+    compile_object(tmp_path, RELU + "int state;\nint more(void) { return state++; }\n", ARM, M3, "state.o")
+    compile_object(tmp_path, RELU.replace("relu", "spare"), ARM, M3, "spare.o")
+    compile_object(tmp_path, "void vendor(void); void start(void) { vendor(); }", ARM, M3, "needs.o")
+    make_archive(tmp_path / "lib.a", [tmp_path / "relu.o", tmp_path / "spare.o"], "arm-none-eabi-ar")
+    (tmp_path / "source.c").write_text(RELU.replace("relu", "source"))
+    (tmp_path / "text.o").write_text("no object\n")
+    path = manifest(
+        "target: cortex-m3, files: [lib.a, m4.o, needs.o, absent.o, text.o]",
+        "target: cortex-m7, files: [state.o]",
+        "target: cortex-m4, files: [m4.o]",
+        "target: cortex-m33, files: [source.c]",
+        "target: cortex-m99, files: [relu.o]",
+    )
+    done = opwest("check", path)
+    assert done.code == 1
+    assert done.out.startswith("tiny: the objects, as far as they were read\n\n")
+    assert "error" not in done.out and done.err.endswith(" errors\n")
+    assert [row[:4] for row in rows_of(done)] == [
+        ["lib.a(relu.o)", "archive member", "cortex-m3", "yes"],
+        ["m4.o", "ELF object", "cortex-m3", "no: compiled for the Arm architecture v7E-M"],
+        ["needs.o", "ELF object", "cortex-m3", "yes"],  # its symbols are not looked at beside broken files
+        ["absent.o", "ELF object", "cortex-m3", "no: there is no such file"],
+        ["text.o", "ELF object", "cortex-m3", "no: not an object: this is text"],
+        ["state.o", "ELF object", "cortex-m7", "no: keeps writable state of 4 bytes: state"],
+        ["m4.o", "ELF object", "cortex-m4", "yes"],
+        ["source.c", "C source", "any", "no: it is a source, in an entry for one target"],
+        ["relu.o", "ELF object", "cortex-m99", "no: the target 'cortex-m99' can't be used"],
+    ]
+
+
+def test_symbols_that_nobody_provides(opwest, manifest, tmp_path):
+    compile_object(tmp_path, f"{RELU}void vendor(void); void start(void) {{ vendor(); }}", ARM, M3, "relu.o")
+    done = opwest("check", manifest("target: cortex-m3, files: [relu.o]"))
+    assert done.code == 1 and "relu.o needs symbol 'vendor', which nobody provides" in done.err
+    assert rows_of(done)[0][3] == "no: needs symbol 'vendor', which nobody provides"
+
+
+def test_the_table_is_shown_whatever_the_fault(opwest, manifest, tmp_path):
+    compile_object(tmp_path, RELU, ARM, M3, "relu.o")
+    path = manifest("target: cortex-m3, files: [relu.o]")
+    path.write_text(path.read_text().replace("args: [x, y]", "args: [x, z]"))
+    done = opwest("check", path)
+    assert done.code == 1 and rows_of(done)[0][3] == "yes"
+    assert opwest("generate", path, "-o", tmp_path / "app").out == ""
+
+
+def test_as_json(opwest, manifest, tmp_path):
+    compile_object(tmp_path, RELU, ARM, ["-mcpu=cortex-m4", *M3[1:]], "m4.o")
+    done = opwest("check", "--json", manifest("target: cortex-m3, files: [m4.o]"))
+    assert done.code == 1
+    report = json.loads(done.out)
+    (model,) = report["result"]
+    (row,) = model["exportability"]
+    assert report["ok"] is False and model["model"] == "tiny"
+    assert row["reasons"] == ["compiled for the Arm architecture v7E-M"] and row["exportable"].startswith("no: ")
+
+
+def test_refused_objects_are_seen_in_long_tables(opwest, manifest, tmp_path):
+    for i in range(30):
+        compile_object(tmp_path, RELU.replace("relu", f"op{i}" if i else "relu"), ARM, M3, f"{i}.o")
+    compile_object(tmp_path, RELU.replace("relu", "last"), ARM, ["-mcpu=cortex-m4", *M3[1:]], "m4.o")
+    files = ", ".join([*(f"{i}.o" for i in range(30)), "m4.o"])
+    done = opwest("check", manifest(f"target: cortex-m3, files: [{files}]"))
+    assert rows_of(done)[0][:4] == ["m4.o", "ELF object", "cortex-m3", "no: compiled for the Arm architecture v7E-M"]
+    assert done.out.endswith("  ... and 7 more: --json shows all\n")
+
+
+def test_stack_from_su_files(opwest, manifest, tmp_path):
+    compile_object(tmp_path, DEEP, ARM, [*M3, "-fstack-usage"], "relu.o")
+    bytes_ = int((tmp_path / "relu.su").read_text().split("\t")[1])
+    assert bytes_ >= 128
+    entry = "target: cortex-m3, files: [relu.o], stack_usage: [relu.su]"
+    done = opwest("check", manifest(entry))
+    assert done.code == 0 and not done.err
+    assert rows_of(done)[0][7] == str(bytes_)
+    (model,) = json.loads(opwest("check", "--json", manifest(entry)).out)["result"]
+    assert model["exportability"][0]["stack"] == {"relu": bytes_}
+    assert opwest("generate", manifest(entry), "-o", tmp_path / "app").code == 0
+    assert "relu.su" in (tmp_path / "app/.opwest/lock.json").read_text(), "a change of the file has to be noticed"
+
+
+def test_su_files_of_several_objects_may_be_joined(opwest, manifest, tmp_path):
+    compile_object(tmp_path, DEEP, ARM, [*M3, "-fstack-usage"], "relu.o")
+    compile_object(tmp_path, RELU.replace("relu", "other"), ARM, [*M3, "-fstack-usage"], "other.o")
+    (tmp_path / "all.su").write_text((tmp_path / "other.su").read_text() + (tmp_path / "relu.su").read_text())
+    make_archive(tmp_path / "lib.a", [tmp_path / "relu.o", tmp_path / "other.o"], "arm-none-eabi-ar")
+    done = opwest("check", manifest("target: cortex-m3, files: [lib.a], stack_usage: [all.su]"))
+    assert done.code == 0 and not done.err
+    assert [(row[0], int(row[7]) >= 128) for row in rows_of(done)] == [("lib.a(relu.o)", True)]
+
+
+def test_functions_of_other_objects_are_a_warning(opwest, manifest, tmp_path):
+    compile_object(tmp_path, RELU, ARM, M3, "relu.o")
+    (tmp_path / "other.su").write_text("other.c:1:1:relu6\t8\tstatic\nother.c:5:1:relu\t16\tstatic\n")
+    path = manifest("target: cortex-m3, files: [relu.o], stack_usage: [other.su]")
+    done = opwest("check", path)
+    assert done.code == 0
+    assert done.err == (
+        f"{path}:4:56: warning: other.su names functions that no object of this entry has: relu6\n"
+        "  expected: the .su files that the compiler wrote beside these objects\n"
+        "  hint: did you mean 'relu'?\n"
+    )
+    assert rows_of(done)[0][7] == "16"

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Building the test programs of the emulated accelerator, with every sanitizer."""
+
+from __future__ import annotations
+
+import runpy
+import subprocess
+from pathlib import Path
+
+from c_support import RUNTIME, SANITIZED, need_compiler, run
+
+PROGRAMS = Path(__file__).parent / "programs"
+DRIVER = RUNTIME / "drivers" / "npu_emul"
+THREAD_SANITIZED = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread"]
+FLAGS = {"address": SANITIZED, "thread": THREAD_SANITIZED}
+SHARED = ("accelerator.c", "accelerator_context.c", "port_sync_host.c")
+
+
+def driver_sources() -> list[Path]:
+    """Return what a host program links."""
+    driver = [path for path in sorted(DRIVER.glob("*.c")) if path.name != "npu_emul_zephyr.c"]
+    return [*(RUNTIME / "src" / name for name in SHARED), *driver]
+
+
+def make_program() -> dict:
+    """Return what make_program.py defines; without leaving byte code in the runtime's folder."""
+    return runpy.run_path(str(DRIVER / "make_program.py"))
+
+
+def build_npu(work: Path, name: str, sanitizer: str) -> Path:
+    """Build one of programs/."""
+    flags = FLAGS[sanitizer]
+    need_compiler("gcc", flags, link=True)
+    work.mkdir(parents=True, exist_ok=True)
+    program = work / name
+    run(
+        [
+            "gcc",
+            *flags,
+            f"-I{RUNTIME / 'include'}",
+            PROGRAMS / f"{name}.c",
+            *driver_sources(),
+            "-pthread",
+            "-o",
+            program,
+        ],
+        work,
+    )
+    return program
+
+
+def finish(program: Path, *arguments: object) -> bytes:
+    """Run a test program, leak checks on; return what it printed."""
+    done = subprocess.run([str(program), *map(str, arguments)], capture_output=True, check=False, timeout=120)
+    assert done.returncode == 0, f"{done.returncode}\n{done.stdout[-2000:]!r}\n{done.stderr.decode()[-6000:]}"
+    return done.stdout

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One case per promise of npu_emul.h and accelerator.h. */
+#include "npu_test.h"
+
+OPWEST_NPU_EMUL_HOST_DEFINE(quick, 0);
+OPWEST_NPU_EMUL_HOST_DEFINE(slow, 40000);
+OPWEST_NPU_EMUL_HOST_DEFINE(slow_too, 40000);
+OPWEST_NPU_EMUL_HOST_DEFINE_QUEUE(narrow, 20000, 2, 2000);
+OPWEST_NPU_EMUL_HOST_DEFINE_QUEUE(hasty, 1000, 2, 0);
+
+#define GARBAGE 0x5a
+
+static int8_t x[4] = {1, -2, 3, -4};
+
+static struct opwest_npu_emul_counts counts_of(const struct device *dev)
+{
+	struct opwest_npu_emul_counts counts;
+
+	opwest_npu_emul_count(dev, &counts);
+	return counts;
+}
+
+static void expect_bytes(const int8_t *got, int a, int b, int c, int d)
+{
+	EXPECT(got[0], a);
+	EXPECT(got[1], b);
+	EXPECT(got[2], c);
+	EXPECT(got[3], d);
+}
+
+/* Every job reads what the one before wrote, and nothing waits between them. */
+static void order(void)
+{
+	int8_t y[4];
+
+	start(&narrow, &program_a);
+	EXPECT(opwest_npu_emul_relu(&narrow, RELU, x, y, 4), 0);
+	for (int i = 0; i < 5; i++) {
+		EXPECT(opwest_npu_emul_add(&narrow, ADD, y, x, y, 4), 0);
+	}
+	EXPECT(opwest_accelerator_sync(&narrow, OPWEST_FOREVER), 0);
+	expect_bytes(y, 6, -10, 18, -20);
+	EXPECT(counts_of(&narrow).succeeded[OPWEST_NPU_EMUL_JOB], 6);
+	stop(&narrow);
+}
+
+/* The arguments' own memory may go as soon as a job is in the queue. */
+static void by_value(void)
+{
+	static const int8_t one[4] = {1, 1, 1, 1};
+	struct opwest_npu_emul_conv2d_shape shape = {2, 2, 1, 1, 2, 2, 1, 0};
+	int8_t y[1];
+
+	start(&slow, &program_a);
+	EXPECT(opwest_npu_emul_conv2d(&slow, CONV, x, one, NULL, y, &shape), 0);
+	memset(&shape, 0xff, sizeof(shape));
+	EXPECT(opwest_accelerator_sync(&slow, OPWEST_FOREVER), 0);
+	EXPECT(y[0], -2);
+	stop(&slow);
+}
+
+static int64_t makespan(bool overlapped)
+{
+	const int64_t from = opwest_port_clock_us();
+	int8_t y[4];
+	int8_t z[4];
+
+	for (int i = 0; i < 3; i++) {
+		EXPECT(opwest_npu_emul_relu(&slow, RELU, x, y, 4), 0);
+	}
+	if (!overlapped) {
+		EXPECT(opwest_accelerator_sync(&slow, OPWEST_FOREVER), 0);
+	}
+	for (int i = 0; i < 3; i++) {
+		EXPECT(opwest_npu_emul_relu(&slow_too, RELU, x, z, 4), 0);
+	}
+	EXPECT(opwest_accelerator_sync(&slow, OPWEST_FOREVER), 0);
+	EXPECT(opwest_accelerator_sync(&slow_too, OPWEST_FOREVER), 0);
+	return opwest_port_clock_us() - from;
+}
+
+/* Two devices at once take at most 0.6 of the time of one after the other. */
+static void overlap(void)
+{
+	int64_t serial;
+	int64_t overlapped;
+
+	start(&slow, &program_a);
+	start(&slow_too, &program_b);
+	serial = makespan(false);
+	overlapped = makespan(true);
+	printf("serial %ld us, overlapped %ld us\n", (long)serial, (long)overlapped);
+	EXPECT_TRUE(serial >= 240000);
+	EXPECT_TRUE(overlapped >= 120000);
+	EXPECT_TRUE(overlapped * 10 <= serial * 6);
+	stop(&slow);
+	stop(&slow_too);
+}
+
+/* Two devices run different programs. */
+static void programs(void)
+{
+	static const int8_t identity[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
+	static const int32_t bias[4] = {0, 1, 0, -1};
+	struct opwest_npu_emul_conv2d_shape shape = {2, 2, 1, 1, 1, 1, 1, 0};
+	int8_t y[4];
+	int8_t z[4];
+
+	start(&quick, &program_a);
+	start(&slow, &program_b);
+	EXPECT(opwest_npu_emul_dense(&quick, DENSE, x, identity, bias, y, 1, 4, 4), 0);
+	EXPECT(opwest_npu_emul_dense(&slow, DENSE, x, identity, bias, z, 1, 4, 4), 0);
+	EXPECT(opwest_npu_emul_conv2d(&slow, CONV, x, identity, NULL, z, &shape), -ENOTSUP);
+	EXPECT(opwest_npu_emul_relu(&slow, DENSE, x, z, 4), -ENOTSUP);
+	EXPECT(opwest_npu_emul_relu(&slow, 77, x, z, 4), -ENOTSUP);
+	EXPECT(opwest_accelerator_sync(&quick, 1000), 0);
+	EXPECT(opwest_accelerator_sync(&slow, 1000), 0);
+	expect_bytes(y, 1, -1, 3, -5);
+	expect_bytes(z, 2, -1, 5, -7); /* (3 * sum + 1) >> 1 */
+	stop(&quick);
+	stop(&slow);
+}
+
+static void activation(void)
+{
+	uint8_t copy[sizeof(bytes_a)];
+	const struct opwest_program same = {"other name", copy, sizeof(copy)};
+
+	memcpy(copy, bytes_a, sizeof(copy));
+	EXPECT(opwest_accelerator_deactivate(&quick), -EPERM);
+	EXPECT(opwest_accelerator_open(&quick, 0), -EPERM);
+	EXPECT(opwest_accelerator_sync(&quick, 0), -EPERM);
+	EXPECT(opwest_accelerator_close(&quick), -EPERM);
+	EXPECT(opwest_accelerator_activate(&quick, NULL), -EINVAL);
+	for (int round = 0; round < 3; round++) {
+		EXPECT(opwest_accelerator_activate(&quick, &program_a), 0);
+		EXPECT(opwest_accelerator_activate(&quick, &same), 0);
+		EXPECT(opwest_accelerator_activate(&quick, &program_b), -EBUSY);
+		EXPECT(opwest_accelerator_activate(&quick, NULL), -EBUSY);
+		EXPECT(opwest_accelerator_deactivate(&quick), 0);
+		EXPECT(opwest_accelerator_activate(&quick, &program_b), -EBUSY);
+		EXPECT(opwest_accelerator_open(&quick, 0), 0);
+		EXPECT(opwest_accelerator_close(&quick), 0);
+		EXPECT(opwest_accelerator_deactivate(&quick), 0);
+		EXPECT(opwest_accelerator_deactivate(&quick), -EPERM);
+		EXPECT(opwest_accelerator_open(&quick, 0), -EPERM);
+		EXPECT(opwest_accelerator_activate(&quick, &program_b), 0);
+		EXPECT(opwest_accelerator_activate(&quick, &program_a), -EBUSY);
+		EXPECT(opwest_accelerator_deactivate(&quick), 0);
+	}
+}
+
+static void expect_program(const uint8_t *bytes, uint32_t size, int want)
+{
+	const struct opwest_program program = {"p", bytes, size};
+	const int rc = opwest_accelerator_activate(&quick, &program);
+
+	EXPECT(rc, want);
+	if (rc == 0) {
+		EXPECT(opwest_accelerator_deactivate(&quick), 0);
+	}
+}
+
+/* Whether one byte of a program with one kernel may have a value, by what the format says. */
+static int wanted(uint32_t at, int value)
+{
+	static const uint8_t fixed[] = {PROGRAM_HEADER(1)};
+
+	if (at < 16) {
+		return fixed[at] == value ? 0 : -EINVAL;
+	}
+	switch (at - 16) {
+	case 2: /* kind */
+		return value >= 1 && value <= 4 ? 0 : -EINVAL;
+	case 3: /* shift */
+		return value <= 47 ? 0 : -EINVAL;
+	case 4: /* the lowest byte of the multiplier, whose others are 0 */
+		return value > 0 ? 0 : -EINVAL;
+	case 7: /* the highest */
+		return value < 128 ? 0 : -EINVAL;
+	case 11: /* most; least is -128 */
+		return 0;
+	default:
+		return at - 16 < 12 || value == 0 ? 0 : -EINVAL;
+	}
+}
+
+static void bad_programs(void)
+{
+	static const uint8_t good[] = {PROGRAM_HEADER(1), PROGRAM_KERNEL(5, 4, 0, 1)};
+	static const uint8_t twice[] = {PROGRAM_HEADER(2), PROGRAM_KERNEL(5, 4, 0, 1),
+					PROGRAM_KERNEL(5, 1, 0, 1)};
+	uint8_t *bytes;
+
+	expect_program(NULL, 0, -EINVAL);
+	expect_program(good, sizeof(good), 0);
+	expect_program(twice, sizeof(twice), -EINVAL);
+	for (uint32_t size = 0; size < sizeof(good); size++) {
+		bytes = malloc(size + 1);
+		memcpy(bytes, good, size);
+		expect_program(bytes, size, -EINVAL);
+		free(bytes);
+	}
+	bytes = malloc(sizeof(good) + 1);
+	memcpy(bytes, good, sizeof(good));
+	expect_program(bytes, sizeof(good) + 1, -EINVAL);
+	for (uint32_t at = 0; at < sizeof(good); at++) {
+		for (int value = 0; value < 256; value++) {
+			bytes[at] = (uint8_t)value;
+			expect_program(bytes, sizeof(good), wanted(at, value));
+		}
+		bytes[at] = good[at];
+	}
+	bytes[16 + 10] = 5; /* least above most */
+	bytes[16 + 11] = 4;
+	expect_program(bytes, sizeof(good), -EINVAL);
+	free(bytes);
+	EXPECT(opwest_accelerator_activate(&quick, &program_a), 0);
+	EXPECT(opwest_accelerator_deactivate(&quick), 0);
+}
+
+static void arguments(void)
+{
+	struct opwest_npu_emul_conv2d_shape shape = {2, 2, 1, 1, 3, 3, 1, 0};
+	int8_t w[16] = {0};
+	int8_t y[16];
+
+	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y, 4), -EPERM);
+	EXPECT(opwest_accelerator_activate(&quick, &program_a), 0);
+	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y, 4), -EPERM);
+	EXPECT(opwest_accelerator_open(&quick, 0), 0);
+	EXPECT(opwest_npu_emul_relu(&quick, RELU, NULL, y, 4), -EINVAL);
+	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, NULL, 4), -EINVAL);
+	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y, 0), -EINVAL);
+	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y, (uint32_t)INT32_MAX + 1), -EINVAL);
+	EXPECT(opwest_npu_emul_relu(&quick, RELU, y, y + 1, 4), -EINVAL);
+	EXPECT(opwest_npu_emul_add(&quick, ADD, x, NULL, y, 4), -EINVAL);
+	EXPECT(opwest_npu_emul_add(&quick, ADD, x, y + 1, y, 4), -EINVAL);
+	EXPECT(opwest_npu_emul_dense(&quick, DENSE, x, w, NULL, y, 0, 4, 4), -EINVAL);
+	EXPECT(opwest_npu_emul_dense(&quick, DENSE, x, w, NULL, y, 1, 0, 4), -EINVAL);
+	EXPECT(opwest_npu_emul_dense(&quick, DENSE, x, w, NULL, y, 1, 4, 0), -EINVAL);
+	EXPECT(opwest_npu_emul_dense(&quick, DENSE, x, NULL, NULL, y, 1, 4, 4), -EINVAL);
+	EXPECT(opwest_npu_emul_dense(&quick, DENSE, y, w, NULL, y, 1, 4, 4), -EINVAL);
+	EXPECT(opwest_npu_emul_dense(&quick, DENSE, x, w, NULL, y, 65535, 65535, 4), -EINVAL);
+	EXPECT(opwest_npu_emul_conv2d(&quick, CONV, x, w, NULL, y, NULL), -EINVAL);
+	EXPECT(opwest_npu_emul_conv2d(&quick, CONV, x, w, NULL, y, &shape), -EINVAL);
+	shape.padding = 1;
+	shape.stride = 0;
+	EXPECT(opwest_npu_emul_conv2d(&quick, CONV, x, w, NULL, y, &shape), -EINVAL);
+	shape = (struct opwest_npu_emul_conv2d_shape){256, 256, 1, 1, 256, 256, 1, 0};
+	EXPECT(opwest_npu_emul_conv2d(&quick, CONV, x, w, NULL, y, &shape), -EINVAL);
+	shape = (struct opwest_npu_emul_conv2d_shape){1, 1, 1, 65535, 1, 1, 1, 65535};
+	EXPECT(opwest_npu_emul_conv2d(&quick, CONV, x, w, NULL, y, &shape), -EINVAL);
+	EXPECT(opwest_npu_emul_finish(&quick, -EINVAL, OPWEST_FOREVER), -EINVAL);
+	EXPECT(counts_of(&quick).calls[OPWEST_NPU_EMUL_JOB], 0);
+	stop(&quick);
+}
+
+/* A full queue is waited for, and no longer than the device says. */
+static void full_queue(void)
+{
+	int8_t y[4];
+	int64_t from;
+
+	start(&narrow, &program_a);
+	from = opwest_port_clock_us();
+	for (int i = 0; i < 6; i++) {
+		EXPECT(opwest_npu_emul_relu(&narrow, RELU, x, y, 4), 0);
+	}
+	EXPECT_TRUE(opwest_port_clock_us() - from >= 3 * 20000);
+	EXPECT(opwest_accelerator_sync(&narrow, OPWEST_FOREVER), 0);
+	stop(&narrow);
+
+	start(&hasty, &program_a);
+	opwest_npu_emul_hang(&hasty, 0);
+	EXPECT(opwest_npu_emul_relu(&hasty, RELU, x, y, 4), 0);
+	while (counts_of(&hasty).calls[OPWEST_NPU_EMUL_JOB] == 0) {
+		opwest_port_sleep_us(100);
+	}
+	EXPECT(opwest_npu_emul_relu(&hasty, RELU, x, y, 4), 0);
+	EXPECT(opwest_npu_emul_relu(&hasty, RELU, x, y, 4), 0);
+	EXPECT(opwest_npu_emul_relu(&hasty, RELU, x, y, 4), -EBUSY);
+	EXPECT(opwest_accelerator_close(&hasty), 0);
+	EXPECT(counts_of(&hasty).aborted, 3);
+	EXPECT(opwest_accelerator_deactivate(&hasty), 0);
+}
+
+/* Where a fault is injected, the call before is good, that call fails, and the one after is good again. */
+static void hook_faults(void)
+{
+	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_POINTS, 0, -EIO), -EINVAL);
+	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_OPEN, 0, EIO), -EINVAL);
+	for (int point = OPWEST_NPU_EMUL_ACTIVATE; point <= OPWEST_NPU_EMUL_DEACTIVATE; point++) {
+		opwest_npu_emul_reset(&quick);
+		EXPECT(opwest_npu_emul_inject(&quick, (enum opwest_npu_emul_point)point, 1, -EIO),
+		       0);
+		for (int round = 0; round < 3; round++) {
+			int8_t y[4];
+#define WANT(which) (round == 1 && point == OPWEST_NPU_EMUL_##which ? -EIO : 0)
+			EXPECT(opwest_accelerator_activate(&quick, &program_a), WANT(ACTIVATE));
+			if (WANT(ACTIVATE) != 0) {
+				continue;
+			}
+			EXPECT(opwest_accelerator_open(&quick, 0), WANT(OPEN));
+			if (WANT(OPEN) == 0) {
+				EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y, 4), 0);
+				EXPECT(opwest_accelerator_sync(&quick, 1000), WANT(SYNC));
+				expect_bytes(y, 1, 0, 3, 0); /* also after a sync that failed */
+				EXPECT(opwest_accelerator_close(&quick), WANT(CLOSE));
+			}
+			if (WANT(OPEN) != 0 || WANT(CLOSE) != 0) {
+				EXPECT(opwest_accelerator_open(&quick, 0), 0);
+				EXPECT(opwest_accelerator_close(&quick), 0);
+			}
+			EXPECT(opwest_accelerator_deactivate(&quick), WANT(DEACTIVATE));
+			EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y, 4), -EPERM);
+#undef WANT
+		}
+	}
+	opwest_npu_emul_reset(&quick);
+	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_ACTIVATE, 0, -EIO), 0);
+	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_ACTIVATE, 0, 0), 0);
+	start(&quick, &program_a);
+	stop(&quick);
+}
+
+static void work_faults(void)
+{
+	int8_t y[3][4];
+
+	start(&quick, &program_a);
+	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_ENQUEUE, 1, -ENOMEM), 0);
+	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), 0);
+	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), -ENOMEM);
+	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), 0);
+	EXPECT(opwest_accelerator_sync(&quick, 1000), 0);
+	for (int job = 0; job < 3; job++) {
+		EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_JOB, (uint32_t)job, -EIO), 0);
+		for (int i = 0; i < 3; i++) {
+			EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[i], 4), 0);
+		}
+		EXPECT(opwest_accelerator_sync(&quick, 1000), -EIO);
+		EXPECT(opwest_accelerator_sync(&quick, 1000), 0);
+		for (int i = 0; i < 3; i++) {
+			EXPECT(y[i][0], i == job ? GARBAGE : 1);
+			EXPECT(y[i][3], i == job ? GARBAGE : 0);
+		}
+	}
+	/* A failure is its owner's: the next one does not see it. */
+	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_JOB, 0, -EIO), 0);
+	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), 0);
+	while (counts_of(&quick).calls[OPWEST_NPU_EMUL_JOB] < 12) {
+		opwest_port_sleep_us(100);
+	}
+	EXPECT(opwest_accelerator_close(&quick), 0);
+	EXPECT(opwest_accelerator_open(&quick, 0), 0);
+	EXPECT(opwest_npu_emul_finish(&quick, opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), 1000),
+	       0);
+	stop(&quick);
+}
+
+static void expect_works(const struct device *dev)
+{
+	int8_t y[4];
+
+	EXPECT(opwest_npu_emul_finish(dev, opwest_npu_emul_relu(dev, RELU, x, y, 4), 10000), 0);
+	expect_bytes(y, 1, 0, 3, 0);
+}
+
+/* A job that hangs: sync times out, whoever ends it, the device works again and has not written. */
+static void hang(void)
+{
+	for (int by_deactivate = 0; by_deactivate < 2; by_deactivate++) {
+		for (uint32_t job = 0; job < 3; job++) {
+			int8_t y[3][4];
+
+			start(&quick, &program_a);
+			opwest_npu_emul_reset(&quick);
+			opwest_npu_emul_hang(&quick, job);
+			memset(y, 7, sizeof(y));
+			for (int i = 0; i < 3; i++) {
+				EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[i], 4), 0);
+			}
+			EXPECT(opwest_accelerator_sync(&quick, 30), -ETIMEDOUT);
+			EXPECT(opwest_accelerator_sync(&quick, 0), -ETIMEDOUT);
+			if (by_deactivate != 0) {
+				EXPECT(opwest_accelerator_deactivate(&quick), 0);
+				EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), -EPERM);
+				EXPECT(opwest_accelerator_close(&quick), 0);
+				EXPECT(opwest_accelerator_activate(&quick, &program_a), 0);
+			} else {
+				EXPECT(opwest_accelerator_close(&quick), 0);
+			}
+			EXPECT(counts_of(&quick).aborted, 3 - (int)job);
+			for (uint32_t i = 0; i < 3; i++) {
+				EXPECT(y[i][0], i < job ? 1 : i == job ? GARBAGE : 7);
+			}
+			EXPECT(opwest_accelerator_open(&quick, 0), 0);
+			expect_works(&quick);
+			stop(&quick);
+		}
+	}
+}
+
+/* close() ends a job in the middle of its latency, without waiting for the rest of it. */
+static void close_early(void)
+{
+	int8_t y[4];
+	int64_t from;
+
+	start(&slow, &program_a);
+	for (int i = 0; i < 8; i++) {
+		EXPECT(opwest_npu_emul_relu(&slow, RELU, x, y, 4), 0);
+	}
+	EXPECT(opwest_accelerator_sync(&slow, 10), -ETIMEDOUT);
+	from = opwest_port_clock_us();
+	EXPECT(opwest_accelerator_close(&slow), 0);
+	EXPECT_TRUE(opwest_port_clock_us() - from < 7 * 40000);
+	EXPECT_TRUE(counts_of(&slow).aborted >= 7);
+	EXPECT(opwest_accelerator_open(&slow, 0), 0);
+	expect_works(&slow);
+	stop(&slow);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+		{"order", order},
+		{"by_value", by_value},
+		{"overlap", overlap},
+		{"programs", programs},
+		{"activation", activation},
+		{"bad_programs", bad_programs},
+		{"arguments", arguments},
+		{"full_queue", full_queue},
+		{"hook_faults", hook_faults},
+		{"work_faults", work_faults},
+		{"hang", hang},
+		{"close_early", close_early},
+	};
+
+	return run_case(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
+}

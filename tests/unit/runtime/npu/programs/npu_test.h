@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the test programs of the emulated accelerator share. */
+#ifndef NPU_TEST_H_
+#define NPU_TEST_H_
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <opwest/npu_emul.h>
+#include <opwest/npu_emul_host.h>
+
+/* Stops at the first thing that is not as it should be. */
+#define EXPECT(expression, expected)                                                               \
+	do {                                                                                       \
+		const long got_ = (long)(expression);                                              \
+		const long want_ = (long)(expected);                                               \
+		if (got_ != want_) {                                                               \
+			fprintf(stderr, "%s:%d: %s is %ld, expected %ld\n", __FILE__, __LINE__,    \
+				#expression, got_, want_);                                         \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+#define EXPECT_TRUE(expression) EXPECT((expression) ? 1 : 0, 1)
+
+/* Header and one kernel, whose bytes make_program.py would write. */
+#define PROGRAM_HEADER(kernels)                                                                    \
+	'O', 'N', 'P', 'U', 1, 0, (kernels), 0, 16 + 16 * (kernels), 0, 0, 0, 0, 0, 0, 0
+#define PROGRAM_KERNEL(id, kind, shift, multiplier)                                                \
+	(id), 0, (kind), (shift), (multiplier), 0, 0, 0, 0, 0, 0x80, 0x7f, 0, 0, 0, 0
+
+enum { DENSE, RELU, ADD, CONV };
+
+/* Kernels 0 to 3 are dense, relu, add, conv2d; B scales dense otherwise and has no conv2d. */
+static const uint8_t bytes_a[] = {
+	PROGRAM_HEADER(4),          PROGRAM_KERNEL(DENSE, 1, 0, 1), PROGRAM_KERNEL(RELU, 4, 0, 1),
+	PROGRAM_KERNEL(ADD, 3, 0, 1), PROGRAM_KERNEL(CONV, 2, 0, 1),
+};
+static const uint8_t bytes_b[] = {
+	PROGRAM_HEADER(3),
+	PROGRAM_KERNEL(DENSE, 1, 1, 3),
+	PROGRAM_KERNEL(RELU, 4, 0, 1),
+	PROGRAM_KERNEL(ADD, 3, 0, 1),
+};
+static const struct opwest_program program_a = {"a", bytes_a, sizeof(bytes_a)};
+static const struct opwest_program program_b = {"b", bytes_b, sizeof(bytes_b)};
+
+static inline void start(const struct device *dev, const struct opwest_program *program)
+{
+	EXPECT(opwest_accelerator_activate(dev, program), 0);
+	EXPECT(opwest_accelerator_open(dev, OPWEST_FOREVER), 0);
+}
+
+static inline void stop(const struct device *dev)
+{
+	EXPECT(opwest_accelerator_close(dev), 0);
+	EXPECT(opwest_accelerator_deactivate(dev), 0);
+}
+
+/* A case has a name and a function; the program's argument names one. */
+struct test_case {
+	const char *name;
+	void (*run)(void);
+};
+
+static inline int run_case(const struct test_case *cases, size_t count, int argc, char **argv)
+{
+	for (size_t i = 0; i < count && argc == 2; i++) {
+		if (strcmp(cases[i].name, argv[1]) == 0) {
+			cases[i].run();
+			printf("ok\n");
+			return 0;
+		}
+	}
+	fprintf(stderr, "no such case\n");
+	return 2;
+}
+
+#endif /* NPU_TEST_H_ */

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pools bound to memory regions of real boards: where the linker puts them, and what a wrong binding is told."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from zephyr_support import Built, Workspace
+
+pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+Opwest = Callable[..., subprocess.CompletedProcess[str]]
+AN547, AN385, NATIVE = "mps3/corstone300/an547", "mps2/an385", "native_sim/native/64"
+
+MANIFEST = """version: 1
+model: regions
+boards: [native_sim/native/64, mps2/an385, mps3/corstone300/an547]
+objects: [{files: [steps.c]}]
+memory:
+  near:
+    size: 4KiB
+    reachable_by: [cpu]
+    boards: {mps3/corstone300/an547: {nodelabel: NEAR}, mps2/an385: {nodelabel: fast}}
+  far:
+    align: 32
+    reachable_by: [cpu, dma]
+    boards: {mps3/corstone300/an547: {nodelabel: isram}}
+devices:
+  dma: {devicetree: {nodelabel: uart0}, driver: none}
+operators:
+  twice:
+    args: &args
+      - {name: x, dtype: int32, shape: [256]}
+      - {name: factor, dtype: int32, shape: [256]}
+      - {name: y, dtype: int32, shape: [256], direction: out}
+  moved: {symbol: moved, device: {}, args: *args}
+constants:
+  pinned: {file: pinned.bin, dtype: int32, shape: [256], pool: far}
+  flash: {file: pinned.bin, dtype: int32, shape: [256]}
+run:
+  inputs: {x: {dtype: int32, shape: [256]}}
+  outputs: {y: {dtype: int32, shape: [256], external: true}, z: {dtype: int32, shape: [256]}}
+  steps:
+    - {call: twice, args: [x, flash, a]}
+    - {call: twice, args: [a, flash, b]}
+    - {call: twice, args: [b, flash, c]}
+    - {call: moved, device: dma, args: [c, pinned, y]}
+    - {call: moved, device: dma, args: [c, pinned, z]}
+application:
+  sources: [main.c]
+  overlays: {mps2/an385: split.overlay}
+"""
+
+SPLIT = """/* sram0 gives its last megabyte to a region of its own. */
+&sram0 {
+	reg = <0x20000000 0x300000>;
+};
+
+/ {
+	fast: memory@20300000 {
+		compatible = "zephyr,memory-region", "mmio-sram";
+		reg = <0x20300000 0x100000>;
+		zephyr,memory-region = "FAST";
+	};
+};
+"""
+
+STEPS = """#include <stdint.h>
+struct device;
+int32_t twice(const int32_t *x, const int32_t *factor, int32_t *y);
+int32_t twice(const int32_t *x, const int32_t *factor, int32_t *y)
+{
+	for (int i = 0; i < 256; i++) {
+		y[i] = x[i] * factor[i];
+	}
+	return 0;
+}
+int32_t moved(const int32_t *x, const int32_t *factor, int32_t *y, const struct device *dev);
+int32_t moved(const int32_t *x, const int32_t *factor, int32_t *y, const struct device *dev)
+{
+	return dev == 0 ? 1 : twice(x, factor, y);
+}
+"""
+
+MAIN = """#include <stdio.h>
+#include <regions.h>
+#include <regions_devicetree.h>
+
+REGIONS_WORKSPACE_DEFINE(places);
+static const struct regions_devices devices = REGIONS_DEVICES_DT_INIT;
+static int32_t x[256], y[256];
+OPWEST_ALIGNED(32) static int32_t reachable[256] FAR_PLACE;
+
+static int once(int32_t *result)
+{
+	return regions_run(&(struct regions_inputs){x}, &(struct regions_outputs){result}, &places, &devices);
+}
+
+int main(void)
+{
+	for (int i = 0; i < 256; i++) {
+		x[i] = i;
+	}
+	printf("open %d\\n", regions_open(&places, &devices));
+	printf("far away: %d\\n", once(y));
+	printf("run %d\\n", once(reachable));
+	printf("y %d %d z %d\\n", (int)reachable[3], (int)reachable[255], (int)places.output.z[255]);
+	printf("close %d\\nend\\n", regions_close(&places, &devices));
+	return 0;
+}
+"""
+
+
+def application(opwest: Opwest, folder: Path, near: str = "sram", change: tuple[str, str] = ("", "")) -> Path:
+    (folder / "steps.c").write_text(STEPS)
+    (folder / "main.c").write_text(MAIN.replace("FAR_PLACE", "REGIONS_POOL_FAR_PLACE" if near != "host" else ""))
+    (folder / "split.overlay").write_text(SPLIT)
+    (folder / "pinned.bin").write_bytes(b"".join((2).to_bytes(4, "little") for _ in range(256)))
+    text = MANIFEST.replace("NEAR", near).replace(*change) if change[0] else MANIFEST.replace("NEAR", near)
+    (folder / "manifest.yaml").write_text(text)
+    opwest("generate", folder / "manifest.yaml", "-o", folder / "app")
+    with (folder / "app" / "prj.conf").open("a") as file:
+        file.write("CONFIG_SERIAL=y\n")  # the device is a UART: native_sim has no driver for it otherwise
+    return folder / "app"
+
+
+def places(built: Built) -> dict[str, tuple[int, int]]:
+    """Return address and size of every storage in the image, as nm reads them."""
+    tool = "nm" if built.board.startswith("native_") else "arm-none-eabi-nm"
+    listed = subprocess.run(
+        [tool, "-S", built.folder / "zephyr" / "zephyr.elf"], capture_output=True, text=True, check=True
+    )
+    found = re.findall(r"^([0-9a-f]+) ([0-9a-f]+) \w (places_\w+|reachable)$", listed.stdout, re.MULTILINE)
+    return {name: (int(address, 16), int(size, 16)) for address, size, name in found}
+
+
+def within(place: tuple[int, int], start: int, size: int) -> bool:
+    return start <= place[0] and place[0] + place[1] <= start + size
+
+
+def answers(console: str) -> None:
+    assert "open 0" in console and "run 0" in console and "close 0" in console
+    assert f"y {3 * 16} {255 * 16} z {255 * 16}" in console
+
+
+def test_two_regions_of_the_an547(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+    built = workspace.build(application(opwest, tmp_path), AN547)
+    found = places(built)
+    assert within(found["places_near"], 0x11000000, 2 << 20), found
+    assert within(found["places_far"], 0x31000000, 4 << 20), found
+    assert within(found["reachable"], 0x31000000, 4 << 20), found
+    console = built.run("^end")
+    answers(console)
+    assert "far away: -14" in console  # y[] is in DTCM, where the device does not reach it: -EFAULT
+
+
+def test_a_split_sram_on_the_an385(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+    built = workspace.build(application(opwest, tmp_path), AN385)
+    found = places(built)
+    assert within(found["places_near"], 0x20300000, 1 << 20), found
+    assert within(found["places_far"], 0x20000000, 3 << 20), found
+    console = built.run("^end")
+    answers(console)
+    assert "far away: 0" in console  # ordinary memory on this board
+
+
+def test_ordinary_memory_on_a_board_that_is_not_named(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+    answers(workspace.build(application(opwest, tmp_path), NATIVE).run("^end"))
+
+
+def test_the_chosen_sram_is_ordinary_memory(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+    built = workspace.build(application(opwest, tmp_path, near="dtcm"), AN547)
+    assert within(places(built)["places_near"], 0x30000000, 512 << 10)
+    answers(built.run("^end"))
+
+
+@pytest.mark.parametrize(
+    ("near", "message"),
+    [
+        ("itcm", "pool near: nodelabel itcm of board mps3/corstone300/an547 is its flash, which can't be written"),
+        ("no_such", "pool near: board mps3/corstone300/an547 has no enabled node nodelabel no_such"),
+        ("uart1", "pool near: nodelabel uart1 of board mps3/corstone300/an547 is no zephyr,memory-region"),
+    ],
+)
+def test_a_wrong_binding(workspace: Workspace, opwest: Opwest, tmp_path: Path, near: str, message: str) -> None:
+    code, built = workspace.try_build(application(opwest, tmp_path, near=near), AN547)
+    assert code != 0
+    assert f"manifest.yaml:9: {message}" in " ".join(built.log.split())
+
+
+def test_a_region_smaller_than_its_pool(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+    app = application(opwest, tmp_path)
+    overlay = app / "boards" / "mps2_an385.overlay"
+    overlay.write_text(overlay.read_text().replace("0x20300000 0x100000", "0x20300000 0x400"))
+    code, built = workspace.try_build(app, AN385)
+    assert code != 0
+    text = " ".join(built.log.split())
+    assert re.search(
+        r"manifest.yaml:9: pool near: the region nodelabel fast of board mps2/an385 is smaller than the plan's \d+",
+        text,
+    )
+
+
+def test_what_is_told_before_any_build(opwest: Opwest, tmp_path: Path) -> None:
+    """Overflow and reachability are errors when the project is generated."""
+    application(opwest, tmp_path)
+    text = (tmp_path / "manifest.yaml").read_text()
+    shutil.rmtree(tmp_path / "app")
+    for old, new, message in (
+        ("    align: 32\n", "    align: 32\n    size: 1KiB\n", "manifest.yaml:13:11: error: pool 'far' is too small: "),
+        ("pool: far", "pool: near", "tensor 'pinned' is used by dma, which can't reach pool 'near'"),
+        ("[cpu, dma]", "[dma]", "no pool can be reached by all that use tensor 'c': cpu, dma"),
+    ):
+        (tmp_path / "manifest.yaml").write_text(text.replace(old, new))
+        done = opwest("generate", tmp_path / "manifest.yaml", "-o", tmp_path / "app", check=False)
+        assert done.returncode == 1 and message in done.stderr, done.stderr
+        assert not (tmp_path / "app").exists()

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file
+ * @brief The driver class of accelerators: what a model asks of the devices that its steps run on.
+ *
+ * A driver implements the hooks that its device needs and leaves the others NULL. A device runs its
+ * work in the order in which it was enqueued, and one owner at a time enqueues.
+ *
+ * | hook       | called by          | for                                                        |
+ * |------------|--------------------|------------------------------------------------------------|
+ * | activate   | `<model>_open()`   | power and programming; counted                             |
+ * | open       | `<model>_run()`    | exclusive ownership, at its start                          |
+ * | sync       | `<model>_run()`    | the end of everything that this owner has enqueued         |
+ * | close      | `<model>_run()`    | the end of ownership, at its end                           |
+ * | deactivate | `<model>_close()`  | the opposite of activate; counted                          |
+ */
+#ifndef OPWEST_ACCELERATOR_H_
+#define OPWEST_ACCELERATOR_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opwest/port.h>
+
+#ifdef __ZEPHYR__
+#include <zephyr/device.h>
+#include <zephyr/toolchain.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef __subsystem
+/** Marks the structure of a driver class for Zephyr's scripts. */
+#define __subsystem
+#endif
+
+/** A time-out that never comes. */
+#define OPWEST_FOREVER (-1)
+
+/** What an accelerator is programmed with. Lives in flash and never changes. */
+struct opwest_program {
+	/** The name that operators may require, for messages. */
+	const char *name;
+	/** @ref size bytes, aligned to 16. */
+	const uint8_t *data;
+	uint32_t size;
+};
+
+/** @brief Program and power a device; see opwest_accelerator_activate(). */
+typedef int (*opwest_accelerator_activate_t)(const struct device *dev,
+					     const struct opwest_program *program);
+/** @brief Become the owner of a device; see opwest_accelerator_open(). */
+typedef int (*opwest_accelerator_open_t)(const struct device *dev, int32_t timeout_ms);
+/** @brief Give a device back; see opwest_accelerator_close(). */
+typedef int (*opwest_accelerator_close_t)(const struct device *dev);
+/** @brief Undo one activation; see opwest_accelerator_deactivate(). */
+typedef int (*opwest_accelerator_deactivate_t)(const struct device *dev);
+/** @brief Wait for a device; see opwest_accelerator_sync(). */
+typedef int (*opwest_accelerator_sync_t)(const struct device *dev, int32_t timeout_ms);
+
+/** The hooks of a driver. Those that it does not need are NULL. */
+__subsystem struct opwest_accelerator_driver_api {
+	opwest_accelerator_activate_t activate;
+	opwest_accelerator_open_t open;
+	opwest_accelerator_close_t close;
+	opwest_accelerator_deactivate_t deactivate;
+	opwest_accelerator_sync_t sync;
+};
+
+/**
+ * @brief Begin the definition of a driver's hooks: `static OPWEST_ACCELERATOR_API(name) = { .open = ... };`
+ *
+ * From Zephyr 4.1 on the structure goes to the section of its class, so that `<model>_open()` can tell an
+ * accelerator from another device.
+ *
+ * @param name The structure's name.
+ */
+#ifdef DEVICE_API
+#define OPWEST_ACCELERATOR_API(name) DEVICE_API(opwest_accelerator, name)
+#else
+#define OPWEST_ACCELERATOR_API(name) const struct opwest_accelerator_driver_api name
+#endif
+
+/** @brief The hooks of a device of this class. */
+static inline const struct opwest_accelerator_driver_api *
+opwest_accelerator_api(const struct device *dev)
+{
+	return (const struct opwest_accelerator_driver_api *)dev->api;
+}
+
+/**
+ * @brief Tell whether two programs are the same: the same bytes.
+ *
+ * @param a A program, may be NULL.
+ * @param b A program, may be NULL.
+ *
+ * @retval true  Both are NULL, or hold the same bytes.
+ * @retval false They differ.
+ */
+bool opwest_program_equal(const struct opwest_program *a, const struct opwest_program *b);
+
+/**
+ * @brief Power a device and load its program.
+ *
+ * Activations are counted: the same program again adds one. A device that is active with one program
+ * takes no other.
+ *
+ * @param dev     The device.
+ * @param program What to load; NULL for a device that needs none.
+ *
+ * @retval 0        Active. Also where the driver has no such hook.
+ * @retval -EBUSY   The device is active with another program.
+ * @retval -EINVAL  The driver can't use this program.
+ * @return Another negative errno of the driver; the device is as it was before
+ */
+static inline int opwest_accelerator_activate(const struct device *dev,
+					      const struct opwest_program *program)
+{
+	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
+
+	return api == NULL || api->activate == NULL ? 0 : api->activate(dev, program);
+}
+
+/**
+ * @brief Become the only owner of a device.
+ *
+ * @param dev        The device.
+ * @param timeout_ms How long to wait for another owner, milliseconds, or OPWEST_FOREVER.
+ *
+ * @retval 0          The caller owns the device. Also where the driver has no such hook.
+ * @retval -ETIMEDOUT Another owner kept it.
+ * @retval -EPERM     The device is not active.
+ * @return Another negative errno of the driver; the caller does not own the device
+ */
+static inline int opwest_accelerator_open(const struct device *dev, int32_t timeout_ms)
+{
+	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
+
+	return api == NULL || api->open == NULL ? 0 : api->open(dev, timeout_ms);
+}
+
+/**
+ * @brief Give a device back to others.
+ *
+ * Called once for every open() that succeeded. Work that is unfinished, which there is only after
+ * sync() timed out, is aborted: when this returns, the device touches none of the owner's memory.
+ *
+ * @param dev The device.
+ *
+ * @retval 0 Others can own the device. Also where the driver has no such hook.
+ * @return A negative errno of the driver; it is not called again
+ */
+static inline int opwest_accelerator_close(const struct device *dev)
+{
+	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
+
+	return api == NULL || api->close == NULL ? 0 : api->close(dev);
+}
+
+/**
+ * @brief Undo one activation; the last one stops the device.
+ *
+ * A driver without close() aborts unfinished work here.
+ *
+ * @param dev The device.
+ *
+ * @retval 0 Done. Also where the driver has no such hook.
+ * @return A negative errno of the driver; it is not called again
+ */
+static inline int opwest_accelerator_deactivate(const struct device *dev)
+{
+	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
+
+	return api == NULL || api->deactivate == NULL ? 0 : api->deactivate(dev);
+}
+
+/**
+ * @brief Wait until the device has done all that its owner enqueued.
+ *
+ * @param dev        The device, owned by the caller.
+ * @param timeout_ms How long, milliseconds, or OPWEST_FOREVER.
+ *
+ * @retval 0          All of it is done. Also where the driver has no such hook.
+ * @retval -ETIMEDOUT Some of it is unfinished, and the device may still write.
+ * @return Another negative errno: all of it has ended, and something failed
+ */
+static inline int opwest_accelerator_sync(const struct device *dev, int32_t timeout_ms)
+{
+	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
+
+	return api == NULL || api->sync == NULL ? 0 : api->sync(dev, timeout_ms);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* OPWEST_ACCELERATOR_H_ */

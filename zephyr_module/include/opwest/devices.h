@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file
+ * @brief What open, run and close of a model do with its accelerators. Called by generated code only.
+ *
+ * Every hook that succeeded is undone once, in reverse, whatever fails; the first error is the one that is
+ * returned and recorded. The state is in the workspace: two workspaces share nothing.
+ */
+#ifndef OPWEST_DEVICES_H_
+#define OPWEST_DEVICES_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opwest/model.h>
+#include <opwest/port.h>
+#include <opwest/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What became of one device in a workspace. */
+struct opwest_slot {
+	/** The handle that the workspace was opened with. */
+	const struct device *dev;
+	/** The first step that was launched and is not synced, or OPWEST_NO_STEP. */
+	uint16_t launched;
+	/** The slot that run opens when it is the turn of this one: slots in the order of their handles. */
+	uint8_t turn;
+	/** OPWEST_SLOT_* */
+	uint8_t flags;
+};
+
+/** The initialiser of a slot before the first open. */
+#define OPWEST_SLOT_INIT {NULL, OPWEST_NO_STEP, 0U, 0U}
+
+/** activate() succeeded. */
+#define OPWEST_SLOT_ACTIVE 0x01U
+/** open() succeeded. */
+#define OPWEST_SLOT_OPEN 0x02U
+/** sync() timed out. */
+#define OPWEST_SLOT_LOST 0x04U
+
+/** The devices of a model: constant. */
+struct opwest_device_set {
+	/** The model's name, for the log. */
+	const char *model;
+	const struct opwest_device *devices;
+	uint32_t count;
+};
+
+/**
+ * @brief Check and activate all devices, in the order of the context.
+ *
+ * @param set    The model's devices.
+ * @param slots  One for each, with its handle; NULL for a handle that is no struct device.
+ * @param status Where the first failure is recorded.
+ *
+ * @retval 0        All are active.
+ * @retval -ENODEV  A device is NULL or not ready.
+ * @retval -ENOTSUP A device is of another driver class than accelerators.
+ * @return Another negative errno of a hook; no device is active
+ */
+int opwest_devices_activate(const struct opwest_device_set *set, struct opwest_slot *slots,
+			    struct opwest_status *status);
+
+/**
+ * @brief Deactivate all devices, in reverse.
+ *
+ * @param set    The model's devices.
+ * @param slots  Their slots.
+ * @param status Where the first failure is recorded; NULL after one that was.
+ *
+ * @retval 0 None is active.
+ * @return The first error of a hook; none is active all the same
+ */
+int opwest_devices_deactivate(const struct opwest_device_set *set, struct opwest_slot *slots,
+			      struct opwest_status *status);
+
+/**
+ * @brief Own all devices.
+ *
+ * They are opened in the order of their handles' addresses, which is the same for all models of an image:
+ * models that share devices wait for each other, never in a circle. Two members of the context with one
+ * handle are opened once.
+ *
+ * @param set    The model's devices.
+ * @param slots  Their slots.
+ * @param status Where the first failure is recorded.
+ *
+ * @retval 0 All are owned.
+ * @return The first error of a hook; none is owned
+ */
+int opwest_devices_open(const struct opwest_device_set *set, struct opwest_slot *slots,
+			struct opwest_status *status);
+
+/**
+ * @brief Give all devices back, in reverse.
+ *
+ * @param set    The model's devices.
+ * @param slots  Their slots.
+ * @param status Where the first failure is recorded.
+ *
+ * @retval 0 None is owned.
+ * @return The first error of a hook; none is owned all the same
+ */
+int opwest_devices_close(const struct opwest_device_set *set, struct opwest_slot *slots,
+			 struct opwest_status *status);
+
+/**
+ * @brief Wait for all that was launched on one device.
+ *
+ * @param set    The model's devices.
+ * @param slots  Their slots.
+ * @param status Where a failure is recorded, with the first step that was launched.
+ * @param index  The device.
+ *
+ * @retval 0          Its steps are done.
+ * @retval -ETIMEDOUT Some may go on.
+ * @return Another negative errno of a step; all have ended
+ */
+int opwest_devices_sync(const struct opwest_device_set *set, struct opwest_slot *slots,
+			struct opwest_status *status, uint32_t index);
+
+/**
+ * @brief End a run after its first failure: wait for what was launched, give all devices back.
+ *
+ * A device that timed out, now or before, may hang: then all are deactivated too.
+ *
+ * @param set   The model's devices.
+ * @param slots Their slots.
+ *
+ * @retval true  The workspace stays open.
+ * @retval false It has to be opened again.
+ */
+bool opwest_devices_abandon(const struct opwest_device_set *set, struct opwest_slot *slots);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* OPWEST_DEVICES_H_ */

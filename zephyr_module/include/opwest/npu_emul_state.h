@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file
+ * @brief The memory of an emulated accelerator: for its driver and npu_emul_host.h, not for applications.
+ */
+#ifndef OPWEST_NPU_EMUL_STATE_H_
+#define OPWEST_NPU_EMUL_STATE_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <opwest/accelerator_context.h>
+#include <opwest/npu_emul.h>
+#include <opwest/port_sync.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What a kernel computes; the numbers are those in programs. */
+enum opwest_npu_emul_kind {
+	OPWEST_NPU_EMUL_DENSE = 1,
+	OPWEST_NPU_EMUL_CONV2D = 2,
+	OPWEST_NPU_EMUL_ADD = 3,
+	OPWEST_NPU_EMUL_RELU = 4,
+};
+
+/** A kernel of a program: how it reads its inputs and scales its result. */
+struct opwest_npu_emul_kernel {
+	int32_t multiplier;
+	uint8_t shift;
+	int8_t input_zero;
+	int8_t output_zero;
+	int8_t least;
+	int8_t most;
+};
+
+/** All that a job needs, by value. */
+struct opwest_npu_emul_job {
+	enum opwest_npu_emul_kind kind;
+	struct opwest_npu_emul_kernel kernel;
+	const int8_t *x;
+	/** The weights, or the second operand. */
+	const int8_t *w;
+	const int32_t *bias;
+	int8_t *y;
+	/** Bytes of x, w and y. */
+	uint32_t x_size;
+	uint32_t w_size;
+	uint32_t y_size;
+	/** A dense layer is a convolution of `rows` x 1 pixels with a kernel of one pixel. */
+	struct opwest_npu_emul_conv2d_shape shape;
+};
+
+/** What a device is in the devicetree. */
+struct opwest_npu_emul_config {
+	uint32_t latency_us;
+	int32_t queue_timeout_ms;
+	uint16_t queue_depth;
+	/** queue_depth entries. */
+	struct opwest_npu_emul_job *queue;
+#ifdef __ZEPHYR__
+	k_thread_stack_t *stack;
+	size_t stack_size;
+#endif
+};
+
+/** A fault that has not happened. */
+struct opwest_npu_emul_fault {
+	bool armed;
+	bool hangs;
+	int error;
+	uint32_t after;
+};
+
+/** What changes. */
+struct opwest_npu_emul_data {
+	struct opwest_accelerator_context context;
+	struct opwest_port_thread thread;
+	/** A job was added, or the thread shall end. */
+	struct opwest_port_sem work;
+	/** The running job shall end. */
+	struct opwest_port_sem wake;
+	/** The queue has room. */
+	struct opwest_port_sem room;
+	/** Nothing is unfinished. */
+	struct opwest_port_sem idle;
+	/** Guards all that follows. */
+	struct opwest_port_mutex lock;
+	/** NULL when inactive. */
+	const struct opwest_program *program;
+	bool opened;
+	/** A job has left the queue and not ended. */
+	bool running;
+	bool aborting;
+	bool stopping;
+	uint16_t head;
+	uint16_t count;
+	/** Of the jobs since the last wait that did not time out. */
+	int first_error;
+	struct opwest_npu_emul_fault faults[OPWEST_NPU_EMUL_POINTS];
+	struct opwest_npu_emul_counts counts;
+};
+
+/** The hooks of every such device. */
+extern const struct opwest_accelerator_driver_api opwest_npu_emul_api;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* OPWEST_NPU_EMUL_STATE_H_ */
