@@ -1,9 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m opwest`."""
+"""`python -m opwest`, and the command `opwest`."""
+
+from __future__ import annotations
 
 import sys
 
-from opwest.cli.main import main
+
+def main(arguments: list[str] | None = None, program: str = "opwest") -> int:
+    """Run the command line; say which package is missing where the installation is not complete."""
+    try:
+        from opwest.cli.main import main as run
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(".")[0]
+        if name in ("", "opwest"):
+            raise
+        print(
+            f"{program}: error: the Python package {name!r} is not installed for {sys.executable}\n"
+            "  hint: `west packages pip --install` in a Zephyr workspace, or `pip install -r requirements.txt` in "
+            "the opwest repository, brings all that it needs",
+            file=sys.stderr,
+        )
+        return 2
+    return run(arguments, program)
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -21,21 +21,39 @@ from opwest.plan.schedule import plan_schedule
 from opwest.render.application import Planned
 from opwest.render.project import project_record, render_project
 from opwest.resources import resource
-from opwest.write.project import WriteResult, write_project
+from opwest.write.project import WriteResult, write_list, write_project
 
 Metadata = Literal["c", "llvm"]
 """Where run, metadata and registry come from: C sources, or one object per target."""
 
 
+Layout = Literal["application", "model"]
+"""What is written: a whole application, or the models alone, for a build that has an application already."""
+
+
 def generate(
-    manifests: Sequence[Path], output: Path, *, vendored: bool, faults: Diagnostics, metadata: Metadata = "c"
+    manifests: Sequence[Path],
+    output: Path,
+    *,
+    vendored: bool,
+    faults: Diagnostics,
+    metadata: Metadata = "c",
+    layout: Layout = "application",
+    inputs: Path | None = None,
 ) -> WriteResult:
-    """Make one application of the models that the manifests declare. Raises OpwestError with every fault."""
-    planned = check(manifests, faults)
+    """Make one application of the models that the manifests declare. Raises OpwestError with every fault.
+
+    `inputs` is a file that gets the absolute path of every file that was read, faults or not, one a line.
+    """
+    found = examine(manifests, faults)
+    if inputs is not None:
+        write_list(inputs, [*manifests, *(path for one in found for path in one.files)])
+    faults.raise_if_errors()
+    planned = [(one.model, one.plan) for one in found]
     objects = compile_metadata(planned, faults) if metadata == "llvm" else None
     faults.raise_if_errors()
     runtime = read_runtime() if vendored else None
-    files = render_project(planned, runtime, objects)
+    files = render_project(planned, runtime, objects, layout=layout)
     return write_project(output, files, project_record(planned, vendored=vendored, metadata=metadata))
 
 
@@ -43,7 +61,7 @@ def check(manifests: Sequence[Path], faults: Diagnostics) -> list[Planned]:
     """Return the checked and planned models. Raises OpwestError with every fault of every manifest."""
     found = examine(manifests, faults)
     faults.raise_if_errors()
-    return [(model, plan) for model, plan, _ in found]
+    return [(one.model, one.plan) for one in found]
 
 
 class Examination(NamedTuple):
@@ -52,6 +70,8 @@ class Examination(NamedTuple):
     model: Model
     plan: MemoryPlan
     objects: tuple[Examined, ...]
+    files: tuple[Path, ...]
+    """What was read beside the manifest."""
 
 
 def examine(manifests: Sequence[Path], faults: Diagnostics) -> list[Examination]:
@@ -65,11 +85,15 @@ def examine(manifests: Sequence[Path], faults: Diagnostics) -> list[Examination]
         model = resolve(context)
         schedule = plan_schedule(model)
         model = replace(model, steps=schedule.steps)
-        found.append(Examination(model, plan_memory(model, schedule, faults), tuple(context.examined)))
+        found.append(Examination(model, plan_memory(model, schedule, faults), tuple(context.examined), _files(context)))
     models = [one.model for one in found]
     check_names_together(models, faults)
     _check_applications(models, faults)
     return found
+
+
+def _files(context: Context) -> tuple[Path, ...]:
+    return tuple(context.folder / name for name in sorted(context.files))
 
 
 def _check_applications(models: Sequence[Model], faults: Diagnostics) -> None:
@@ -93,5 +117,5 @@ def read_runtime() -> dict[PurePosixPath, bytes]:
     return {
         PurePosixPath(path.relative_to(root).as_posix()): path.read_bytes()
         for path in sorted(root.rglob("*"))
-        if path.is_file()
+        if path.is_file() and "__pycache__" not in path.parts
     }

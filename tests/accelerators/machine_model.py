@@ -21,7 +21,7 @@ Token = Any
 MODES = ("early", "late", "torn", "random")
 
 
-class Wrong(AssertionError):
+class Wrong(AssertionError):  # noqa: N818
     """The actions do not compute what the steps say, or might not."""
 
 

@@ -22,8 +22,7 @@ def planned(tmp_path_factory):
     for seed in range(GRAPHS):
         graph = RandomGraph(seed, cached=seed % 2 == 1)
         faults = Diagnostics()
-        model, plan, _ = pipeline.examine([graph.write(work / str(seed))], faults)[0]
-        faults.raise_if_errors()
+        ((model, plan),) = pipeline.check([graph.write(work / str(seed))], faults)
         found.append((graph, model, plan, actions(model, plan)))
     return found
 

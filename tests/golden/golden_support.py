@@ -26,6 +26,7 @@ PROJECTS = {
     "devices": ["manifest.yaml"],
     "several": ["first/manifest.yaml", "second/manifest.yaml"],
     "targets": ["manifest.yaml"],
+    "asynchronous": ["manifest.yaml"],
 }
 
 Metadata = Literal["c", "llvm"]

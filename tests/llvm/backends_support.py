@@ -28,7 +28,7 @@ from opwest.write.lock import Lock
 PROGRAMS = Path(__file__).parent / "programs"
 BACK_ENDS = ("c", "llvm")
 TARGETS = tuple(named_targets())
-MODELS = ("accelerated", "many_kinds")
+MODELS = ("accelerated", "many_kinds", "asynchronous")
 RUNTIME = tuple(name for name in RUNTIME_SOURCES if not name.startswith("port_"))
 ARM, RISCV = "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"
 
@@ -63,7 +63,7 @@ def _store_ir() -> str:
 def manifests_for_all_targets(work: Path) -> list[Path]:
     """Copy the golden models into `work`, each with IR that is compiled for every target of the table."""
     found = []
-    for golden, model in (("devices", "accelerated"), ("many_kinds", "many_kinds")):
+    for golden, model in (("devices", "accelerated"), ("many_kinds", "many_kinds"), ("asynchronous", "asynchronous")):
         manifest = copy_project(golden, work / golden)[0]
         ir, text = UNUSED.format(model=model), manifest.read_text()
         if model == "many_kinds":
@@ -93,7 +93,7 @@ def write_application(planned: list[Planned], app: Path, metadata: str) -> Path:
 
 
 def applications(work: Path) -> dict[str, Path]:
-    """Return the application of each back end, with both models for every target."""
+    """Return the application of each back end, with all models for every target."""
     planned = pipeline.check(manifests_for_all_targets(work / "source"), Diagnostics())
     return {metadata: write_application(planned, work / metadata, metadata) for metadata in BACK_ENDS}
 
@@ -239,12 +239,14 @@ def includes(app: Path) -> list[str]:
 
 
 def metadata_objects(machine: Machine, target: str, app: Path, work: Path) -> list[Path]:
-    """Return the objects of run, metadata, registry and constants, whichever back end made them."""
+    """Return the objects of run, metadata, registry and constants, whichever back end made them, and of devices."""
     found: list[Path] = []
     record = read_record(app)
     for model in record["models"]:
         name = model["name"]
         folder = app / "models" / name
+        if any(tensor["reached"] for tensor in model["tensors"]):
+            found += compile_sources(machine, work / f"{name}_d", [folder / "src" / f"{name}_devices.c"], includes(app))
         if record["metadata"] == "llvm":
             found.append(folder / "objects" / target / f"{name}_metadata.o")
             continue

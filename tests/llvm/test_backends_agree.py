@@ -100,8 +100,16 @@ def test_what_the_program_may_not_say(reference):
     for fault in ("not found", "found what", "impossible", "fault"):
         assert fault not in reference
     # -EALREADY by the C library's own value: twice for close and once for open, per model.
-    assert len(re.findall(r"^close -100000 ", reference, re.MULTILINE)) == 4
-    assert len(re.findall(r"^open -100000 ", reference, re.MULTILINE)) == 2
+    walked = reference[: reference.index("\ncall 1 fails\n")]
+    assert len(re.findall(r"^close -100000 ", walked, re.MULTILINE)) == 6
+    assert len(re.findall(r"^open -100000 ", walked, re.MULTILINE)) == 3
     assert "log accelerated 7 2147483647" in reference
+    # Every hook, each of three ways to fail, until nothing is left to fail.
+    rounds = [int(n) for n in re.findall(r"^call (\d+) fails$", reference, re.MULTILINE)]
+    assert rounds == [*range(1, max(rounds) + 1)] * 3 and max(rounds) > 30
+    assert not re.search(r"^ (flush|invalidate).* \d{4,}", reference, re.MULTILINE), "not at the start of a line"
+    programs = re.findall(r"^device \S+ .* (wide|narrow|shared) (\d+) #(\d+)", reference, re.MULTILINE)
+    assert [name for name, _, _ in programs] == ["shared", "wide", "wide", "narrow"]
+    assert len({place for name, _, place in programs if name != "narrow"}) == 1, "the same bytes are there once"
     # Each operator, five times.
     assert len(re.findall(r"^call store ", reference, re.MULTILINE)) == 5

@@ -7,42 +7,26 @@ All C is under sanitizers; the object that LLVM made is as it is.
 import re
 
 import pytest
-from backends_support import BACK_ENDS, RUNTIME, includes, read_record, run_tool
+from backends_support import BACK_ENDS
 from c_support import ROOT, SANITIZED, execute, need_compiler
+from c_support import build as build_program
 
 SOURCE = ROOT / "tests" / "compile" / "programs" / "lifecycle.c"
 CASES = re.findall(r"CASE\(([a-z_]+)\)[,\s]", SOURCE.read_text().split("cases[] = {")[1])
 BUILDS = {
-    "gcc": ("x86-64", "gcc", ()),
-    "gcc-m32": ("i386", "gcc", ("-m32", "-no-pie")),
-    "clang": ("x86-64", "clang", ()),
+    "gcc": ("gcc", ()),
+    "gcc-m32": ("gcc", ("-m32", "-no-pie")),
+    "clang": ("clang", ()),
 }
 
 
 @pytest.fixture(scope="module", params=[(build, back) for build in BUILDS for back in BACK_ENDS], ids="-".join)
 def program(request, apps, tmp_path_factory):
     build, metadata = request.param
-    target, compiler, machine = BUILDS[build]
+    compiler, machine = BUILDS[build]
     flags = [*machine, *SANITIZED]
     need_compiler(compiler, flags, link=True)
-    app, work = apps[metadata], tmp_path_factory.mktemp("program")
-    folder = app / "models" / "accelerated"
-    chosen = next(m for m in read_record(app)["models"] if m["name"] == "accelerated")["builds"]
-    chosen = next(b for b in chosen if b["target"] == target)
-    runtime = app / "modules" / "opwest" / "src"
-    sources = [SOURCE, runtime / "port_host.c", *(runtime / name for name in RUNTIME)]
-    if metadata == "c":
-        sources += [folder / "src" / f"accelerated_{part}.c" for part in ("metadata", "registry", "run")]
-        objects = []
-    else:
-        objects = [folder / "objects" / target / "accelerated_metadata.o"]
-    operators = work / "operators.o"
-    rename = ["-include", folder / chosen["rename"]]
-    run_tool([compiler, *flags, *includes(app), *rename, "-c", folder / chosen["sources"][0], "-o", operators], work)
-    objects += [folder / item for item in chosen["objects"]]
-    target = work / "program"
-    run_tool([compiler, *flags, *includes(app), *sources, operators, *objects, "-o", target, "-pthread"], work)
-    return target
+    return build_program(apps[metadata], tmp_path_factory.mktemp("program"), SOURCE, compiler, flags)
 
 
 def test_lifecycle(program):

@@ -26,7 +26,13 @@ from elftools.elf.elffile import ELFFile
 from opwest.objects.compat import abi_faults
 from opwest.objects.inspect import inspect_object
 
-RUNTIME_SYMBOLS = {"opwest_status_failed", "opwest_status_already", "opwest_port_device_is_ready"}
+RUNTIME_SYMBOLS = {
+    *(f"opwest_status_{name}" for name in ("failed", "hook_failed", "already")),
+    *(f"opwest_devices_{name}" for name in ("activate", "deactivate", "open", "close", "sync", "abandon")),
+    *(f"opwest_port_cache_{name}" for name in ("flush", "flush_and_invalidate", "invalidate")),
+    "memcpy",
+}
+REACHED = {"accelerated": ("control", "y"), "asynchronous": ("control", "raw", "report")}
 PUBLIC = ("open", "run", "close", "model", "registry", "operators")
 # Conversions of floats and 64 bits, which libgcc has, and what position-independent code asks for.
 SUPPORT = re.compile(r"__aeabi_[a-z0-9]+|__truncdfsf2|_GLOBAL_OFFSET_TABLE_")
@@ -45,16 +51,21 @@ def test_object_is_what_the_target_links(app, model, target):
     assert (member.faults, abi_faults(member.abi, target_abi(target))) == ((), [])
     assert (member.sizes.data, member.sizes.bss, member.stateful_symbols) == (0, 0, ())
     operators = {f"{model}__{name}" for name in _operators(model)}
-    unknown = {n for n in member.undefined if n not in operators | RUNTIME_SYMBOLS and not SUPPORT.fullmatch(n)}
+    known = operators | RUNTIME_SYMBOLS | {f"{model}_reaches_{name}" for name in REACHED.get(model, ())}
+    unknown = {n for n in member.undefined if n not in known and not SUPPORT.fullmatch(n)}
     assert not unknown
     assert operators <= set(member.undefined)
     wanted = {f"{model}_{name}" for name in PUBLIC}
-    assert {name for name in member.defined if "constant" not in name} == wanted
+    if model != "many_kinds":
+        wanted.add(f"{model}_device_table")
+    assert {name for name in member.defined if not re.search("constant|opwest_program", name)} == wanted
 
 
 def _operators(model):
     if model == "accelerated":
         return ["mix", "reverse", "stamp"]
+    if model == "asynchronous":
+        return ["scale", "fold", "move", "dsp_filter", "start", "add"]
     integers = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
     copies = [f"copy_{dtype}" for dtype in (*integers, "float16", "float32", "float64", "bool")]
     return [*copies, "store", "store_ir", "start", "add", "finish", "tick"]

@@ -76,6 +76,9 @@ int opwest_call(const struct opwest_entry *entry, const struct opwest_value *arg
 	if ((dev != NULL) != ((info->flags & OPWEST_OPERATOR_DEVICE) != 0U)) {
 		return -ENODEV;
 	}
+	if (entry->adapter == NULL) {
+		return -ENOTSUP;
+	}
 
 	const int32_t code = entry->adapter(args, dev);
 

@@ -28,6 +28,8 @@ def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
         vendored=options.runtime == "vendored",
         faults=faults,
         metadata=options.metadata,
+        layout=options.layout,
+        inputs=options.inputs,
     )
     lines = [
         f"{options.output}: {len(done.written)} files written, {len(done.removed)} removed, {done.unchanged} unchanged"
@@ -57,7 +59,7 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
     found = pipeline.examine(options.manifests, faults)
     texts, values = [], []
-    for model, plan, objects in found:
+    for model, plan, objects, _ in found:
         rows = exportability(model, objects)
         if not faults.has_errors:
             texts.append(f"{summary(model, plan)}\n\n{table(rows)}")

@@ -42,9 +42,9 @@ class _UsageError(Exception):
         self.message = message
 
 
-def parser() -> argparse.ArgumentParser:
+def parser(program: str = "opwest") -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
-    top = _Parser(prog="opwest", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    top = _Parser(prog=program, description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     top.add_argument("--version", action="version", version=f"opwest {__version__}")
     verbs = top.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
 
@@ -75,6 +75,15 @@ def parser() -> argparse.ArgumentParser:
         choices=("c", "llvm"),
         default="c",
         help="c (default): run, metadata and registry as C sources; llvm: as one object per target",
+    )
+    generate.add_argument(
+        "--layout",
+        choices=("application", "model"),
+        default="application",
+        help="application (default); model: the models alone, each a Zephyr module (opwest_add_model() uses it)",
+    )
+    generate.add_argument(
+        "--inputs", metavar="FILE", type=Path, help="write the path of every file that was read, one a line"
     )
     _add_json(generate)
     generate.set_defaults(function=commands.generate)
@@ -131,13 +140,13 @@ def _add_json(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true", help="print JSON on standard output, diagnostics included")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit code."""
+def main(arguments: Sequence[str] | None = None, program: str = "opwest") -> int:
+    """Run the command line, which is called `program` in help and messages; return the exit code."""
     collecting = gc.isenabled()
     gc.disable()  # one run, no cycles worth collecting: a fourth of the time of a large model
     words = sys.argv[1:] if arguments is None else arguments
     try:
-        return _main(parser().parse_args(words))
+        return _main(parser(program).parse_args(words))
     except _UsageError as error:
         if "--json" not in words:
             argparse.ArgumentParser.error(error.origin, error.message)

@@ -9,6 +9,7 @@ from typing import Literal
 
 from opwest.model.model import Binding, Model, Step
 from opwest.plan.memory import MemoryPlan
+from opwest.render.tensors import external_line
 
 CacheOperation = Literal["flush", "flush_and_invalidate", "invalidate"]
 
@@ -57,7 +58,7 @@ class _Actions:
         self.index = {device.name: index for index, device in enumerate(model.devices)}
         self.incoherent = {device.name for device in model.devices if not device.coherent}
         self.lines = {pool.name: pool.cache_line for pool in model.pools}
-        self.external_line = max((line for line in self.lines.values() if line), default=None)
+        self.external = {t.name: external_line(model, t) for t in (*model.inputs, *model.outputs)}
         self.sizes = {t.name: t.type.size for t in (*model.inputs, *model.outputs)}
         self.sizes |= {buffer.name: buffer.type.size for buffer in model.buffers}
         self.busy: set[str] = set()
@@ -101,4 +102,4 @@ class _Actions:
     def _line(self, binding: Binding) -> int | None:
         if binding.role == "buffer":
             return self.lines[self.plan.place(binding.name)[0]]
-        return self.external_line if binding.role in ("input", "output") else None
+        return self.external[binding.name] if binding.role in ("input", "output") else None

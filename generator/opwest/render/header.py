@@ -121,7 +121,9 @@ def _workspace_tail(devices: int, placed: list[dict[str, Any]]) -> list[str]:
     """Return the lines that initialise the members of a workspace behind `opened`: every one, or -Wextra warns."""
     parts = [["OPWEST_SLOT_INIT"] * devices]
     parts += [["NULL" for t in placed if t["role"] == role] for role in ("input", "output")]
-    return [line for part in parts if part for line in textwrap.wrap(f"{{{', '.join(part)}}},", 80)]
+    return [
+        line for part in parts if part for line in textwrap.wrap(f"{{{', '.join(part)}}},", 80, subsequent_indent=" ")
+    ]
 
 
 def _reentrancy(stateful: list[str]) -> str:

@@ -76,13 +76,15 @@ class Run(Code):
         lines = []
         for index, device in enumerate(self.model.devices):
             lines += self.load_device(index, device.name)
-            if not device.handle:
+            if device.handle:
+                lines.append(f"  %other.{index} = icmp eq ptr %device.{device.name}, null")
+            else:
                 lines += [
                     *self.handle_of_slot(index),
                     f"  %kept.{index} = load ptr, ptr %slot.{index}",
                     f"  %other.{index} = icmp ne ptr %kept.{index}, %device.{device.name}",
-                    *self.branch(f"%other.{index}", "invalid"),
                 ]
+            lines += self.branch(f"%other.{index}", "invalid")
         return lines
 
     def _action(self, number: int, action: Action) -> list[str]:

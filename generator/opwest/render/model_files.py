@@ -38,7 +38,7 @@ def model_files(
             full_libc=model.needs_full_libc,
             manifest=manifest_name(model),
         ),
-        "CMakeLists.txt": _cmake(model, in_c=compiled is None),
+        **_cmake(model, in_c=compiled is None),
         **render_headers(model, plan),
         f"src/{model.name}_devices.c": render(
             "models/model/src/model_devices.c",
@@ -47,7 +47,7 @@ def model_files(
             version=METADATA_VERSION,
             devices=len(model.devices),
             reached=reach_rows(model),
-            bound=any(row["boards"] for row in reach_rows(model)),
+            bound=sorted({board["kconfig"] for row in reach_rows(model) for board in row["boards"]}),
         ),
         **_driver_checks(model, common),
         **_objects(model),
@@ -82,7 +82,8 @@ def rename_header(build: TargetBuild) -> str:
     return f"objects/{target_folder(build)}/rename.h"
 
 
-def _cmake(model: Model, *, in_c: bool) -> bytes:
+def _cmake(model: Model, *, in_c: bool) -> dict[str, bytes]:
+    """Return CMakeLists.txt, for the model as a Zephyr module, and model.cmake, which says what it is made of."""
     names = CNames(model.name)
     targets = [
         {
@@ -100,12 +101,9 @@ def _cmake(model: Model, *, in_c: bool) -> bytes:
     sources = (
         [cmake_string(f"objects/any/{s.path}") for s in model.builds[0].sources if s.compiled] if model.builds else []
     )
-    chosen = f"${{{model.name}_target}}" if targets else "any"
-    return render(
-        "models/model/CMakeLists.txt",
+    declaration = render(
+        "models/model/model.cmake",
         model=model.name,
-        module=names.module,
-        kconfig=names.kconfig,
         externals=[
             {"symbol": e.symbol, "provider": cmake_string(e.provider), "kconfig": e.kconfig}
             for e in model.externals
@@ -113,11 +111,15 @@ def _cmake(model: Model, *, in_c: bool) -> bytes:
         ],
         targets=targets,
         sources=sources,
-        rename_header=f"objects/{chosen}/rename.h",
+        full_libc=model.needs_full_libc,
         has_drivers=has_drivers(model),
         in_c=in_c,
         constants=_flash_files(model) if in_c else [],
     )
+    return {
+        "CMakeLists.txt": render("models/model/CMakeLists.txt", model=model.name, kconfig=names.kconfig),
+        "model.cmake": declaration,
+    }
 
 
 def constant_files(model: Model, constant: Constant) -> dict[str, bytes]:

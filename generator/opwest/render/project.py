@@ -23,16 +23,16 @@ def render_project(
     planned: Sequence[Planned],
     runtime: dict[PurePosixPath, bytes] | None,
     objects: Mapping[tuple[str, str], bytes] | None = None,
+    *,
+    layout: str = "application",
 ) -> list[ProjectFile]:
     """Return every file of the project.
 
     `runtime` holds the runtime's files where it is vendored; `objects` the compiled metadata module of each model
     and target, None where it is C.
     """
-    files = [
-        ProjectFile(PurePosixPath(path), content, "user")
-        for path, content in application_files(planned, vendored=runtime is not None).items()
-    ]
+    own = application_files(planned, vendored=runtime is not None) if layout == "application" else {}
+    files = [ProjectFile(PurePosixPath(path), content, "user") for path, content in own.items()]
     for model, plan in planned:
         root = PurePosixPath("models") / model.name
         files += [

@@ -105,7 +105,7 @@ def _call_row(names: CNames, places: dict[str, str], index: dict[str, int], acti
     args = [_expression(names, places, a, b) for a, b in zip(step.operator.args, step.bindings, strict=True)]
     if step.operator.takes_device:
         args.append(f"devices->{step.device}")
-    shown = ", ".join(b.name if b.role != "scalar" else str(b.value) for b in step.bindings)
+    shown = ", ".join(_shown(a, b) for a, b in zip(step.operator.args, step.bindings, strict=True))
     head = ("status = " if step.operator.returns_status else "") + names.operator(step.operator.symbol)
     return {
         "kind": "call",
@@ -117,6 +117,12 @@ def _call_row(names: CNames, places: dict[str, str], index: dict[str, int], acti
         "has_status": step.operator.returns_status,
         "marks": index[step.device] if action.marks and step.device else None,
     }
+
+
+def _shown(argument: Argument, binding: Binding) -> str:
+    if argument.direction == "scratch":
+        return argument.name
+    return binding.name if binding.role != "scalar" else str(binding.value)
 
 
 def _expression(names: CNames, places: dict[str, str], argument: Argument, binding: Binding) -> str:

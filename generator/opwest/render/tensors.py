@@ -20,12 +20,13 @@ def interface_rows(model: Model) -> list[dict[str, Any]]:
     for role, tensors in (("input", model.inputs), ("output", model.outputs)):
         for tensor in tensors:
             macro = names.tensor_macro(role, tensor.name)
+            padded = padded_elements(model, tensor)
             rows.append(
                 {
                     "name": tensor.name,
                     "role": role,
                     "macro": macro,
-                    "title": title(role, tensor),
+                    "title": title(role, tensor, padded),
                     "c_type": tensor.type.dtype.c_type,
                     "dtype": tensor.type.dtype.name,
                     "shape": list(tensor.type.shape),
@@ -34,17 +35,37 @@ def interface_rows(model: Model) -> list[dict[str, Any]]:
                     "buffer": f"{model.name}_{role}_{tensor.name}",
                     "placed": tensor.placed,
                     "reached": names.reaches(tensor.name) if not tensor.placed and tensor.agents - {"cpu"} else None,
-                    "macros": _macros(macro, tensor),
+                    "macros": _macros(macro, tensor, padded),
+                    "elements": f"{macro}_{'PADDED' if padded > tensor.type.elements else 'ELEMENTS'}",
                 }
             )
     return rows
 
 
-def title(role: str, tensor: Interface) -> str:
+def external_line(model: Model, tensor: Interface) -> int | None:
+    """Return the cache line of a caller's buffer that a device touches behind the cache's back, bytes.
+
+    Nobody says which memory it is: it may be that of the pool with the longest lines.
+    """
+    incoherent = {device.name for device in model.devices if not device.coherent}
+    if tensor.placed or not tensor.agents & incoherent:
+        return None
+    return max((pool.cache_line for pool in model.pools if pool.cache_line), default=None)
+
+
+def padded_elements(model: Model, tensor: Interface) -> int:
+    """Return how long a buffer has to be: the cache is maintained in whole lines, which must hold nothing else."""
+    line = external_line(model, tensor) or 1
+    return -(-tensor.type.size // line) * line // tensor.type.dtype.size
+
+
+def title(role: str, tensor: Interface, padded: int = 0) -> str:
     """Return one line that says all about a tensor."""
     text = f"{role.capitalize()} {tensor.name}: {tensor.type}, {tensor.type.size} bytes"
     if tensor.placed:
         text += ", in the workspace"
+    if padded > tensor.type.elements:
+        text += f", in a buffer of {padded} elements: whole cache lines"
     if tensor.quantization:
         text += f", {_quantization_words(tensor.quantization)}"
     if tensor.description:
@@ -58,7 +79,7 @@ def _quantization_words(quantization: Quantization) -> str:
     return f"real = {quantization.scales[0]:g} * (value - {quantization.zero_points[0]})"
 
 
-def _macros(macro: str, tensor: Interface) -> list[dict[str, str]]:
+def _macros(macro: str, tensor: Interface, padded: int) -> list[dict[str, str]]:
     """Return the macros of one tensor: name and value."""
     rows = [
         (f"{macro}_DTYPE", tensor.type.dtype.code),
@@ -67,6 +88,7 @@ def _macros(macro: str, tensor: Interface) -> list[dict[str, str]]:
         (f"{macro}_ALIGN", f"{max(tensor.align, tensor.type.dtype.size)}U"),
         (f"{macro}_RANK", f"{len(tensor.type.shape)}U"),
         *((f"{macro}_DIM_{i}", f"{n}U") for i, n in enumerate(tensor.type.shape)),
+        *([(f"{macro}_PADDED", f"{padded}U")] if padded > tensor.type.elements else []),
     ]
     quantization = tensor.quantization
     if quantization and quantization.axis is None:

@@ -21,7 +21,7 @@ from . import disk, journal, mutex
 from .lock import Lock, read_lock
 from .plan import Plan, ProjectFile, check_paths, decide
 
-__all__ = ["ProjectFile", "WriteResult", "read_record", "recover", "write_project"]
+__all__ = ["ProjectFile", "WriteResult", "read_record", "recover", "write_list", "write_project"]
 
 _AS_BEFORE = "the project is as it was before"
 _UNFINISHED = "the project is half written: remove the cause and run opwest again, which completes it"
@@ -51,6 +51,14 @@ def write_project(directory: Path, files: Sequence[ProjectFile], record: Mapping
             if plan.changes:
                 _carry_out(directory, plan)
     return WriteResult(tuple(plan.written), plan.unchanged, tuple(plan.removed), tuple(plan.kept))
+
+
+def write_list(file: Path, paths: Sequence[Path]) -> None:
+    """Write absolute paths, one a line: what a build system looks at to know when to run again."""
+    with _system_faults(file, "cannot write the list of inputs"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        lines = dict.fromkeys(path.absolute().as_posix() for path in paths)
+        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def read_record(directory: Path) -> dict[str, Any] | None:

@@ -103,7 +103,8 @@ static void drain(const struct device *dev)
 static int hook_activate(const struct device *dev, const struct opwest_program *program)
 {
 	note(" A%u:%s", index_of(dev), program == NULL ? "-" : program->name);
-	expect(dev->data->powered > dev->data->activations, "activated without power");
+	expect(dev->data->powered > dev->data->activations || dev->api->deactivate == NULL,
+	       "activated without power");
 
 	const int rc = fault();
 
@@ -115,7 +116,7 @@ static int hook_open(const struct device *dev, int32_t timeout_ms)
 {
 	note(" O%u:%ld", index_of(dev), (long)timeout_ms);
 	expect(dev->api->activate == NULL || dev->data->activations > 0, "opened inactive");
-	expect(!dev->data->owned, "opened twice");
+	expect(dev->api->close == NULL || !dev->data->owned, "opened twice");
 
 	const int rc = fault();
 
@@ -127,7 +128,9 @@ static int hook_close(const struct device *dev)
 {
 	note(" C%u", index_of(dev));
 	expect(dev->api->open == NULL || dev->data->owned, "closed and not open");
+	expect(dev->data->job_count == 0 || dev->data->timed_out, "closed before it was drained");
 	dev->data->owned = false;
+	dev->data->timed_out = false;
 	dev->data->job_count = 0; /* aborted */
 	return fault();
 }
@@ -137,7 +140,9 @@ static int hook_deactivate(const struct device *dev)
 	note(" D%u", index_of(dev));
 	expect(dev->api->activate == NULL || dev->data->activations > 0, "deactivated twice");
 	expect(dev->api->close == NULL || !dev->data->owned, "deactivated while open");
+	expect(dev->data->job_count == 0 || dev->data->timed_out, "deactivated before it was drained");
 	dev->data->activations -= dev->data->activations > 0;
+	dev->data->timed_out = false;
 	dev->data->job_count = 0;
 	return fault();
 }
@@ -152,6 +157,7 @@ static int hook_sync(const struct device *dev, int32_t timeout_ms)
 	if (rc != -ETIMEDOUT) {
 		drain(dev);
 	}
+	dev->data->timed_out = rc == -ETIMEDOUT;
 	return rc;
 }
 
@@ -210,21 +216,17 @@ int opwest_port_cache_invalidate(uint8_t *data, uint32_t size)
 	return maintain("drop", data, size);
 }
 
-static unsigned int logged;
-
 void opwest_port_log_failure(const char *model, uint16_t step, int32_t code)
 {
-	(void)model;
 	(void)step;
-	(void)code;
-	logged++;
+	expect(model != NULL, "log without a name");
+	expect(code != 0, "log without a failure");
 }
 
 void opwest_port_log_hook(const char *model, const char *device, const char *hook, int32_t code)
 {
 	(void)code;
 	expect(model != NULL && device != NULL && hook != NULL, "log without a name");
-	logged++;
 }
 
 /* ---- what operators call ---- */
@@ -235,8 +237,7 @@ int32_t journal_step(int32_t step, const struct device *dev)
 	note(" op%ld", (long)step);
 	if (dev != NULL) {
 		note("@%u", index_of(dev));
-		expect(dev->api->open == NULL || dev->api->close == NULL || dev->data->owned ||
-			       dev->api == NULL,
+		expect(dev->api->open == NULL || dev->api->close == NULL || dev->data->owned,
 		       "step without owning the device");
 	}
 	return fault();
@@ -377,7 +378,6 @@ int main(void)
 				.sync = (has & HAS_SYNC) != 0 ? hook_sync : NULL,
 			};
 		}
-		next_position = 0;
 		if (null >= 0) {
 			int rc;
 
@@ -386,6 +386,7 @@ int main(void)
 			say(subject, "null", rc);
 		}
 		subject->context(-1);
+		next_position = 0;
 		play(subject, ending);
 		puts(".");
 	}

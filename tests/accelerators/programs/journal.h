@@ -27,6 +27,8 @@ struct opwest_host_data {
 	unsigned int activations;
 	unsigned int powered;
 	bool owned;
+	/* The last sync() gave up. */
+	bool timed_out;
 	struct job jobs[8];
 	unsigned int job_count;
 };

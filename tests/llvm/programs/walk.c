@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes all that two models say of themselves, calls each of their operators by name with arguments made from
- * its signature, and runs both. Addresses and sizes of pointers are left out: every processor writes the same.
+ * Writes all that three models say of themselves, calls each of their operators by name with arguments made from
+ * its signature, and runs them, with every failure of every hook. Addresses and sizes of pointers are left out:
+ * every processor writes the same.
  */
 #include <errno.h>
 #include <string.h>
 
 #include <accelerated.h>
+#include <asynchronous.h>
 #include <many_kinds.h>
+#include <opwest/accelerator.h>
 
 #include "port.h"
 
@@ -47,6 +50,12 @@ static void number(int64_t value)
 	text(at);
 }
 
+/* An errno: those that C libraries number as they like have numbers of our own. */
+static void errno_of(int rc)
+{
+	number(rc == -EALREADY ? -100000 : rc == -ETIMEDOUT ? -100001 : rc == -ENOTSUP ? -100002 : rc);
+}
+
 static void bytes(const void *data, size_t size)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -68,11 +77,18 @@ static void name(const char *what)
 	text(what == NULL ? "NULL" : what);
 }
 
-/* Where pointers are shared: the place of the first tensor that has the same one. */
-static const void *seen[512];
-static size_t seen_count;
+/* Where pointers are shared: the place of the first one that is the same. */
+struct seen {
+	const void *at[256];
+	size_t count;
+};
 
-static void identity(const void *pointer)
+/* Linkers may merge what is equal in two models: of each, only what it shares in itself is compared. */
+static struct seen of_model;
+/* Programs have to be merged. */
+static struct seen programs;
+
+static void identity(struct seen *seen, const void *pointer)
 {
 	size_t i = 0;
 
@@ -80,11 +96,11 @@ static void identity(const void *pointer)
 		text(" none");
 		return;
 	}
-	while (i < seen_count && seen[i] != pointer) {
+	while (i < seen->count && seen->at[i] != pointer) {
 		i++;
 	}
-	if (i == seen_count && seen_count < COUNT(seen)) {
-		seen[seen_count++] = pointer;
+	if (i == seen->count && seen->count < COUNT(seen->at)) {
+		seen->at[seen->count++] = pointer;
 	}
 	text(" #");
 	number((int64_t)i);
@@ -126,8 +142,8 @@ static void tensors(const char *what, const struct opwest_tensor *tensor, size_t
 			number(tensor->shape[k]);
 		}
 		text(" ]");
-		identity(tensor->shape);
-		identity(tensor->quantization);
+		identity(&of_model, tensor->shape);
+		identity(&of_model, tensor->quantization);
 		text("\n");
 		quantization(tensor->quantization);
 	}
@@ -135,6 +151,7 @@ static void tensors(const char *what, const struct opwest_tensor *tensor, size_t
 
 static void describe(const struct opwest_model *model)
 {
+	of_model.count = 0;
 	text("model");
 	name(model->name);
 	number(model->constant_size);
@@ -172,9 +189,21 @@ static void describe(const struct opwest_model *model)
 		text("\n");
 	}
 	for (uint16_t i = 0; i < model->device_count; i++) {
+		const struct opwest_device *const device = &model->devices[i];
+
 		text("device");
-		name(model->devices[i].name);
-		name(model->devices[i].type);
+		name(device->name);
+		name(device->type);
+		number(device->timeout_ms);
+		number(device->flags);
+		identity(&of_model, device->program);
+		if (device->program != NULL) {
+			name(device->program->name);
+			number(device->program->size);
+			identity(&programs, device->program->data);
+			number((int64_t)((uintptr_t)device->program->data % 16U));
+			bytes(device->program->data, device->program->size);
+		}
 		text("\n");
 	}
 	text(model->pools == NULL ? "no pools\n" : "");
@@ -283,7 +312,7 @@ static void call(const struct opwest_registry *registry, const struct opwest_ope
 		args[i] = tensor->direction == OPWEST_IN ? opwest_in(tensor->dtype, arena[i], tensor->size)
 							 : opwest_out(tensor->dtype, arena[i], tensor->size);
 	}
-	if (strcmp(operator->name, "mix") == 0 && round == 3) {
+	if ((strcmp(operator->name, "mix") == 0 || strcmp(operator->name, "move") == 0) && round == 3) {
 		/* The step that fails, and what it returns. */
 		const int32_t control[2] = {(int32_t)args[0].as.integer, -7};
 
@@ -291,7 +320,7 @@ static void call(const struct opwest_registry *registry, const struct opwest_ope
 	}
 	text("call");
 	name(operator->name);
-	number(opwest_call(opwest_find(registry, operator->name), args, operator->arg_count, device));
+	errno_of(opwest_call(opwest_find(registry, operator->name), args, operator->arg_count, device));
 	for (uint16_t i = 0; i < operator->arg_count; i++) {
 		if (operator->args[i].direction != OPWEST_IN && operator->args[i].direction != OPWEST_SCRATCH) {
 			bytes(arena[i], SLOT);
@@ -308,7 +337,7 @@ static void call(const struct opwest_registry *registry, const struct opwest_ope
 
 static void call_all(const struct opwest_model *model, const struct opwest_registry *registry)
 {
-	static const struct device own = {"Q"};
+	static const struct device own = {"Q", NULL, NULL, NULL};
 
 	for (uint16_t i = 0; i < model->operator_count; i++) {
 		const struct opwest_operator *const operator = &model->operators[i];
@@ -325,8 +354,11 @@ static _Alignas(128) uint8_t accelerated_memory_sram[ACCELERATED_POOL_SRAM_SIZE]
 static _Alignas(128) uint8_t accelerated_memory_fast[ACCELERATED_POOL_FAST_SIZE];
 static _Alignas(128) uint8_t many_kinds_memory_fast[MANY_KINDS_POOL_FAST_SIZE];
 static _Alignas(128) uint8_t many_kinds_memory_slow[MANY_KINDS_POOL_SLOW_SIZE];
+static _Alignas(128) uint8_t asynchronous_memory_sram[ASYNCHRONOUS_POOL_SRAM_SIZE];
+static _Alignas(128) uint8_t asynchronous_memory_shared[ASYNCHRONOUS_POOL_SHARED_SIZE];
 static struct accelerated_workspace first;
 static struct many_kinds_workspace second;
+static struct asynchronous_workspace third;
 static _Alignas(128) uint8_t buffers[40][SLOT];
 
 static void outputs_of(const struct opwest_model *model)
@@ -342,9 +374,11 @@ static void outputs_of(const struct opwest_model *model)
 static void ended(const char *what, int rc, const struct opwest_status *status)
 {
 	text(what);
-	number(rc == -EALREADY ? -100000 : rc);
-	number(status->code);
+	errno_of(rc);
+	errno_of(status->code);
 	number(status->step);
+	number(status->hook);
+	number(status->device);
 	text("\n");
 }
 
@@ -396,8 +430,8 @@ static void fail_each_step(void)
 {
 	static const struct accelerated_devices devices = ACCELERATED_DEVICES_DT_INIT;
 	static const int32_t codes[] = {1, INT32_MAX, -EIO, -1, -INT32_MAX - 1};
-	static _Alignas(16) int32_t control[2], x[16], y[16];
-	const struct accelerated_inputs inputs = {control, x};
+	static _Alignas(16) int32_t control[2], y[16];
+	const struct accelerated_inputs inputs = {control};
 	const struct accelerated_outputs outputs = {y};
 
 	ended("open", accelerated_open(&first, &devices), &first.status);
@@ -405,7 +439,7 @@ static void fail_each_step(void)
 		for (int32_t step = 0; step < 10; step++) {
 			control[0] = step;
 			control[1] = codes[i];
-			fill(x, sizeof(x));
+			fill(first.input.x, ACCELERATED_INPUT_X_SIZE);
 			ended("run", accelerated_run(&inputs, &outputs, &first, &devices), &first.status);
 			bytes(y, sizeof(y));
 			text("\n");
@@ -414,24 +448,200 @@ static void fail_each_step(void)
 	ended("close", accelerated_close(&first, &devices), &first.status);
 }
 
+/* Devices whose hooks say that they were called, and one call of all that fails. */
+static uint32_t calls, failing_call;
+static int failing_code;
+
+static int called(const char *what, const char *of, int64_t with)
+{
+	const int rc = ++calls == failing_call ? failing_code : 0;
+
+	text("  ");
+	text(what);
+	name(of);
+	number(with);
+	errno_of(rc);
+	text("\n");
+	return rc;
+}
+
+bool opwest_port_device_has_hooks(const struct device *dev)
+{
+	return dev->name[0] != 'P';
+}
+
+int opwest_port_device_power(const struct device *dev, bool on)
+{
+	return called("power", dev->name, on);
+}
+
+int opwest_port_cache_flush(const uint8_t *data, uint32_t size)
+{
+	return called("flush", "", (int64_t)((uintptr_t)data % 32U) * 1000 + size);
+}
+
+int opwest_port_cache_flush_and_invalidate(uint8_t *data, uint32_t size)
+{
+	return called("flush and invalidate", "", (int64_t)((uintptr_t)data % 32U) * 1000 + size);
+}
+
+int opwest_port_cache_invalidate(uint8_t *data, uint32_t size)
+{
+	return called("invalidate", "", (int64_t)((uintptr_t)data % 32U) * 1000 + size);
+}
+
+void opwest_port_log_hook(const char *model, const char *device, const char *hook, int32_t code)
+{
+	text("log");
+	name(model);
+	name(device);
+	name(hook);
+	errno_of(code);
+	text("\n");
+}
+
+static int hook_activate(const struct device *dev, const struct opwest_program *program)
+{
+	return called("activate", dev->name, program == NULL ? 0 : program->size);
+}
+
+static int hook_open(const struct device *dev, int32_t timeout_ms)
+{
+	return called("open", dev->name, timeout_ms);
+}
+
+static int hook_close(const struct device *dev)
+{
+	return called("close", dev->name, 0);
+}
+
+static int hook_deactivate(const struct device *dev)
+{
+	return called("deactivate", dev->name, 0);
+}
+
+static int hook_sync(const struct device *dev, int32_t timeout_ms)
+{
+	return called("sync", dev->name, timeout_ms);
+}
+
+static const struct opwest_accelerator_driver_api hooks = {
+	hook_activate, hook_open, hook_close, hook_deactivate, hook_sync,
+};
+static const struct opwest_accelerator_driver_api no_hooks;
+
+/* As in operators/steps.c of the model. */
+struct vendor_dsp {
+	int32_t gain;
+};
+
+static struct vendor_dsp dsp;
+/* One array: hooks are called in the order of addresses, which a linker is free to choose. */
+static const struct device devices[] = {
+	{"Right", NULL, &hooks, NULL},
+	{"Left", NULL, &hooks, NULL},
+	{"Narrow", NULL, &hooks, NULL},
+	{"Bare", NULL, &no_hooks, NULL},
+	{"Plain", NULL, NULL, NULL},
+};
+
+static void life(const struct asynchronous_devices *context)
+{
+	static _Alignas(128) int32_t control[32], raw[32], report[32], extra[12], sum[12];
+	const struct asynchronous_inputs inputs = {control, raw, extra};
+	const struct asynchronous_outputs outputs = {report, sum};
+
+	control[0] = -1;
+	fill(raw, sizeof(raw));
+	fill(extra, sizeof(extra));
+	memset(report, 0, sizeof(report));
+	memset(sum, 0, sizeof(sum));
+	calls = 0;
+	ended("open", asynchronous_open(&third, context), &third.status);
+	if (third.opened) {
+		fill(third.input.image, ASYNCHRONOUS_INPUT_IMAGE_SIZE);
+		fill(third.input.kept, ASYNCHRONOUS_INPUT_KEPT_SIZE);
+	}
+	ended("run", asynchronous_run(&inputs, &outputs, &third, context), &third.status);
+	bytes(report, ASYNCHRONOUS_OUTPUT_REPORT_SIZE);
+	bytes(sum, ASYNCHRONOUS_OUTPUT_SUM_SIZE);
+	if (third.opened) {
+		bytes(third.output.scores, ASYNCHRONOUS_OUTPUT_SCORES_SIZE);
+		bytes(third.output.total, ASYNCHRONOUS_OUTPUT_TOTAL_SIZE);
+		number((uint8_t *)third.input.image - third.shared);
+		number((uint8_t *)third.input.kept - third.sram);
+		number((uint8_t *)third.output.scores - third.shared);
+		number((uint8_t *)third.output.total - third.shared);
+	}
+	text("\n");
+	for (int32_t step = 0; third.opened && failing_call == 0 && step < 8; step++) {
+		control[0] = step;
+		control[1] = -77 - step;
+		ended("run", asynchronous_run(&inputs, &outputs, &third, context), &third.status);
+	}
+	ended("close", asynchronous_close(&third, context), &third.status);
+}
+
+static void fail_each_hook(void)
+{
+	static const int codes[] = {-EIO, 5, -ETIMEDOUT};
+	struct asynchronous_devices context = {&devices[1], &devices[0], &devices[2], &devices[4], &dsp};
+
+	dsp.gain = 7;
+	failing_call = 0;
+	life(&context);
+	for (size_t i = 0; i < COUNT(codes); i++) {
+		failing_code = codes[i];
+		failing_call = 0;
+		do {
+			failing_call++;
+			text("call");
+			number(failing_call);
+			text(" fails\n");
+			life(&context);
+		} while (calls >= failing_call);
+	}
+	failing_call = 0;
+	/* One device twice, one whose driver has no hook, one of another class, one that is missing. */
+	context.right = context.left;
+	life(&context);
+	context.right = &devices[3];
+	life(&context);
+	context.right = &devices[4];
+	life(&context);
+	context.right = NULL;
+	life(&context);
+	context.right = &devices[3];
+	context.dsp = NULL;
+	life(&context);
+}
+
 void walk(void)
 {
 	static const struct accelerated_devices accelerated_context = ACCELERATED_DEVICES_DT_INIT;
 	static const struct many_kinds_devices many_kinds_context = MANY_KINDS_DEVICES_DT_INIT;
+	const struct asynchronous_devices asynchronous_context = {&devices[3], &devices[3], &devices[3], &devices[4], &dsp};
 
 	first.sram = accelerated_memory_sram;
 	first.fast = accelerated_memory_fast;
 	second.fast = many_kinds_memory_fast;
 	second.slow = many_kinds_memory_slow;
+	third.sram = asynchronous_memory_sram;
+	third.shared = asynchronous_memory_shared;
 	text("begin\n");
 	describe(&accelerated_model);
 	describe(&many_kinds_model);
+	describe(&asynchronous_model);
 	look_up(&accelerated_model, &accelerated_registry);
 	look_up(&many_kinds_model, &many_kinds_registry);
+	look_up(&asynchronous_model, &asynchronous_registry);
 	call_all(&accelerated_model, &accelerated_registry);
 	call_all(&many_kinds_model, &many_kinds_registry);
+	call_all(&asynchronous_model, &asynchronous_registry);
 	RUN(accelerated, first, accelerated_context);
 	RUN(many_kinds, second, many_kinds_context);
+	RUN(asynchronous, third, asynchronous_context);
 	fail_each_step();
+	fail_each_hook();
 	text("end\n");
 }

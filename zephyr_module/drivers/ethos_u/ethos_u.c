@@ -2,14 +2,13 @@
 /*
  * Arm Ethos-U through Zephyr's driver (CONFIG_ETHOS_U) and the vendor's (module hal_ethos_u).
  *
- * The vendor's driver runs one inference at a time. A thread for each NPU makes an ordered queue of that,
- * so that the NPU goes on while its owner computes, and so that sync() can end before the inference does:
- * ethosu_wait() itself can either not wait at all, or wait as long as the NPU likes.
+ * The vendor's driver runs one inference at a time. A thread for each NPU makes an ordered queue of
+ * that, so that the NPU goes on while its owner computes, and so that sync() can end before the
+ * inference does: ethosu_wait() can either not wait at all, or wait as long as the NPU likes.
  */
 #define DT_DRV_COMPAT opwest_ethos_u
 
 #include <errno.h>
-#include <string.h>
 
 #include <zephyr/device.h>
 #include <zephyr/devicetree.h>
@@ -27,7 +26,8 @@
 
 LOG_MODULE_DECLARE(opwest, CONFIG_OPWEST_LOG_LEVEL);
 
-#define ALIGNMENT 16U
+#define ALIGNMENT  16U
+#define STACK_SIZE CONFIG_OPWEST_ETHOS_U_THREAD_STACK_SIZE
 
 /* Custom operator payload: 32-bit words, the first of which is its name. */
 #define PAYLOAD_NAME   0x31504f43U /* "COP1" */
@@ -35,7 +35,7 @@ LOG_MODULE_DECLARE(opwest, CONFIG_OPWEST_LOG_LEVEL);
 #define ACTION_STREAM  2U
 #define ACTION_NOTHING 5U
 
-/* CONFIG_ETHOS_U_NPU_NAME is "ethos-u55-128" or the like; the product as the NPU's CONFIG register has it. */
+/* CONFIG_ETHOS_U_NPU_NAME is "ethos-u55-128" or so; the product is as in the register CONFIG. */
 #define NPU_SERIES  (CONFIG_ETHOS_U_NPU_NAME[7])
 #define NPU_PRODUCT (NPU_SERIES == '5' ? 0U : NPU_SERIES == '6' ? 1U : 2U)
 #define PRODUCT_U85 2U
@@ -83,13 +83,14 @@ struct ethos_u_data {
 };
 
 /*
- * Zephyr keeps the vendor's handle in its driver's data, whose type is private (drivers/misc/ethos_u) and
- * differs between releases. So the handle is found as any user finds one, by ethosu_reserve_driver(), and
- * recognised by the address of the NPU's registers, among however many NPUs there are. It stays reserved:
- * others in the image (TensorFlow Lite Micro) never run anything between the inferences of an owner.
+ * Zephyr keeps the vendor's handle in its driver's data, whose type is private
+ * (drivers/misc/ethos_u) and differs between releases. So the handle is found as any user finds
+ * one, by ethosu_reserve_driver(), and recognised by the address of the NPU's registers, among
+ * however many NPUs there are. It stays reserved: others in the image (TensorFlow Lite Micro) never
+ * run anything between the inferences of an owner.
  *
- * Called at initialisation, when nobody else reserves: there is a free handle, so this does not block, and the
- * list does not change.
+ * Called at initialisation, when nobody else reserves: there is a free handle, so this does not
+ * block, and the list does not change.
  */
 static struct ethosu_driver *reserve(uintptr_t registers)
 {
@@ -131,8 +132,9 @@ static const char *compare(uint32_t config, uint32_t id, const struct ethosu_hw_
 }
 
 /*
- * Tells what is wrong with a payload, or NULL. The vendor's driver finds some of it when it has begun to run the
- * payload, and trusts the lengths. It runs all command streams of a payload at once: there must be one.
+ * Tells what is wrong with a payload, or NULL. The vendor's driver finds some of it when it has
+ * begun to run the payload, and trusts the lengths. It would start all command streams at once:
+ * there must be one.
  */
 static const char *examine(const struct opwest_program *program, const struct ethosu_hw_info *hw)
 {
@@ -256,9 +258,10 @@ static void work(void *p1, void *p2, void *p3)
 }
 
 /*
- * Ends the inference that runs, as if the NPU had interrupted to say that it timed out: ethosu_wait() in the
- * thread then returns and does the rest. The NPU is reset before, and while its interrupt is off: the vendor's
- * handler leaves the interrupt of a job that timed out alone, and it would come again and again.
+ * Ends the inference that runs, as if the NPU had interrupted to say that it timed out: then
+ * ethosu_wait() returns in the thread and does the rest. The NPU is reset before, while its
+ * interrupt is off: the vendor's handler does not acknowledge the interrupt of a job that timed
+ * out, which would come again and again.
  */
 static int stop(const struct device *dev)
 {
@@ -365,12 +368,12 @@ static int ethos_u_open(const struct device *dev, int32_t timeout_ms)
 	}
 	(void)k_mutex_lock(&data->lock, K_FOREVER);
 	data->owned = !data->stuck;
+	rc = data->stuck ? -EIO : 0;
 	k_mutex_unlock(&data->lock);
-	if (!data->owned) {
+	if (rc != 0) {
 		(void)opwest_accelerator_context_close(&data->context);
-		return -EIO;
 	}
-	return 0;
+	return rc;
 }
 
 static int ethos_u_close(const struct device *dev)
@@ -493,9 +496,8 @@ static int ethos_u_init(const struct device *dev)
 	k_mutex_init(&data->lock);
 	k_condvar_init(&data->filled);
 	k_condvar_init(&data->removed);
-	k_thread_create(&data->thread, config->stack, CONFIG_OPWEST_ETHOS_U_THREAD_STACK_SIZE, work,
-			(void *)dev, NULL, NULL, CONFIG_OPWEST_ETHOS_U_THREAD_PRIORITY, 0,
-			K_NO_WAIT);
+	k_thread_create(&data->thread, config->stack, STACK_SIZE, work, (void *)dev, NULL, NULL,
+			CONFIG_OPWEST_ETHOS_U_THREAD_PRIORITY, 0, K_NO_WAIT);
 	k_thread_name_set(&data->thread, dev->name);
 	return 0;
 }
@@ -513,7 +515,7 @@ static OPWEST_ACCELERATOR_API(ethos_u_api) = {
 		     "The npu of a devicetree node opwest,ethos-u is disabled");                   \
 	/* Defined twice where two nodes name the same NPU. */                                     \
 	enum { CONCAT(opwest_ethos_u_has_the_npu_, DT_DEP_ORD(DT_INST_PHANDLE(n, npu))) };         \
-	static K_THREAD_STACK_DEFINE(ethos_u_stack_##n, CONFIG_OPWEST_ETHOS_U_THREAD_STACK_SIZE);         \
+	static K_THREAD_STACK_DEFINE(ethos_u_stack_##n, STACK_SIZE);                               \
 	BUILD_ASSERT(DT_INST_PROP(n, queue_depth) > 0, "queue-depth is 0");                        \
 	static struct opwest_ethos_u_inference ethos_u_queue_##n[DT_INST_PROP(n, queue_depth)];    \
 	static struct ethos_u_data ethos_u_data_##n;                                               \

@@ -3,10 +3,10 @@
  * @file
  * @brief Arm Ethos-U as an accelerator: what operators call with the device that they are given.
  *
- * A device of this driver is a devicetree node with the compatible `opwest,ethos-u`. Its hooks are those
- * of accelerator.h; a program is the custom operator payload that Vela makes ("COP1": the NPU's
- * configuration and one command stream). An operator says which arrays the command stream's base
- * pointers stand for:
+ * A device of this driver is a devicetree node with the compatible `opwest,ethos-u`. Its hooks are
+ * those of accelerator.h; a program is the custom operator payload that Vela makes ("COP1": the
+ * NPU's configuration and one command stream). An operator says which arrays the command stream's
+ * base pointers stand for:
  *
  * @code{.c}
  * int32_t infer(const int8_t *image, int8_t *arena, const struct device *npu)
@@ -42,7 +42,7 @@ struct ethosu_driver;
 
 /** What one base pointer stands for. */
 struct opwest_ethos_u_region {
-	/** Aligned to 16. The command stream decides whether it is written, whatever `const` says. */
+	/** Aligned to 16. Whether it is written is up to the command stream, whatever `const` says. */
 	const uint8_t *data;
 	uint32_t size;
 };
@@ -53,21 +53,21 @@ struct opwest_ethos_u_inference {
 	const struct opwest_program *program;
 	/** How many of the regions are used. */
 	uint32_t count;
-	/** In the order of the base pointers: with Vela weights, scratch, fast scratch, inputs, outputs. */
+	/** By base pointer: with Vela these are weights, scratch, fast scratch, inputs, outputs. */
 	struct opwest_ethos_u_region regions[OPWEST_ETHOS_U_REGIONS];
 };
 
 /**
  * @brief Enqueue an inference, for operators that are `async`.
  *
- * Inferences of one device run in the order in which they were enqueued. After one that failed, those
- * behind it are not run, until opwest_accelerator_sync() has told the error.
+ * Inferences of one device run in the order in which they were enqueued. After one that failed,
+ * those behind it are not run, until opwest_accelerator_sync() has told the error.
  *
  * @param dev       The device, owned by the caller.
  * @param inference What to run. It is copied; the program and the regions stay until the sync.
  *
  * @retval 0       It is in the queue.
- * @retval -EINVAL A region is not aligned, there are too many, or there is no program that this NPU can run.
+ * @retval -EINVAL A region is not aligned, there are too many, or the NPU can't run the program.
  * @retval -EPERM  Nobody owns the device.
  * @retval -EBUSY  The queue stayed full for the device's queue-timeout-ms.
  */
@@ -92,10 +92,10 @@ int opwest_ethos_u_run(const struct device *dev, const struct opwest_ethos_u_inf
 		       int32_t timeout_ms);
 
 /**
- * @brief The handle of the vendor's driver, for what this one does not offer, as performance counters.
+ * @brief The handle of the vendor's driver, for what this one does not offer: performance counters.
  *
- * It is reserved for opwest: ethosu_reserve_driver() gives it to nobody else. Don't invoke inferences
- * with it while some are enqueued here.
+ * It is reserved for opwest: ethosu_reserve_driver() gives it to nobody else. Don't invoke
+ * inferences with it while some are enqueued here.
  *
  * @param dev The device.
  *

@@ -47,6 +47,7 @@ typedef int32_t (*opwest_adapter_t)(const struct opwest_value *args, const struc
 /** An operator that can be called by name. */
 struct opwest_entry {
 	const struct opwest_operator *info;
+	/** NULL where the operator's device is no struct device. */
 	opwest_adapter_t adapter;
 };
 
@@ -90,6 +91,7 @@ const struct opwest_entry *opwest_find(const struct opwest_registry *registry, c
  * @retval -ENOENT @p entry is NULL.
  * @retval -EINVAL An argument is too many, missing, NULL, too small, misaligned, or of another kind or type.
  * @retval -ENODEV The operator takes a device and @p dev is NULL, or the other way round.
+ * @retval -ENOTSUP The operator's device is no struct device: it can be called directly only.
  * @retval -EIO The operator returned a positive status.
  * @return Another negative errno that the operator returned
  */

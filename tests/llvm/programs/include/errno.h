@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For compilers without a C library. EALREADY is unlike that of any library: nothing may know it by heart. */
+/* For compilers without a C library. The last three are unlike those of any library: nothing may know them by heart. */
 #ifndef BARE_ERRNO_H_
 #define BARE_ERRNO_H_
 
-#define EPERM    1
-#define ENOENT   2
-#define EIO      5
-#define ENODEV   19
-#define EINVAL   22
-#define EALREADY 1120
+#define EPERM     1
+#define ENOENT    2
+#define EIO       5
+#define EFAULT    14
+#define ENODEV    19
+#define EINVAL    22
+#define EALREADY  1120
+#define ETIMEDOUT 1160
+#define ENOTSUP   1340
 
 #endif /* BARE_ERRNO_H_ */

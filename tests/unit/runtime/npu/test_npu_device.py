@@ -7,6 +7,7 @@ import pytest
 from c_support import STRICT, compile_all, need_compiler
 from npu_support import FLAGS, PROGRAMS, RUNTIME, build_npu, driver_sources, finish
 
+NAMES = ("npu_contract", "npu_faults", "npu_threads")
 COMPILERS = {"gcc": ["gcc"], "gcc-m32": ["gcc", "-m32"], "clang": ["clang"]}
 
 
@@ -29,15 +30,9 @@ def built(tmp_path_factory):
 
 
 @pytest.mark.parametrize("sanitizer", FLAGS)
-@pytest.mark.parametrize("case", cases("npu_contract"))
-def test_contract(built, case, sanitizer):
-    assert finish(built("npu_contract", sanitizer), case).endswith(b"ok\n")
-
-
-@pytest.mark.parametrize("sanitizer", FLAGS)
-@pytest.mark.parametrize("case", cases("npu_threads"))
-def test_threads(built, case, sanitizer):
-    assert finish(built("npu_threads", sanitizer), case).endswith(b"ok\n")
+@pytest.mark.parametrize(("name", "case"), [(name, case) for name in NAMES for case in cases(name)])
+def test_device(built, name, case, sanitizer):
+    assert finish(built(name, sanitizer), case).endswith(b"ok\n")
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)

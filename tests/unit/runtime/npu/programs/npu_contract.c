@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One case per promise of npu_emul.h and accelerator.h. */
+/* One case per promise of npu_emul.h and accelerator.h, while nothing fails. */
 #include "npu_test.h"
 
 OPWEST_NPU_EMUL_HOST_DEFINE(quick, 0);
@@ -7,26 +7,6 @@ OPWEST_NPU_EMUL_HOST_DEFINE(slow, 40000);
 OPWEST_NPU_EMUL_HOST_DEFINE(slow_too, 40000);
 OPWEST_NPU_EMUL_HOST_DEFINE_QUEUE(narrow, 20000, 2, 2000);
 OPWEST_NPU_EMUL_HOST_DEFINE_QUEUE(hasty, 1000, 2, 0);
-
-#define GARBAGE 0x5a
-
-static int8_t x[4] = {1, -2, 3, -4};
-
-static struct opwest_npu_emul_counts counts_of(const struct device *dev)
-{
-	struct opwest_npu_emul_counts counts;
-
-	opwest_npu_emul_count(dev, &counts);
-	return counts;
-}
-
-static void expect_bytes(const int8_t *got, int a, int b, int c, int d)
-{
-	EXPECT(got[0], a);
-	EXPECT(got[1], b);
-	EXPECT(got[2], c);
-	EXPECT(got[3], d);
-}
 
 /* Every job reads what the one before wrote, and nothing waits between them. */
 static void order(void)
@@ -79,20 +59,23 @@ static int64_t makespan(bool overlapped)
 	return opwest_port_clock_us() - from;
 }
 
-/* Two devices at once take at most 0.6 of the time of one after the other. */
+/* Two devices at once take at most 0.6 of the time of one after the other. A busy machine gets five tries. */
 static void overlap(void)
 {
-	int64_t serial;
-	int64_t overlapped;
+	bool good = false;
 
 	start(&slow, &program_a);
 	start(&slow_too, &program_b);
-	serial = makespan(false);
-	overlapped = makespan(true);
-	printf("serial %ld us, overlapped %ld us\n", (long)serial, (long)overlapped);
-	EXPECT_TRUE(serial >= 240000);
-	EXPECT_TRUE(overlapped >= 120000);
-	EXPECT_TRUE(overlapped * 10 <= serial * 6);
+	for (int attempt = 0; attempt < 5 && !good; attempt++) {
+		const int64_t serial = makespan(false);
+		const int64_t overlapped = makespan(true);
+
+		printf("serial %ld us, overlapped %ld us\n", (long)serial, (long)overlapped);
+		EXPECT_TRUE(serial >= 240000);
+		EXPECT_TRUE(overlapped >= 120000);
+		good = overlapped * 10 <= serial * 6;
+	}
+	EXPECT_TRUE(good);
 	stop(&slow);
 	stop(&slow_too);
 }
@@ -274,9 +257,7 @@ static void full_queue(void)
 	start(&hasty, &program_a);
 	opwest_npu_emul_hang(&hasty, 0);
 	EXPECT(opwest_npu_emul_relu(&hasty, RELU, x, y, 4), 0);
-	while (counts_of(&hasty).calls[OPWEST_NPU_EMUL_JOB] == 0) {
-		opwest_port_sleep_us(100);
-	}
+	wait_for_jobs(&hasty, 1);
 	EXPECT(opwest_npu_emul_relu(&hasty, RELU, x, y, 4), 0);
 	EXPECT(opwest_npu_emul_relu(&hasty, RELU, x, y, 4), 0);
 	EXPECT(opwest_npu_emul_relu(&hasty, RELU, x, y, 4), -EBUSY);
@@ -285,141 +266,24 @@ static void full_queue(void)
 	EXPECT(opwest_accelerator_deactivate(&hasty), 0);
 }
 
-/* Where a fault is injected, the call before is good, that call fails, and the one after is good again. */
-static void hook_faults(void)
+/* A context alone, made at run time as on Zephyr, of a driver that has nothing to load. */
+static void context(void)
 {
-	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_POINTS, 0, -EIO), -EINVAL);
-	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_OPEN, 0, EIO), -EINVAL);
-	for (int point = OPWEST_NPU_EMUL_ACTIVATE; point <= OPWEST_NPU_EMUL_DEACTIVATE; point++) {
-		opwest_npu_emul_reset(&quick);
-		EXPECT(opwest_npu_emul_inject(&quick, (enum opwest_npu_emul_point)point, 1, -EIO),
-		       0);
-		for (int round = 0; round < 3; round++) {
-			int8_t y[4];
-#define WANT(which) (round == 1 && point == OPWEST_NPU_EMUL_##which ? -EIO : 0)
-			EXPECT(opwest_accelerator_activate(&quick, &program_a), WANT(ACTIVATE));
-			if (WANT(ACTIVATE) != 0) {
-				continue;
-			}
-			EXPECT(opwest_accelerator_open(&quick, 0), WANT(OPEN));
-			if (WANT(OPEN) == 0) {
-				EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y, 4), 0);
-				EXPECT(opwest_accelerator_sync(&quick, 1000), WANT(SYNC));
-				expect_bytes(y, 1, 0, 3, 0); /* also after a sync that failed */
-				EXPECT(opwest_accelerator_close(&quick), WANT(CLOSE));
-			}
-			if (WANT(OPEN) != 0 || WANT(CLOSE) != 0) {
-				EXPECT(opwest_accelerator_open(&quick, 0), 0);
-				EXPECT(opwest_accelerator_close(&quick), 0);
-			}
-			EXPECT(opwest_accelerator_deactivate(&quick), WANT(DEACTIVATE));
-			EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y, 4), -EPERM);
-#undef WANT
-		}
-	}
-	opwest_npu_emul_reset(&quick);
-	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_ACTIVATE, 0, -EIO), 0);
-	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_ACTIVATE, 0, 0), 0);
-	start(&quick, &program_a);
-	stop(&quick);
-}
+	struct opwest_accelerator_context alone;
 
-static void work_faults(void)
-{
-	int8_t y[3][4];
-
-	start(&quick, &program_a);
-	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_ENQUEUE, 1, -ENOMEM), 0);
-	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), 0);
-	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), -ENOMEM);
-	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), 0);
-	EXPECT(opwest_accelerator_sync(&quick, 1000), 0);
-	for (int job = 0; job < 3; job++) {
-		EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_JOB, (uint32_t)job, -EIO), 0);
-		for (int i = 0; i < 3; i++) {
-			EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[i], 4), 0);
-		}
-		EXPECT(opwest_accelerator_sync(&quick, 1000), -EIO);
-		EXPECT(opwest_accelerator_sync(&quick, 1000), 0);
-		for (int i = 0; i < 3; i++) {
-			EXPECT(y[i][0], i == job ? GARBAGE : 1);
-			EXPECT(y[i][3], i == job ? GARBAGE : 0);
-		}
-	}
-	/* A failure is its owner's: the next one does not see it. */
-	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_JOB, 0, -EIO), 0);
-	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), 0);
-	while (counts_of(&quick).calls[OPWEST_NPU_EMUL_JOB] < 12) {
-		opwest_port_sleep_us(100);
-	}
-	EXPECT(opwest_accelerator_close(&quick), 0);
-	EXPECT(opwest_accelerator_open(&quick, 0), 0);
-	EXPECT(opwest_npu_emul_finish(&quick, opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), 1000),
-	       0);
-	stop(&quick);
-}
-
-static void expect_works(const struct device *dev)
-{
-	int8_t y[4];
-
-	EXPECT(opwest_npu_emul_finish(dev, opwest_npu_emul_relu(dev, RELU, x, y, 4), 10000), 0);
-	expect_bytes(y, 1, 0, 3, 0);
-}
-
-/* A job that hangs: sync times out, whoever ends it, the device works again and has not written. */
-static void hang(void)
-{
-	for (int by_deactivate = 0; by_deactivate < 2; by_deactivate++) {
-		for (uint32_t job = 0; job < 3; job++) {
-			int8_t y[3][4];
-
-			start(&quick, &program_a);
-			opwest_npu_emul_reset(&quick);
-			opwest_npu_emul_hang(&quick, job);
-			memset(y, 7, sizeof(y));
-			for (int i = 0; i < 3; i++) {
-				EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[i], 4), 0);
-			}
-			EXPECT(opwest_accelerator_sync(&quick, 30), -ETIMEDOUT);
-			EXPECT(opwest_accelerator_sync(&quick, 0), -ETIMEDOUT);
-			if (by_deactivate != 0) {
-				EXPECT(opwest_accelerator_deactivate(&quick), 0);
-				EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), -EPERM);
-				EXPECT(opwest_accelerator_close(&quick), 0);
-				EXPECT(opwest_accelerator_activate(&quick, &program_a), 0);
-			} else {
-				EXPECT(opwest_accelerator_close(&quick), 0);
-			}
-			EXPECT(counts_of(&quick).aborted, 3 - (int)job);
-			for (uint32_t i = 0; i < 3; i++) {
-				EXPECT(y[i][0], i < job ? 1 : i == job ? GARBAGE : 7);
-			}
-			EXPECT(opwest_accelerator_open(&quick, 0), 0);
-			expect_works(&quick);
-			stop(&quick);
-		}
-	}
-}
-
-/* close() ends a job in the middle of its latency, without waiting for the rest of it. */
-static void close_early(void)
-{
-	int8_t y[4];
-	int64_t from;
-
-	start(&slow, &program_a);
-	for (int i = 0; i < 8; i++) {
-		EXPECT(opwest_npu_emul_relu(&slow, RELU, x, y, 4), 0);
-	}
-	EXPECT(opwest_accelerator_sync(&slow, 10), -ETIMEDOUT);
-	from = opwest_port_clock_us();
-	EXPECT(opwest_accelerator_close(&slow), 0);
-	EXPECT_TRUE(opwest_port_clock_us() - from < 7 * 40000);
-	EXPECT_TRUE(counts_of(&slow).aborted >= 7);
-	EXPECT(opwest_accelerator_open(&slow, 0), 0);
-	expect_works(&slow);
-	stop(&slow);
+	opwest_accelerator_context_init(&alone);
+	EXPECT(opwest_accelerator_context_open(&alone, 0), -EPERM);
+	EXPECT(opwest_accelerator_context_activate(&alone, &quick, NULL, NULL), 0);
+	EXPECT(opwest_accelerator_context_activate(&alone, &quick, NULL, NULL), 0);
+	EXPECT(opwest_accelerator_context_activate(&alone, &quick, &program_a, NULL), -EBUSY);
+	EXPECT(opwest_accelerator_context_close(&alone), -EPERM);
+	EXPECT(opwest_accelerator_context_open(&alone, 0), 0);
+	EXPECT(opwest_accelerator_context_open(&alone, 5), -ETIMEDOUT);
+	EXPECT(opwest_accelerator_context_close(&alone), 0);
+	EXPECT(opwest_accelerator_context_close(&alone), -EPERM);
+	EXPECT(opwest_accelerator_context_deactivate(&alone, &quick, NULL), 0);
+	EXPECT(opwest_accelerator_context_deactivate(&alone, &quick, NULL), 0);
+	EXPECT(opwest_accelerator_context_deactivate(&alone, &quick, NULL), -EPERM);
 }
 
 int main(int argc, char **argv)
@@ -433,10 +297,7 @@ int main(int argc, char **argv)
 		{"bad_programs", bad_programs},
 		{"arguments", arguments},
 		{"full_queue", full_queue},
-		{"hook_faults", hook_faults},
-		{"work_faults", work_faults},
-		{"hang", hang},
-		{"close_early", close_early},
+		{"context", context},
 	};
 
 	return run_case(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);

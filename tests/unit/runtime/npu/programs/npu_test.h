@@ -60,6 +60,34 @@ static inline void stop(const struct device *dev)
 	EXPECT(opwest_accelerator_deactivate(dev), 0);
 }
 
+/* What outputs hold until their job is done. */
+#define GARBAGE 0x5a
+
+static const int8_t x[4] = {1, -2, 3, -4};
+
+static inline struct opwest_npu_emul_counts counts_of(const struct device *dev)
+{
+	struct opwest_npu_emul_counts counts;
+
+	opwest_npu_emul_count(dev, &counts);
+	return counts;
+}
+
+static inline void wait_for_jobs(const struct device *dev, uint32_t started)
+{
+	while (counts_of(dev).calls[OPWEST_NPU_EMUL_JOB] < started) {
+		opwest_port_sleep_us(100);
+	}
+}
+
+static inline void expect_bytes(const int8_t *got, int a, int b, int c, int d)
+{
+	EXPECT(got[0], a);
+	EXPECT(got[1], b);
+	EXPECT(got[2], c);
+	EXPECT(got[3], d);
+}
+
 /* A case has a name and a function; the program's argument names one. */
 struct test_case {
 	const char *name;

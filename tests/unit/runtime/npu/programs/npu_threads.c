@@ -130,9 +130,13 @@ static void *enqueue_tight(void *unused)
 /* close() also ends the wait for room in the queue. */
 static void closed_while_full(void)
 {
+	int64_t from;
+
 	start(&tight, &program_a);
 	opwest_npu_emul_hang(&tight, 0);
+	from = opwest_port_clock_us();
 	run_in_threads(close_tight, enqueue_tight);
+	EXPECT_TRUE(opwest_port_clock_us() - from < 5000000);
 	EXPECT(opwest_accelerator_deactivate(&tight), 0);
 }
 

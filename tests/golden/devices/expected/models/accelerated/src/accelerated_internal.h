@@ -25,6 +25,9 @@ int32_t accelerated__mix(int32_t, const int32_t *, const int32_t *, int32_t *,
 void accelerated__reverse(const int32_t *, int32_t *, int32_t *);
 void accelerated__stamp(int32_t *, const struct device *);
 
+/* Programs of accelerators: see constants.S. */
+extern const uint8_t opwest_program_7b54df4662343e40159d3ec360760431[23];
+
 /* Whether the devices that touch a buffer of the caller reach it: see accelerated_devices.c. */
 bool accelerated_reaches_control(const uint8_t *buffer);
 bool accelerated_reaches_y(const uint8_t *buffer);

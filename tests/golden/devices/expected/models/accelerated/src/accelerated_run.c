@@ -23,15 +23,18 @@ static inline bool usable(const void *buffer, uintptr_t align)
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
 }
 
+static const struct opwest_program programs[] = {
+	{"shared", opwest_program_7b54df4662343e40159d3ec360760431, sizeof(opwest_program_7b54df4662343e40159d3ec360760431)},
+};
+
 /* Here and not in the metadata, which the linker drops where nothing asks for it. */
 const struct opwest_device accelerated_device_table[4] = {
 	{"first", "npu", NULL, -1, OPWEST_DEVICE_HOOKS},
 	{"second", "npu", NULL, -1, OPWEST_DEVICE_HOOKS},
 	{"third", NULL, NULL, -1, OPWEST_DEVICE_HOOKS},
-	{"fourth", NULL, NULL, -1, OPWEST_DEVICE_HOOKS},
+	{"fourth", NULL, &programs[0], -1, OPWEST_DEVICE_HOOKS},
 };
 static const struct opwest_device_set device_set = {"accelerated", accelerated_device_table, 4U};
-
 
 int accelerated_open(struct accelerated_workspace *workspace, const struct accelerated_devices *devices)
 {
@@ -149,7 +152,7 @@ int accelerated_run(const struct accelerated_inputs *inputs, const struct accele
 		return failed(status, workspace, 1U);
 	}
 
-	/* Step 2: reverse (b, c, work of step 2) */
+	/* Step 2: reverse (b, c, work) */
 	accelerated__reverse((const int32_t *)(void *)(pool_sram + 64),
 		(int32_t *)(void *)(pool_sram + 128), (int32_t *)(void *)(pool_sram + 0));
 
@@ -160,7 +163,7 @@ int accelerated_run(const struct accelerated_inputs *inputs, const struct accele
 		return failed(status, workspace, 3U);
 	}
 
-	/* Step 4: reverse (d, e, work of step 4) */
+	/* Step 4: reverse (d, e, work) */
 	accelerated__reverse((const int32_t *)(void *)(pool_sram + 0),
 		(int32_t *)(void *)(pool_fast + 0), (int32_t *)(void *)(pool_sram + 64));
 
@@ -181,7 +184,7 @@ int accelerated_run(const struct accelerated_inputs *inputs, const struct accele
 		return failed(status, workspace, 7U);
 	}
 
-	/* Step 8: reverse (f, y, work of step 8) */
+	/* Step 8: reverse (f, y, work) */
 	accelerated__reverse((const int32_t *)(void *)(pool_sram + 64), outputs->y,
 		(int32_t *)(void *)(pool_sram + 0));
 

@@ -20,7 +20,6 @@ static inline bool usable(const void *buffer, uintptr_t align)
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
 }
 
-
 int many_kinds_open(struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices)
 {
 	if (workspace == NULL || devices == NULL) {
@@ -259,11 +258,11 @@ int many_kinds_run(const struct many_kinds_inputs *inputs, const struct many_kin
 	many_kinds__start(many_kinds_constant_table, many_kinds_constant_offsets,
 		many_kinds_constant_gains, (int32_t *)(void *)(pool_fast + 0));
 
-	/* Step 16: add (values, total, scratch of step 16) */
+	/* Step 16: add (values, total, scratch) */
 	many_kinds__add(inputs->values, (int32_t *)(void *)(pool_fast + 0),
 		(int32_t *)(void *)(pool_fast + 32));
 
-	/* Step 17: add (table, total, scratch of step 17) */
+	/* Step 17: add (table, total, scratch) */
 	many_kinds__add(many_kinds_constant_table, (int32_t *)(void *)(pool_fast + 0),
 		(int32_t *)(void *)(pool_fast + 32));
 

@@ -18,7 +18,6 @@ static inline bool usable(const void *buffer, uintptr_t align)
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
 }
 
-
 int minimal_open(struct minimal_workspace *workspace, const struct minimal_devices *devices)
 {
 	if (workspace == NULL || devices == NULL) {

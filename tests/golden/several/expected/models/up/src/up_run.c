@@ -19,7 +19,6 @@ static inline bool usable(const void *buffer, uintptr_t align)
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
 }
 
-
 int up_open(struct up_workspace *workspace, const struct up_devices *devices)
 {
 	if (workspace == NULL || devices == NULL) {

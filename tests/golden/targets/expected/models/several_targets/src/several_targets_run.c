@@ -19,7 +19,6 @@ static inline bool usable(const void *buffer, uintptr_t align)
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
 }
 
-
 int several_targets_open(struct several_targets_workspace *workspace, const struct several_targets_devices *devices)
 {
 	if (workspace == NULL || devices == NULL) {

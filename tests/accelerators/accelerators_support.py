@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Building models with test doubles for the driver and the port."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from c_support import RUNTIME, SANITIZED, execute, includes, need_compiler, read_record, run
+from golden_support import generate_quickly
+from opwest.host.compile import RUNTIME_SOURCES
+from opwest.render.model_files import metadata_object
+
+PROGRAMS = Path(__file__).parent / "programs"
+THREADED = [
+    *("-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread"),
+    *("-D_POSIX_C_SOURCE=200809L", "-pthread"),
+]
+
+__all__ = ["PROGRAMS", "SANITIZED", "THREADED", "build", "execute", "generate_quickly", "need_compiler", "play"]
+
+
+def build(
+    app: Path,
+    work: Path,
+    sources: Sequence[Path],
+    flags: Sequence[str] = SANITIZED,
+    *,
+    without: Sequence[str] = (),
+    extra: Sequence[Path] = (),
+) -> Path:
+    """Build `sources` with all models of an application and the runtime, but for the parts that `without` names."""
+    need_compiler("gcc", flags, link=True)
+    work.mkdir(parents=True, exist_ok=True)
+    record = read_record(app)
+    options = [*flags, *includes(app), f"-I{PROGRAMS}"]
+    plain = [*sources, *(RUNTIME / "src" / name for name in RUNTIME_SOURCES if name not in without), *extra]
+    objects: list[Path] = []
+    for model in record["models"]:
+        folder = app / "models" / model["name"]
+        chosen = next(b for b in model["builds"] if b["target"] is None or ("x86_64" in b["host"] and b["bits"] == 64))
+        if record["metadata"] == "llvm":
+            objects.append(folder / metadata_object(model["name"], chosen["target"]))
+        else:
+            plain += [folder / "src" / f"{model['name']}_{part}.c" for part in ("metadata", "registry", "run")]
+            if model["constants"]:
+                into = work / f"{model['name']}_constants.o"
+                run(["gcc", *options, f"-Wa,-I{folder / 'constants'}", "-c", folder / "constants.S", "-o", into], work)
+                objects.append(into)
+        if any(tensor["reached"] for tensor in model["tensors"]):
+            plain.append(folder / "src" / f"{model['name']}_devices.c")
+        for source in chosen["sources"]:
+            into = work / f"{model['name']}_{Path(source).stem}.o"
+            rename = ["-include", folder / chosen["rename"]]
+            run(["gcc", *options, *rename, "-c", folder / source, "-o", into], work)
+            objects.append(into)
+        objects += [folder / item for item in chosen["objects"]]
+    into = work / "program"
+    run(["gcc", *options, *plain, *objects, "-o", into, "-pthread"], work)
+    return into
+
+
+def play(program: Path, text: str = "", *arguments: str, timeout: int = 120) -> str:
+    """Run a program that reads a script, and return what it wrote; it may not fail."""
+    environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "halt_on_error=1"}
+    done = subprocess.run(
+        [str(program), *arguments], input=text, env=environment, capture_output=True, text=True, check=False,
+        timeout=timeout,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The models of the fault injection, and by hand what open and run do with each.
+
+A step is "operator device arguments -> result"; actions are those of run in order: a step's number, `wait MEMBER`,
+or cache maintenance as `flush|clean|drop STEP MEMBER`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ALL_HOOKS = 0b11111
+ELEMENTS = 8
+INPUT = [7, -3, 1000003, 0, 2**31 - 1, -(2**31), 12345, -1]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of the context, and the handle that the test gives it."""
+
+    name: str
+    handle: int | None
+    kind: str = "accelerator"
+    program: str | None = None
+    timeout: int | None = None
+    coherent: bool = False
+
+
+@dataclass(frozen=True)
+class Subject:
+    name: str
+    members: tuple[Member, ...]
+    steps: tuple[str, ...]
+    actions: tuple[str, ...]
+    outputs: tuple[str, ...] = ("y",)
+    external: tuple[str, ...] = ()
+    constants: dict[str, list[int]] = field(default_factory=dict)
+    line: int | None = None
+    opening: tuple[str, ...] = ()
+    """Cache maintenance of open: `flush MEMBER`."""
+
+    def index(self, member: str) -> int:
+        return [m.name for m in self.members].index(member)
+
+    def step(self, number: int) -> tuple[str, str | None, list[str], str]:
+        """Return operator, device, arguments and result of a step."""
+        words = self.steps[number].split()
+        arrow = words.index("->")
+        device = words[1] if words[1] in [m.name for m in self.members] else None
+        return words[0], device, words[2 if device else 1 : arrow], words[arrow + 1]
+
+    def expected(self) -> dict[str, list[int]]:
+        """Return what the outputs hold after a good run."""
+        tensors = {"x": INPUT} | dict(self.constants)
+        for number in range(len(self.steps)):
+            _, _, (a, b), y = self.step(number)
+            values = [
+                (3 * tensors[a][i] + 5 * tensors[b][(i + 1) % ELEMENTS] + number) % 2**32 for i in range(ELEMENTS)
+            ]
+            tensors[y] = [v - 2**32 if v >= 2**31 else v for v in values]
+        return {name: tensors[name] for name in self.outputs}
+
+    def write(self, folder: Path) -> Path:
+        """Write the manifest and all it names."""
+        folder.mkdir(parents=True)
+        (folder / "steps.c").write_bytes((Path(__file__).parent / "programs" / "steps.c").read_bytes())
+        tensor = {"dtype": "int32", "shape": [ELEMENTS]}
+        args = [{"name": "step", "dtype": "int32", "scalar": True}, {"name": "a", **tensor}, {"name": "b", **tensor}]
+        args.append({"name": "y", **tensor, "direction": "out"})
+        operators: dict[str, Any] = {
+            "cpu": {"args": args},
+            "cpu_void": {"args": args, "returns": "void"},
+            "npu": {"args": args, "device": {}},
+            "launch": {"args": args, "device": {}, "async": True},
+            "vendor": {"args": args, "device": {"handle": "struct vendor_npu *"}},
+        }
+        devices: dict[str, Any] = {}
+        for member in self.members:
+            entry: dict[str, Any] = {"devicetree": {"nodelabel": member.name}}
+            if member.kind == "foreign":
+                entry = {"handle": {"type": "struct vendor_npu *", "header": "vendor.h", "expression": "&vendor"}}
+            elif member.kind == "plain":
+                entry["driver"] = "none"
+            if member.program:
+                (folder / f"{member.program}.bin").write_text(member.program)
+                entry["program"] = f"{member.program}.bin"
+            if member.timeout is not None:
+                entry["timeout_ms"] = member.timeout
+            entry["coherent"] = member.coherent
+            devices[member.name] = entry
+        for name, values in self.constants.items():
+            (folder / f"{name}.bin").write_bytes(b"".join(v.to_bytes(4, "little", signed=True) for v in values))
+        interface = {name: {**tensor, **({"external": True} if name in self.external else {})} for name in "xyz"}
+        steps = []
+        for number in range(len(self.steps)):
+            operator, device, (a, b), y = self.step(number)
+            steps.append({"call": operator, **({"device": device} if device else {}), "args": [number, a, b, y]})
+        manifest = {
+            "version": 1,
+            "model": self.name,
+            "objects": [{"files": ["steps.c"]}],
+            "memory": {"sram": {"cache_line": self.line} if self.line else {}},
+            "devices": devices,
+            "operators": operators,
+            "constants": {name: {"file": f"{name}.bin", "pool": "sram"} for name in self.constants},
+            "run": {
+                "inputs": {"x": interface["x"]},
+                "outputs": {name: interface[name] for name in self.outputs},
+                "steps": steps,
+            },
+        }
+        # objects: stays a line of its own, where the helper for LLVM looks for it.
+        text = "".join(f"{key}: {json.dumps(value)}\n" for key, value in manifest.items() if key != "objects")
+        (folder / "manifest.yaml").write_text(text + "\nobjects:\n  - {files: [steps.c]}\n")
+        return folder / "manifest.yaml"
+
+    def glue(self, placed: set[str]) -> str:
+        """Return C that opens, runs and closes this model for journal.c."""
+        name, upper = self.name, self.name.upper()
+        values = {"x": INPUT, **self.expected()}
+        lines = [f"#include <{name}.h>", f"{upper}_WORKSPACE_DEFINE({name}_workspace);"]
+        lines += [f"static struct {name}_devices {name}_context;"]
+        for tensor, numbers in values.items():
+            listed = ", ".join(f"(int32_t){n}LL" for n in numbers)
+            lines.append(f"static const int32_t {name}_good_{tensor}[] = {{{listed}}};")
+            if tensor not in placed:
+                align = f"{upper}_{'INPUT' if tensor == 'x' else 'OUTPUT'}_{tensor.upper()}_ALIGN"
+                lines.append(f"OPWEST_ALIGNED({align}) static int32_t {name}_own_{tensor}[16];")
+        lines += [f"static void {name}_set_context(int null)", "{"]
+        for index, member in enumerate(self.members):
+            handle = "&vendor" if member.kind == "foreign" else f"&handles[{member.handle}]"
+            lines.append(f"\t{name}_context.{member.name} = null == {index} ? NULL : {handle};")
+        lines += ["}", f"static int {name}_do_open(void)", "{"]
+        lines += [f"\treturn {name}_open(&{name}_workspace, &{name}_context);", "}"]
+        lines += [f"static int {name}_do_close(void)", "{"]
+        lines += [f"\treturn {name}_close(&{name}_workspace, &{name}_context);", "}"]
+        lines += [f"static int {name}_do_run(void)", "{"]
+        place = {"x": f"{name}_workspace.input.x"} | {y: f"{name}_workspace.output.{y}" for y in self.outputs}
+        place = {t: p if t in placed else f"{name}_own_{t}" for t, p in place.items()}
+        # While it is closed, a workspace has no inputs.
+        guard = f"\tif ({name}_workspace.opened) {{"
+        lines += [guard, *(f"\t\tmemset({place[y]}, 0x33, 32);" for y in self.outputs)]
+        lines += [f"\t\tmemcpy({place['x']}, {name}_good_x, 32);", "\t}"]
+        inputs = "0" if "x" in placed else place["x"]
+        outputs = ", ".join(place[y] for y in self.outputs if y not in placed) or "0"
+        lines += [f"\tconst struct {name}_inputs inputs = {{{inputs}}};"]
+        lines += [f"\tconst struct {name}_outputs outputs = {{{outputs}}};"]
+        lines += [f"\treturn {name}_run(&inputs, &outputs, &{name}_workspace, &{name}_context);", "}"]
+        lines += [f"static bool {name}_right(void)", "{"]
+        right = " && ".join(f"memcmp({place[y]}, {name}_good_{y}, 32) == 0" for y in self.outputs)
+        lines += [f"\treturn {right};", "}"]
+        lines += [f"static const struct subject {name}_subject = {{"]
+        lines += [f'\t"{name}", &{name}_workspace.status, &{name}_workspace.opened, {name}_set_context,']
+        lines += [f"\t{name}_do_open, {name}_do_run, {name}_right, {name}_do_close,", "};", ""]
+        return "\n".join(lines)
+
+
+def glue(subjects: list[Subject], placed: dict[str, set[str]]) -> str:
+    """Return the C source that makes the models known to journal.c."""
+    head = '#include <string.h>\n\n#include "journal.h"\n\nstruct vendor_npu {\n\tint nothing;\n};\n'
+    head += "static struct vendor_npu vendor;\n\n"
+    table = ", ".join(f"&{s.name}_subject" for s in subjects)
+    tail = f"const struct subject *const subjects[] = {{{table}, NULL}};\n"
+    return head + "\n".join(s.glue(placed[s.name]) for s in subjects) + "\n" + tail
+
+
+SUBJECTS = [
+    Subject(
+        "one_sync",
+        (Member("d0", 0, program="alpha", timeout=100),),
+        ("npu d0 x x -> a", "cpu_void a x -> b", "npu d0 b a -> y"),
+        ("0", "1", "2"),
+        external=("y",),
+    ),
+    Subject(
+        "one_async",
+        (Member("d0", 1),),
+        (
+            "launch d0 x x -> a", "launch d0 a x -> b", "cpu x x -> c", "cpu b c -> d", "launch d0 d d -> e",
+            "cpu c x -> f", "cpu e f -> y",
+        ),
+        ("0", "1", "2", "wait d0", "3", "4", "5", "wait d0", "6"),
+    ),
+    Subject(
+        "two_sync",
+        (Member("first", 2, program="alpha", timeout=5), Member("second", 0, program="beta")),
+        ("npu first x x -> a", "npu second a a -> b", "cpu b a -> c", "npu second c c -> y"),
+        ("0", "1", "2", "3"),
+    ),
+    Subject(
+        "two_async",
+        (Member("first", 2, program="alpha", timeout=0), Member("second", 0, program="alpha", timeout=2147483647)),
+        (
+            "launch first x x -> a", "launch second x x -> b", "cpu x x -> c", "launch first a c -> d",
+            "cpu d c -> e", "cpu b e -> f", "launch second f f -> g", "launch first e e -> h", "cpu g h -> y",
+            "launch first h h -> z",
+        ),
+        (
+            "0", "1", "2", "3", "wait first", "4", "wait second", "5", "6", "7", "wait second", "wait first", "8",
+            "9", "wait first",
+        ),
+        outputs=("y", "z"),
+        external=("x", "z"),
+    ),
+    Subject(
+        "same_handle",
+        (Member("m0", 1, program="alpha"), Member("m1", 1, program="alpha"), Member("m2", 0, program="beta")),
+        (
+            "launch m0 x x -> a", "launch m1 x a -> b", "npu m2 x x -> c", "launch m1 b b -> e", "cpu a c -> d",
+            "cpu b d -> f", "cpu e f -> y",
+        ),
+        ("0", "wait m0", "1", "2", "3", "4", "wait m1", "5", "6"),
+    ),
+    Subject(
+        "cached",
+        (Member("d0", 0), Member("d1", 1, coherent=True)),
+        (
+            "launch d0 x w -> a", "cpu x x -> b", "launch d1 b b -> c", "cpu a v -> e", "npu d0 c w -> f",
+            "cpu f e -> y",
+        ),
+        (
+            "flush 0 d0", "flush 0 d0", "clean 0 d0", "0", "1", "2", "wait d0", "drop 0 d0", "3", "wait d1",
+            "flush 4 d0", "flush 4 d0", "clean 4 d0", "4", "drop 4 d0", "5",
+        ),
+        constants={"w": [9, 8, 7, -6, 5, 4, 3, 2], "v": [1] * ELEMENTS},
+        line=64,
+        opening=("flush d0",),
+    ),
+    Subject(
+        "mixed",
+        (Member("odd", None, "foreign"), Member("plain", 2, "plain"), Member("d0", 1, program="beta")),
+        ("vendor odd x x -> a", "launch d0 a a -> c", "npu plain x x -> b", "cpu b c -> y"),
+        ("0", "1", "2", "wait d0", "3"),
+    ),
+]  # fmt: skip

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Threads that run models on shared devices: owners RUNS. With -DEMULATED the devices are those of
+ * opwest/npu_emul.h, else they have a queue that nothing guards but ownership: a thread sanitizer sees whether
+ * there is ever more than one owner.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <opwest/accelerator_context.h>
+
+#include <ab.h>
+#include <ba.h>
+#include <other.h>
+
+#define ELEMENTS 16
+
+int32_t adder_launch(const int8_t *a, const int8_t *b, int8_t *y, const struct device *dev);
+
+static int8_t sum(int8_t a, int8_t b)
+{
+	const int exact = a + b;
+
+	return (int8_t)(exact > 127 ? 127 : exact < -128 ? -128 : exact);
+}
+
+#ifdef EMULATED
+#include <opwest/npu_emul_host.h>
+
+OPWEST_NPU_EMUL_HOST_DEFINE(npu_a, 0);
+OPWEST_NPU_EMUL_HOST_DEFINE(npu_b, 0);
+
+int32_t adder_launch(const int8_t *a, const int8_t *b, int8_t *y, const struct device *dev)
+{
+	return opwest_npu_emul_add(dev, 1, a, b, y, ELEMENTS);
+}
+#else
+struct opwest_host_data {
+	struct opwest_accelerator_context context;
+	/* Guarded by ownership alone. */
+	struct {
+		const int8_t *a;
+		const int8_t *b;
+		int8_t *y;
+	} jobs[4];
+	unsigned int count;
+	unsigned long owners;
+};
+
+static struct opwest_host_data data_a = {.context = OPWEST_ACCELERATOR_CONTEXT_HOST_INITIALIZER};
+static struct opwest_host_data data_b = {.context = OPWEST_ACCELERATOR_CONTEXT_HOST_INITIALIZER};
+
+static int adder_activate(const struct device *dev, const struct opwest_program *program)
+{
+	return opwest_accelerator_context_activate(&dev->data->context, dev, program, NULL);
+}
+
+static int adder_open(const struct device *dev, int32_t timeout_ms)
+{
+	const int rc = opwest_accelerator_context_open(&dev->data->context, timeout_ms);
+
+	if (rc == 0) {
+		dev->data->owners++;
+		sched_yield();
+	}
+	return rc;
+}
+
+static int adder_sync(const struct device *dev, int32_t timeout_ms)
+{
+	(void)timeout_ms;
+	for (unsigned int job = 0; job < dev->data->count; job++) {
+		for (int i = 0; i < ELEMENTS; i++) {
+			dev->data->jobs[job].y[i] =
+				sum(dev->data->jobs[job].a[i], dev->data->jobs[job].b[i]);
+		}
+	}
+	dev->data->count = 0;
+	return 0;
+}
+
+static int adder_close(const struct device *dev)
+{
+	return opwest_accelerator_context_close(&dev->data->context);
+}
+
+static int adder_deactivate(const struct device *dev)
+{
+	return opwest_accelerator_context_deactivate(&dev->data->context, dev, NULL);
+}
+
+static OPWEST_ACCELERATOR_API(adder_api) = {
+	.activate = adder_activate,
+	.open = adder_open,
+	.close = adder_close,
+	.deactivate = adder_deactivate,
+	.sync = adder_sync,
+};
+static const struct device npu_a = {"npu_a", NULL, &adder_api, &data_a};
+static const struct device npu_b = {"npu_b", NULL, &adder_api, &data_b};
+
+int32_t adder_launch(const int8_t *a, const int8_t *b, int8_t *y, const struct device *dev)
+{
+	const unsigned int at = dev->data->count++;
+
+	if (at >= 4) {
+		abort();
+	}
+	dev->data->jobs[at].a = a;
+	dev->data->jobs[at].b = b;
+	dev->data->jobs[at].y = y;
+	memset(y, 0x77, ELEMENTS);
+	return 0;
+}
+#endif
+
+AB_WORKSPACE_DEFINE(ab_workspace_1);
+AB_WORKSPACE_DEFINE(ab_workspace_2);
+BA_WORKSPACE_DEFINE(ba_workspace);
+OTHER_WORKSPACE_DEFINE(other_workspace);
+
+static const struct ab_devices ab_context = {.first = &npu_a, .second = &npu_b};
+static const struct ab_devices ab_context_2 = {.first = &npu_a, .second = &npu_b};
+static const struct ba_devices ba_context = {.first = &npu_b, .second = &npu_a};
+static const struct other_devices other_context = {.first = &npu_b, .second = &npu_a};
+static int runs;
+
+static void difference(const int8_t *a, const int8_t *b, int8_t *y)
+{
+	for (int i = 0; i < ELEMENTS; i++) {
+		y[i] = (int8_t)((a[i] - b[(i + 1) % ELEMENTS]) / 2);
+	}
+}
+
+/* What the models compute. */
+static void reference(const int8_t *x, int8_t *y)
+{
+	int8_t a[ELEMENTS], c[ELEMENTS], d[ELEMENTS], e[ELEMENTS];
+
+	for (int i = 0; i < ELEMENTS; i++) {
+		a[i] = sum(x[i], x[i]);
+	}
+	difference(a, a, c);
+	for (int i = 0; i < ELEMENTS; i++) {
+		d[i] = sum(c[i], x[i]);
+		e[i] = sum(c[i], a[i]);
+	}
+	difference(d, e, y);
+}
+
+static void fill(int8_t *x, unsigned int seed)
+{
+	for (int i = 0; i < ELEMENTS; i++) {
+		seed = seed * 1664525U + 1013904223U;
+		x[i] = (int8_t)(seed >> 24);
+	}
+}
+
+struct task {
+	/* 0 ab with its first workspace, 1 ab with its second one, 2 ba. */
+	int kind;
+	int rc;
+	int wrong;
+	int done;
+};
+
+/* A thread's function: POSIX hands over data of any type. */
+static void *work(void *argument)
+{
+	struct task *const task = argument;
+	struct ab_workspace *const ab = task->kind == 0 ? &ab_workspace_1 : &ab_workspace_2;
+	int8_t x[ELEMENTS], good[ELEMENTS], y[ELEMENTS];
+
+	for (task->done = 0; task->done < runs && task->rc == 0; task->done++) {
+		fill(x, (unsigned int)(task->done * 3 + task->kind));
+		reference(x, good);
+		if (task->kind == 2) {
+			memcpy(ba_workspace.input.x, x, ELEMENTS);
+			task->rc = ba_run(&(struct ba_inputs){0}, &(struct ba_outputs){.y = y},
+					  &ba_workspace, &ba_context);
+		} else {
+			memcpy(ab->input.x, x, ELEMENTS);
+			task->rc = ab_run(&(struct ab_inputs){0}, &(struct ab_outputs){.y = y}, ab,
+					  task->kind == 0 ? &ab_context : &ab_context_2);
+		}
+		task->wrong += memcmp(y, good, ELEMENTS) != 0;
+	}
+	return NULL;
+}
+
+static int race(const char *what, int first, int second)
+{
+	struct task tasks[] = {{.kind = first}, {.kind = second}};
+	pthread_t threads[2];
+
+	for (int i = 0; i < 2; i++) {
+		if (pthread_create(&threads[i], NULL, work, &tasks[i]) != 0) {
+			abort();
+		}
+	}
+	for (int i = 0; i < 2; i++) {
+		pthread_join(threads[i], NULL);
+	}
+	printf("%s: %d and %d runs, %d wrong, returned %d and %d\n", what, tasks[0].done,
+	       tasks[1].done, tasks[0].wrong + tasks[1].wrong, tasks[0].rc, tasks[1].rc);
+	return tasks[0].rc != 0 || tasks[1].rc != 0;
+}
+
+int main(int argc, char **argv)
+{
+	int rc;
+
+	runs = argc > 1 ? atoi(argv[1]) : 1;
+	alarm(100);
+	printf("open %d %d %d\n", ab_open(&ab_workspace_1, &ab_context),
+	       ab_open(&ab_workspace_2, &ab_context_2), ba_open(&ba_workspace, &ba_context));
+	if (race("opposite orders", 0, 2) != 0 || race("one model", 0, 1) != 0) {
+		return 1;
+	}
+	rc = other_open(&other_workspace, &other_context);
+	printf("another program: %s, hook %u of device %u\n", rc == -EBUSY ? "busy" : "?",
+	       other_workspace.status.hook, other_workspace.status.device);
+	printf("close %d %d %d\n", ab_close(&ab_workspace_1, &ab_context),
+	       ba_close(&ba_workspace, &ba_context), ab_close(&ab_workspace_2, &ab_context_2));
+	/* What was activated and undone left no count behind: now there is room for the other program. */
+	rc = other_open(&other_workspace, &other_context);
+	printf("alone: %d, %d\n", rc, other_close(&other_workspace, &other_context));
+	return 0;
+}

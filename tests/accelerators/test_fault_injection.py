@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every call of open, run and close fails once, and every two: calls, errors and status are those of the contract."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from accelerators_support import PROGRAMS, build, generate_quickly, play
+from fault_oracle import GOOD, TIMED_OUT, Oracle
+from fault_subjects import ALL_HOOKS, SUBJECTS, Subject, glue
+from opwest import pipeline
+from opwest.diagnostics import Diagnostics
+
+pytestmark = pytest.mark.xdist_group("fault_injection")
+FULL = (ALL_HOOKS, ALL_HOOKS, ALL_HOOKS)
+
+
+@dataclass(frozen=True)
+class Case:
+    subject: Subject
+    ending: str
+    masks: tuple[int, int, int]
+    faults: tuple[tuple[int, int], ...]
+
+    @property
+    def line(self) -> str:
+        listed = "".join(f" {position} {code}" for position, code in self.faults)
+        masks = " ".join(f"{mask:x}" for mask in self.masks)
+        return f"{self.subject.name} {self.ending} -1 {masks} {len(self.faults)}{listed}"
+
+
+def play_oracle(case: Case) -> Oracle:
+    oracle = Oracle(case.subject, case.masks, dict(case.faults), case.ending)
+    oracle.play()
+    return oracle
+
+
+def codes(token: str) -> tuple[int, ...]:
+    """Return what is injected at a call."""
+    if token.startswith("op"):
+        return (-7, 7, TIMED_OUT, -(2**31))
+    if token[0] in "RH":
+        return (-1,)
+    if token[0] == "P":
+        return (-13,)
+    if token[0] == "S":
+        return (-71, TIMED_OUT)
+    return (-14, TIMED_OUT, 3) if token[0] in "AOCD" else (-14,)
+
+
+def calls_before_recovery(oracle: Oracle) -> int:
+    """Return how many calls there are before the last open, run and close, which are to succeed."""
+    return len(oracle.history) - sum(line.count(" ") - 6 - ("," in line) for line in oracle.lines[-3:])
+
+
+def masks_of(subject: Subject) -> tuple[int, int, int]:
+    """A device that is no accelerator has no hooks."""
+    plain = {m.handle for m in subject.members if m.kind == "plain"}
+    return tuple(0 if handle in plain else ALL_HOOKS for handle in range(3))  # type: ignore[return-value]
+
+
+def single(subject: Subject, masks: tuple[int, int, int]) -> Iterator[Case]:
+    good = play_oracle(Case(subject, "c", masks, ()))
+    for position, token in enumerate(good.history[: calls_before_recovery(good)]):
+        for code, ending in itertools.product(codes(token), "cr"):
+            yield Case(subject, ending, masks, ((position, code),))
+
+
+def double(subject: Subject, masks: tuple[int, int, int]) -> Iterator[Case]:
+    """Two faults: the second one somewhere behind the first, in what is left to do."""
+    for first in single(subject, masks):
+        if first.ending == "c":
+            after = play_oracle(first)
+            (position, _), *_ = first.faults
+            for second in range(position + 1, calls_before_recovery(after)):
+                for code in codes(after.history[second])[:2]:
+                    yield Case(subject, "c", masks, (*first.faults, (second, code)))
+
+
+def cases() -> list[Case]:
+    found: list[Case] = []
+    for subject in SUBJECTS:
+        found.append(Case(subject, "c", masks_of(subject), ()))
+        found += single(subject, masks_of(subject))
+        found += double(subject, masks_of(subject))
+    by_name = {subject.name: subject for subject in SUBJECTS}
+    for mask in range(ALL_HOOKS):
+        found += single(by_name["one_async"], (ALL_HOOKS, mask, ALL_HOOKS))
+        found += single(by_name["two_async"], (mask, ALL_HOOKS, ALL_HOOKS))
+        found += single(by_name["two_sync"], (ALL_HOOKS, ALL_HOOKS, mask))
+    return found
+
+
+@pytest.fixture(scope="module")
+def script():
+    """Return all cases with what the program has to say of each."""
+    return [(case, play_oracle(case)) for case in cases()]
+
+
+@pytest.fixture(scope="module")
+def program(metadata, tmp_path_factory):
+    work = tmp_path_factory.mktemp("faults")
+    manifests = [subject.write(work / "source" / subject.name) for subject in SUBJECTS]
+    models = [model for model, _ in pipeline.check(manifests, Diagnostics())]
+    placed = {m.name: {t.name for t in (*m.inputs, *m.outputs) if t.placed} for m in models}
+    app = generate_quickly(manifests, work / "app", metadata=metadata)
+    (work / "glue.c").write_text(glue(SUBJECTS, placed))
+    sources = [work / "glue.c", PROGRAMS / "journal.c"]
+    return build(app, work / "build", sources, without=("port_host.c", "port_host_cache.c"))
+
+
+def test_every_call_may_fail(program, script, record_property):
+    text = play(program, "".join(case.line + "\n" for case, _ in script))
+    assert "VIOLATION" not in text, next(line for line in text.splitlines() if "VIOLATION" in line)
+    found = text.split(".\n")
+    assert len(found) == len(script) + 1
+    for (case, oracle), said in zip(script, found, strict=False):
+        assert said.splitlines() == oracle.lines, f"{case.line}\n{said}\nexpected\n" + "\n".join(oracle.lines)
+    singles = sum(len(case.faults) == 1 for case, _ in script)
+    doubles = sum(len(case.faults) == 2 for case, _ in script)
+    print(f"{len(script)} cases: {singles} with one fault, {doubles} with two")
+    record_property("cases", len(script))
+    assert singles >= 10_000
+    assert doubles >= 2_500
+
+
+def test_what_succeeded_is_undone_once_in_reverse(program, script):
+    """Looks at nothing but the calls that were made: no oracle."""
+    text = play(program, "".join(case.line + "\n" for case, _ in script))
+    opposite = {"A": "D", "O": "C"}
+    for (case, _), said in zip(script, text.split(".\n"), strict=False):
+        injected = dict(case.faults)
+        if case.masks != masks_of(case.subject):
+            continue
+        position = 0
+        pending: dict[str, list[str]] = {"D": [], "C": []}
+        faulty = True
+        for number, line in enumerate(said.splitlines()):
+            head, _, calls = line.partition(":")
+            faulty = faulty and number < len(said.splitlines()) - 3
+            if case.ending == "r" and number == 2:
+                faulty = False
+            for token in calls.split():
+                failed = faulty and position in injected
+                position += 1
+                kind, device = token[0], token[1]
+                if kind in opposite and not failed:
+                    pending[opposite[kind]].append(device)
+                elif kind in pending and token[1].isdigit():
+                    assert pending[kind].pop() == device, f"{case.line}\n{said}"
+                    assert kind == "C" or not pending["C"], f"deactivated while open: {case.line}\n{said}"
+            assert not pending["C"], f"{case.line}\n{said}"
+            if "closed" in head:
+                assert not pending["D"], f"{case.line}\n{said}"
+            rc = int(re.search(r" (-?\d+) \(", head)[1])
+            code, _, _, _ = map(int, re.search(r"\((.*)\)", head)[1].split())
+            assert rc in (code if code <= 0 else -errno.EIO, -errno.EPERM, -errno.EALREADY), line
+        assert said.splitlines()[-2].startswith("run, right 0 (0 65535 0 255) opened:"), f"{case.line}\n{said}"
+
+
+def test_a_time_out_deactivates_everything(script):
+    """The oracle's own cases hold what they are meant to: every sync timed out, and the model was opened again."""
+    lost = [oracle for case, oracle in script if any("run -1 " in line for line in oracle.lines)]
+    waited = [t for oracle in lost for t in oracle.history if t.startswith("S")]
+    assert len(lost) > 500
+    assert {token[1] for token in waited} == {"0", "1", "2"}
+    for oracle in lost:
+        at = next(i for i, line in enumerate(oracle.lines) if line.startswith("run -1 "))
+        assert oracle.lines[at].endswith("closed:")
+        assert oracle.lines[at - 1].startswith("run -")
+        assert oracle.status == GOOD
+
+
+def test_devices_that_are_missing(program):
+    for subject in SUBJECTS:
+        for index, member in enumerate(subject.members):
+            masks = " ".join(f"{mask:x}" for mask in masks_of(subject))
+            said = play(program, f"{subject.name} c {index} {masks} 0\n").splitlines()
+            head, _, calls = said[0].partition(":")
+            assert head == f"null {-errno.ENODEV} ({-errno.ENODEV} 65535 1 {index}) closed"
+            before = [m for m in subject.members[:index] if m.kind != "foreign"]
+            listed = [t for m in before for t in (f"R{m.handle}", f"H{m.handle}")[: 1 + (m.kind == "accelerator")]]
+            assert calls.split() == ([] if member.kind == "foreign" else [*listed, "Rnull"])
+            assert said[2].startswith("run, right 0")

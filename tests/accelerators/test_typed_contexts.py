@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Device handles are typed end to end: no `void *` carries one, and the wrong one does not compile."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from accelerators_support import generate_quickly, need_compiler
+from c_support import ROOT, RUNTIME, includes
+from fault_subjects import SUBJECTS
+from golden_support import PROJECTS, copy_project
+from opwest import pipeline
+from opwest.diagnostics import Diagnostics, OpwestError
+
+pytestmark = pytest.mark.xdist_group("typed_contexts")
+
+# Every `void *` that there may be, with what it is for; lines are compared without comments and margins.
+DATA = (
+    # Data whose type a tag beside it tells: values of calls by name.
+    r"const void \*in;",
+    r"void \*out;",
+    r"static inline struct opwest_value opwest_(in|out)\(uint8_t dtype, (const )?void \*data, size_t size\)",
+    # A check of a buffer's address, a transfer of a buffer's bytes.
+    r"static inline bool usable\(const void \*buffer, uintptr_t align\)",
+    r"static int transfer\(const char \*path, const char \*mode, void \*data, size_t size\)",
+    # The size of a pointer.
+    r"(OPWEST_STATIC_ASSERT|BUILD_ASSERT)\(.*sizeof\(void \*\).*\);",
+    # Bytes of a pool become elements: the planner aligned them.
+    r".*\((const )?u?(int|float|double)[a-z0-9_]* \*\)\(void \*\)\(pool_.*",
+)
+# The signatures of threads are the system's; the only argument is cast in the first line.
+THREADS = {
+    "port_sync_host.c": (r"static void \*start\(void \*argument\)",),
+    "port_sync_zephyr.c": (r"static void start\(void \*first, void \*second, void \*third\)",),
+    "ethos_u.c": (
+        r"static void work\(void \*p1, void \*p2, void \*p3\)",
+        r"k_thread_create\(&data->thread, config->stack, STACK_SIZE, work, \(void \*\)dev, NULL, NULL,",
+    ),
+}
+TYPED = """\
+#include <stdint.h>
+
+struct device;
+struct alpha_npu;
+struct beta_npu;
+int32_t on_alpha(const int8_t *x, int8_t *y, struct alpha_npu *npu);
+int32_t on_beta(const int8_t *x, int8_t *y, const struct beta_npu *npu);
+int32_t on_device(const int8_t *x, int8_t *y, const struct device *dev);
+int32_t on_alpha(const int8_t *x, int8_t *y, struct alpha_npu *npu) { y[0] = x[0]; return npu == 0; }
+int32_t on_beta(const int8_t *x, int8_t *y, const struct beta_npu *npu) { y[0] = x[0]; return npu == 0; }
+int32_t on_device(const int8_t *x, int8_t *y, const struct device *dev) { y[0] = x[0]; return dev == 0; }
+"""
+
+
+def _without_comments(text: str) -> str:
+    return re.sub(r"/\*.*?\*/|//[^\n]*", lambda match: "\n" * match[0].count("\n"), text, flags=re.DOTALL)
+
+
+def _typed(folder: Path, device_of_alpha: str = "a") -> Path:
+    folder.mkdir()
+    (folder / "typed.c").write_text(TYPED)
+    tensor = {"dtype": "int8", "shape": [1]}
+    args = [{"name": "x", **tensor}, {"name": "y", **tensor, "direction": "out"}]
+    handles = {"a": "struct alpha_npu *", "b": "const struct beta_npu *"}
+    devices = {n: {"handle": {"type": t, "header": "vendor.h", "expression": f"&{n}"}} for n, t in handles.items()}
+    manifest = {
+        "version": 1,
+        "model": "typed",
+        "devices": {**devices, "d": {"devicetree": {"nodelabel": "d"}}},
+        "operators": {
+            "on_alpha": {"args": args, "device": {"handle": handles["a"]}},
+            "on_beta": {"args": args, "device": {"handle": handles["b"]}},
+            "on_device": {"args": args, "device": {}},
+        },
+        "run": {
+            "inputs": {"x": tensor},
+            "outputs": {"y": tensor},
+            "steps": [
+                {"call": "on_alpha", "device": device_of_alpha, "args": ["x", "t"]},
+                {"call": "on_beta", "device": "b", "args": ["t", "u"]},
+                {"call": "on_device", "device": "d", "args": ["u", "y"]},
+            ],
+        },
+    }
+    text = "".join(f"{key}: {json.dumps(value)}\n" for key, value in manifest.items())
+    (folder / "manifest.yaml").write_text(text + "\nobjects:\n  - {files: [typed.c]}\n")
+    return folder / "manifest.yaml"
+
+
+@pytest.fixture(scope="module")
+def typed(tmp_path_factory):
+    work = tmp_path_factory.mktemp("typed")
+    return generate_quickly([_typed(work / "source")], work / "app")
+
+
+@pytest.fixture(scope="module")
+def emitted(typed, tmp_path_factory):
+    """Return all C that opwest brings or makes: of the runtime, the golden models, and the models of these tests."""
+    work = tmp_path_factory.mktemp("emitted")
+    apps = [typed, generate_quickly([s.write(work / s.name) for s in SUBJECTS], work / "faults")]
+    apps += [generate_quickly(copy_project(name, work / f"source_{name}"), work / name) for name in PROJECTS]
+    found = [path for app in apps for path in app.rglob("*") if path.suffix in (".c", ".h")]
+    operators = re.compile(r"/objects/")  # the user's own
+    found = [path for path in found if not operators.search(str(path))]
+    found += [path for path in RUNTIME.rglob("*") if path.suffix in (".c", ".h")]
+    return [*found, *(ROOT / "project_template").rglob("*.[ch].jinja")]
+
+
+def test_no_untyped_contexts(emitted):
+    assert len(emitted) > 60
+    used = set()
+    for path in emitted:
+        text = _without_comments(path.read_text())
+        # Only in messages of the compiler would a context of one name be of another type.
+        assert not re.search(r"\bvoid\s*\*\s*(dev|device|devices|context|ctx|handle|resource_handle|self)\b", text), (
+            path
+        )
+        for line in text.splitlines():
+            if re.search(r"\bvoid\s*\*", line):
+                allowed = [*DATA, *THREADS.get(path.name, ())]
+                matching = [pattern for pattern in allowed if re.fullmatch(pattern, line.strip())]
+                if path.suffix == ".jinja" and "(void *)({{ tensor.place }})" in line:
+                    continue  # seen above in what is emitted
+                assert matching, f"{path}: {line.strip()}"
+                used.update(matching)
+    for pattern in (*DATA, *(pattern for listed in THREADS.values() for pattern in listed)):
+        assert pattern in used or "int transfer" in pattern, f"nothing is like {pattern}"
+
+
+def test_operators_take_their_own_type(typed):
+    header = (typed / "models" / "typed" / "src" / "typed_internal.h").read_text()
+    assert "typed__on_alpha(const int8_t *, int8_t *, struct alpha_npu *);" in header
+    assert "typed__on_beta(const int8_t *, int8_t *, const struct beta_npu *);" in header
+    assert "typed__on_device(const int8_t *, int8_t *, const struct device *);" in header
+    public = (typed / "models" / "typed" / "include" / "typed.h").read_text()
+    assert "struct alpha_npu *a;" in public
+    assert "const struct beta_npu *b;" in public
+    assert "const struct device *d;" in public
+
+
+FRAME = """\
+#include <stddef.h>
+#include <opwest/accelerator.h>
+#include <typed.h>
+#include "../src/typed_internal.h"
+
+struct alpha_npu { int nothing; };
+struct beta_npu { int nothing; };
+extern struct alpha_npu alpha;
+extern struct beta_npu beta;
+extern const struct device zephyr;
+extern int8_t x[1], y[1];
+int use(void);
+%s
+"""
+GOOD = {
+    "context": "static struct typed_devices context = {&alpha, &beta, &zephyr};\n"
+    "int use(void) { return context.a == NULL; }",
+    "call": "int use(void) { return (int)typed__on_alpha(x, y, &alpha) + (int)typed__on_beta(x, y, &beta)\n"
+    "\t+ (int)typed__on_device(x, y, &zephyr); }",
+    "hooks": "int use(void) { return opwest_accelerator_open(&zephyr, 0); }",
+}
+WRONG = [
+    ("context", "&alpha, &beta", "&beta, &beta"),
+    ("context", "&alpha, &beta", "&alpha, &alpha"),
+    ("context", "&alpha, &beta", "&zephyr, &beta"),
+    ("context", "&zephyr}", "&alpha}"),
+    ("context", "&zephyr}", "&beta}"),
+    ("call", "(x, y, &alpha)", "(x, y, &beta)"),
+    ("call", "(x, y, &alpha)", "(x, y, &zephyr)"),
+    ("call", "(x, y, &beta)", "(x, y, &alpha)"),
+    ("call", "(x, y, &beta)", "(x, y, &zephyr)"),
+    ("call", "(x, y, &zephyr)", "(x, y, &alpha)"),
+    ("call", "(x, y, &zephyr)", "(x, y, &beta)"),
+    ("hooks", "&zephyr", "&alpha"),
+    ("hooks", "&zephyr", "&beta"),
+]
+COMPILERS = {
+    "gcc": ["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror"],
+    "clang": ["clang", "-std=c11", "-Wall", "-Wextra", "-Werror"],
+    "g++": ["g++", "-std=c++17"],
+}
+
+
+def _compile(compiler: str, app: Path, text: str) -> subprocess.CompletedProcess:
+    command = [*COMPILERS[compiler], "-x", "c++" if compiler == "g++" else "c", "-fsyntax-only", "-"]
+    command += [*includes(app), f"-I{app / 'models' / 'typed' / 'include'}"]
+    return subprocess.run(command, input=FRAME % text, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_the_wrong_handle_does_not_compile(typed, compiler):
+    need_compiler(compiler)
+    for text in GOOD.values():
+        done = _compile(compiler, typed, text)
+        assert (done.returncode, done.stderr) == (0, "")
+    for frame, right, wrong in WRONG:
+        assert GOOD[frame].count(right) == 1
+        done = _compile(compiler, typed, GOOD[frame].replace(right, wrong))
+        assert done.returncode != 0, f"{right} -> {wrong}"
+        assert re.search(r"incompatible pointer|cannot convert|no matching|invalid conversion", done.stderr), (
+            done.stderr
+        )
+
+
+def test_the_manifest_may_not_mix_handles(tmp_path):
+    with pytest.raises(OpwestError) as caught:
+        pipeline.check([_typed(tmp_path / "wrong", device_of_alpha="b")], Diagnostics())
+    assert "is passed as `const struct beta_npu *`, operator 'on_alpha' takes `struct alpha_npu *`" in str(caught.value)

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Emitted cache maintenance, run against a write-back cache that writes back, drops and fetches lines at random."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from accelerators_support import PROGRAMS, build, generate_quickly, play
+from opwest import pipeline
+from opwest.diagnostics import Diagnostics
+from opwest.model.model import Model
+from opwest.plan.memory import MemoryPlan
+from opwest.render.actions import Cache, actions
+from random_graphs import RandomGraph
+
+pytestmark = pytest.mark.xdist_group("write_back_cache")
+MODELS = 8
+TURNS = 4
+ROUNDS = 25
+USES = {"in": "USE_IN", "out": "USE_OUT", "inout": "USE_INOUT", "scratch": "USE_SCRATCH"}
+
+
+def _operators(graph: RandomGraph) -> str:
+    lines = ["#include <stddef.h>", '#include "cached.h"']
+    for index, step in enumerate(graph.steps):
+        parameters = [f"{'const ' * (d == 'in')}uint8_t *a{n}" for n, (_, d) in enumerate(step["args"])]
+        parameters += ["const struct device *dev"] if step["device"] else []
+        head = f"int32_t op{index}({', '.join(parameters)})"
+        lines += [f"{head};", head, "{", "\tconst struct span spans[] = {"]
+        for number, (tensor, direction) in enumerate(step["args"]):
+            lines.append(f"\t\t{{(uint8_t *)a{number}, {graph.sizes[tensor]}, {USES[direction]}}},")
+        launched = "true" if step["async"] else "false"
+        dev = "dev" if step["device"] else "NULL"
+        lines += ["\t};", "", f"\treturn cached_step({index}, {launched}, spans, {len(step['args'])}, {dev});", "}"]
+    return "\n".join(lines) + "\n"
+
+
+def _input(graph: RandomGraph, name: str, turn: int) -> list[int]:
+    at = graph.inputs.index(name)
+    return [(turn * 31 + at * 17 + i * 7 + 3) & 0xFF for i in range(graph.sizes[name])]
+
+
+def _expected(graph: RandomGraph, model: Model, turn: int) -> dict[str, list[int]]:
+    """Return all tensors after the steps, one after the other."""
+    tensors = {name: _input(graph, name, turn) for name in graph.inputs}
+    tensors |= {constant.name: list(constant.content) for constant in model.constants}
+    for index, step in enumerate(graph.steps):
+        value = 2166136261 ^ index
+        for tensor, direction in step["args"]:
+            for byte in tensors[tensor] if direction in ("in", "inout") else ():
+                value = ((value ^ byte) * 16777619) % 2**32
+        for number, (tensor, direction) in enumerate(step["args"]):
+            if direction in ("out", "inout"):
+                mixed = value ^ (number * 40503)
+                size = graph.sizes[tensor]
+                tensors[tensor] = [(mixed * (2 * i + 1) * 2654435761) % 2**32 >> 24 for i in range(size)]
+    return tensors
+
+
+def _glue(graph: RandomGraph, model: Model, plan: MemoryPlan) -> str:
+    name = model.name
+    lines = [f"#include <{name}.h>", f"static struct {name}_workspace {name}_workspace;"]
+    handles = ", ".join(
+        f"&{'coherent' if device.coherent else 'cached'}_devices[{index}]" for index, device in enumerate(model.devices)
+    )
+    lines.append(f"static const struct {name}_devices {name}_context = {{{handles}}};")
+    tensors = [*model.inputs, *model.outputs]
+    external = [t for t in tensors if not t.placed]
+    place = {t.name: f"{name}_own_{t.name}" for t in external}
+    place |= {t.name: f"{name}_workspace.input.{t.name}" for t in model.inputs if t.placed}
+    place |= {t.name: f"{name}_workspace.output.{t.name}" for t in model.outputs if t.placed}
+    lines += [f"static uint8_t *{name}_own_{t.name};" for t in external]
+    for tensor in tensors:
+        rows = []
+        for turn in range(TURNS):
+            inputs = {t.name for t in model.inputs}
+            good = _input(graph, tensor.name, turn) if tensor.name in inputs else None
+            good = good or _expected(graph, model, turn)[tensor.name]
+            rows.append("{" + ", ".join(map(str, good)) + "}")
+        lines.append(f"static const uint8_t {name}_{tensor.name}[][{tensor.type.size}] = {{{', '.join(rows)}}};")
+    lines += [f"static void {name}_prepare(void)", "{"]
+    lines.append(f"\t{name}_workspace = (struct {name}_workspace){{.status = OPWEST_STATUS_INIT}};")
+    lines_of = {pool.name: pool.cache_line or 0 for pool in model.pools}
+    for pool, planned in plan.pools.items():
+        lines.append(f"\t{name}_workspace.{pool} = cached_region({planned.size}, {lines_of[pool]});")
+    coherent = {d.name: d.coherent for d in model.devices} | {"cpu": True}
+    for tensor in external:
+        line = max(lines_of.values()) if any(not coherent[agent] for agent in tensor.agents) else 0
+        size = -(-tensor.type.size // line) * line if line else tensor.type.size
+        macro = f"{name}_{'input' if tensor in model.inputs else 'output'}_{tensor.name}_padded".upper()
+        padded = f"{macro} == {size}" if size > tensor.type.size else f"!defined({macro})"
+        lines.append(f"#if !({padded})\n#error {macro}\n#endif")
+        lines.append(f"\t{name}_own_{tensor.name} = cached_region({size}, {line});")
+    lines += ["}", f"static int {name}_do_open(void)", "{"]
+    lines += [f"\treturn {name}_open(&{name}_workspace, &{name}_context);", "}"]
+    lines += [f"static int {name}_do_run(uint32_t turn)", "{"]
+    for tensor in model.inputs:
+        lines.append(f"\tcached_write({place[tensor.name]}, {name}_{tensor.name}[turn], {tensor.type.size});")
+    inputs = ", ".join(place[t.name] for t in model.inputs if not t.placed) or "0"
+    outputs = ", ".join(place[t.name] for t in model.outputs if not t.placed) or "0"
+    lines += [f"\treturn {name}_run(&(struct {name}_inputs){{{inputs}}}, &(struct {name}_outputs){{{outputs}}},"]
+    lines += [f"\t\t&{name}_workspace, &{name}_context);", "}", f"static bool {name}_right(uint32_t turn)", "{"]
+    checks = (f"cached_equal({place[t.name]}, {name}_{t.name}[turn], {t.type.size})" for t in model.outputs)
+    lines += [f"\treturn {' && '.join(checks)};", "}", f"static int {name}_do_close(void)", "{"]
+    lines += [f"\treturn {name}_close(&{name}_workspace, &{name}_context);", "}"]
+    members = ", ".join(f"{name}_{part}" for part in ("prepare", "do_open", "do_run", "right", "do_close"))
+    lines.append(f'static const struct cached_model {name}_cached = {{"{name}", {members}, {TURNS}}};')
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def chosen(tmp_path_factory):
+    """Return random models that need all kinds of maintenance: graph, manifest, model, plan."""
+    work = tmp_path_factory.mktemp("cached")
+    found = []
+    for seed in range(1000, 1100):
+        graph = RandomGraph(seed, cached=True)
+        path = graph.write(work / graph.name, _operators(graph))
+        ((model, plan),) = pipeline.check([path], Diagnostics())
+        operations = {a.operation for a in actions(model, plan) if isinstance(a, Cache)}
+        if len(operations) == 3:
+            found.append((graph, path, model, plan))
+        if len(found) == MODELS:
+            break
+    return found
+
+
+@pytest.fixture(scope="module")
+def program(metadata, chosen, tmp_path_factory):
+    work = tmp_path_factory.mktemp("cached_program")
+    app = generate_quickly([path for _, path, _, _ in chosen], work / "app", metadata=metadata)
+    table = ", ".join(f"&{model.name}_cached" for _, _, model, _ in chosen)
+    text = '#include "cached.h"\n' + "\n".join(_glue(graph, model, plan) for graph, _, model, plan in chosen)
+    (work / "glue.c").write_text(f"{text}\nconst struct cached_model *const cached_models[] = {{{table}, NULL}};\n")
+    sources = [work / "glue.c", PROGRAMS / "cached.c"]
+    return build(app, work / "build", sources, without=("port_host_cache.c",))
+
+
+def _wrong(said: str) -> tuple[int, int]:
+    runs, wrong = re.search(r"^(\d+) runs, (\d+) wrong", said, re.MULTILINE).groups()
+    return int(runs), int(wrong)
+
+
+def test_results_are_right_behind_a_cache(program, chosen):
+    assert len(chosen) == MODELS
+    said = play(program, "", "1", str(ROUNDS), "0")
+    assert _wrong(said) == (MODELS * TURNS * ROUNDS, 0), said
+    assert all(int(n) > 0 for n in re.search(r"(\d+) (\d+) (\d+) maintained", said).groups())
+
+
+@pytest.mark.parametrize("left_out", [1, 2, 4, 7], ids=["flush", "flush_and_invalidate", "invalidate", "all"])
+def test_results_are_wrong_without_maintenance(program, left_out):
+    said = play(program, "", "1", str(ROUNDS), str(left_out))
+    print(said)
+    runs, wrong = _wrong(said)
+    assert wrong > runs // (20 if left_out == 2 else 4)
+    if left_out == 7:
+        assert said.count(": wrong") >= MODELS - 2, "what is maintained need not reach an output"

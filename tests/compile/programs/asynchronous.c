@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The golden model "asynchronous" on a host, where devices are only names: what it computes, where its tensors and
+ * programs are, and its vendor's own handle. One case per call: asynchronous CASE.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <asynchronous.h>
+#include <opwest/accelerator.h>
+
+#define EXPECT(condition)                                                                          \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);    \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+#define COUNT 12
+#define GUARD 64U
+
+/* As in operators/steps.c: what the vendor's header would say. */
+struct vendor_dsp {
+	int32_t gain;
+};
+
+static struct vendor_dsp dsp = {7};
+static const struct device left = {"Left", NULL, NULL, NULL};
+static const struct device right = {"Right", NULL, NULL, NULL};
+static const struct device narrow = {"Narrow", NULL, NULL, NULL};
+static const struct device plain = {"Plain", NULL, NULL, NULL};
+static const struct asynchronous_devices all = {&left, &right, &narrow, &plain, &dsp};
+
+ASYNCHRONOUS_WORKSPACE_DEFINE(defined_workspace);
+static const struct asynchronous_devices defined_devices = ASYNCHRONOUS_DEVICES_DT_INIT;
+
+static OPWEST_ALIGNED(64) uint8_t sram[GUARD + ASYNCHRONOUS_POOL_SRAM_SIZE + GUARD];
+static OPWEST_ALIGNED(64) uint8_t shared[GUARD + ASYNCHRONOUS_POOL_SHARED_SIZE + GUARD];
+static struct asynchronous_workspace workspace = {.sram = sram + GUARD, .shared = shared + GUARD};
+
+static const int32_t weights[COUNT] = {3, -1, 2, 7, -5, 1, 0, 4, -2, 6, 9, -8};
+static const int32_t offsets[COUNT] = {1, 2, 1, 2, 1, 2, 1, 2, -1, -2, -1, -2};
+
+/* Whole cache lines each: the caller's buffers are flushed, too. */
+static OPWEST_ALIGNED(32) int32_t control[8] = {-1, 0};
+static OPWEST_ALIGNED(32) int32_t raw[16];
+static OPWEST_ALIGNED(32) int32_t report[16];
+static int32_t extra[COUNT];
+static int32_t sum[COUNT];
+static const struct asynchronous_inputs inputs = {control, raw, extra};
+static const struct asynchronous_outputs outputs = {report, sum};
+
+struct tensors {
+	int32_t image[COUNT], kept[COUNT], scores[COUNT], report[COUNT], sum[COUNT], total;
+};
+
+static void scale(int32_t step, const int32_t *x, const int32_t *by, int32_t *y, const struct device *dev)
+{
+	for (int i = 0; i < COUNT; i++) {
+		y[i] = x[i] * by[i] + step + dev->name[0];
+	}
+}
+
+/* The steps of the manifest, in its order, written by hand. */
+static void reference(struct tensors *t)
+{
+	int32_t a[COUNT], c[COUNT];
+
+	scale(1, t->image, weights, a, &left);
+	scale(4, raw, offsets, c, &right);
+	scale(5, c, offsets, t->report, &right);
+	t->total = 1000;
+	for (int i = 0; i < COUNT; i++) {
+		t->total += a[i] + narrow.name[0];
+		t->sum[i] = a[i] + extra[i] - plain.name[0] + t->kept[i] * dsp.gain - (i > 0 ? t->kept[i - 1] : 0);
+		t->scores[i] = c[i] + a[i];
+	}
+}
+
+static void fill(int32_t *values, int32_t seed)
+{
+	for (int i = 0; i < COUNT; i++) {
+		values[i] = (seed * 7919 + i * 104729) % 1000;
+	}
+}
+
+static void run_and_compare(struct asynchronous_workspace *memory, const struct asynchronous_devices *devices,
+			    int32_t seed)
+{
+	struct tensors t;
+
+	fill(t.image, seed);
+	fill(t.kept, seed + 1);
+	fill(raw, seed + 2);
+	fill(extra, seed + 3);
+	reference(&t);
+	memcpy(memory->input.image, t.image, sizeof(t.image));
+	memcpy(memory->input.kept, t.kept, sizeof(t.kept));
+	EXPECT(asynchronous_run(&inputs, &outputs, memory, devices) == 0);
+	EXPECT(memcmp(memory->output.scores, t.scores, sizeof(t.scores)) == 0);
+	EXPECT(memcmp(report, t.report, sizeof(t.report)) == 0);
+	EXPECT(memcmp(sum, t.sum, sizeof(t.sum)) == 0);
+	EXPECT(*memory->output.total == t.total);
+	EXPECT(memory->status.code == 0 && memory->status.step == OPWEST_NO_STEP);
+}
+
+static void case_good(void)
+{
+	EXPECT(asynchronous_open(&workspace, &all) == 0);
+	for (int32_t turn = 0; turn < 20; turn++) {
+		run_and_compare(&workspace, &all, turn);
+	}
+	EXPECT(asynchronous_close(&workspace, &all) == 0);
+}
+
+/* A pinned constant is copied at each open: nothing of the pools lasts. */
+static void case_poisoned(void)
+{
+	for (int32_t turn = 0; turn < 5; turn++) {
+		memset(sram, 0xA5, sizeof(sram));
+		memset(shared, 0xA5, sizeof(shared));
+		EXPECT(asynchronous_open(&workspace, &all) == 0);
+		run_and_compare(&workspace, &all, turn);
+		EXPECT(asynchronous_close(&workspace, &all) == 0);
+		for (size_t i = 0; i < GUARD; i++) {
+			EXPECT(sram[i] == 0xA5 && sram[GUARD + ASYNCHRONOUS_POOL_SRAM_SIZE + i] == 0xA5);
+			EXPECT(shared[i] == 0xA5 && shared[GUARD + ASYNCHRONOUS_POOL_SHARED_SIZE + i] == 0xA5);
+		}
+	}
+}
+
+/* What a vendor's header declares is not there on a host: the context that opwest defines has NULL for it. */
+static void case_defined(void)
+{
+	struct asynchronous_devices context = defined_devices;
+
+	EXPECT(strcmp(context.left->name, "left") == 0 && strcmp(context.plain->name, "plain") == 0);
+	EXPECT(context.dsp == NULL);
+	EXPECT(asynchronous_open(&defined_workspace, &context) == -ENODEV && !defined_workspace.opened);
+	EXPECT(defined_workspace.status.code == -ENODEV && defined_workspace.status.hook == OPWEST_HOOK_READY);
+	EXPECT(defined_workspace.status.device == 4 && defined_workspace.status.step == OPWEST_NO_STEP);
+	context.dsp = &dsp;
+	EXPECT(asynchronous_open(&defined_workspace, &context) == 0);
+	EXPECT(asynchronous_close(&defined_workspace, &context) == 0);
+}
+
+static void case_other_devices(void)
+{
+	struct asynchronous_devices context = all;
+
+	EXPECT(asynchronous_open(&workspace, &all) == 0);
+	context.dsp = NULL;
+	EXPECT(asynchronous_run(&inputs, &outputs, &workspace, &context) == -EINVAL);
+	context = all;
+	context.plain = &narrow;
+	EXPECT(asynchronous_run(&inputs, &outputs, &workspace, &context) == -EINVAL);
+	run_and_compare(&workspace, &all, 1);
+}
+
+/* The first failure of any step; then a good run. The steps are counted in the order in which they run. */
+static void case_failures(void)
+{
+	static const struct {
+		int32_t named;
+		uint16_t step;
+		const char *name;
+	} steps[] = {{1, 0, "scale"}, {4, 1, "scale"}, {5, 2, "scale"}, {6, 7, "move"}};
+	static const int32_t codes[] = {1, -EIO, -ETIMEDOUT};
+
+	EXPECT(asynchronous_open(&workspace, &all) == 0);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		for (size_t k = 0; k < sizeof(codes) / sizeof(codes[0]); k++) {
+			control[0] = steps[i].named;
+			control[1] = codes[k];
+			EXPECT(asynchronous_run(&inputs, &outputs, &workspace, &all) == (codes[k] > 0 ? -EIO : codes[k]));
+			EXPECT(workspace.status.code == codes[k] && workspace.status.step == steps[i].step);
+			EXPECT(workspace.status.hook == OPWEST_HOOK_OPERATOR);
+			EXPECT(strcmp(opwest_model_step_name(&asynchronous_model, workspace.status.step), steps[i].name) ==
+			       0);
+			EXPECT(workspace.opened);
+			control[0] = -1;
+			run_and_compare(&workspace, &all, (int32_t)i);
+		}
+	}
+	EXPECT(asynchronous_close(&workspace, &all) == 0);
+}
+
+static void case_programs(void)
+{
+	const struct opwest_device *const devices = asynchronous_model.devices;
+
+	EXPECT(asynchronous_model.device_count == 5);
+	EXPECT(devices[0].program == devices[1].program && devices[0].program != devices[2].program);
+	EXPECT(strcmp(devices[0].program->name, "wide") == 0 && devices[0].program->size == 23U);
+	EXPECT(devices[0].program->data[0] == 1 && devices[0].program->data[22] == 23);
+	EXPECT(strcmp(devices[2].program->name, "narrow") == 0 && devices[2].program->size == 16U);
+	EXPECT(memcmp(devices[2].program->data, "narrow\0\xff\x80program", 16) == 0);
+	EXPECT((uintptr_t)devices[0].program->data % 16U == 0U && (uintptr_t)devices[2].program->data % 16U == 0U);
+	EXPECT(devices[3].program == NULL && devices[4].program == NULL);
+	EXPECT(opwest_program_equal(devices[0].program, devices[1].program));
+	EXPECT(!opwest_program_equal(devices[0].program, devices[2].program));
+	EXPECT(devices[0].timeout_ms == 250 && devices[1].timeout_ms == OPWEST_FOREVER && devices[2].timeout_ms == 0);
+	EXPECT(devices[0].flags == OPWEST_DEVICE_HOOKS && devices[3].flags == 0U);
+	EXPECT(devices[4].flags == OPWEST_DEVICE_FOREIGN);
+}
+
+static void case_tensors(void)
+{
+	EXPECT(asynchronous_open(&workspace, &all) == 0);
+	EXPECT((uintptr_t)workspace.input.image % 32U == 0U);
+	EXPECT((uintptr_t)workspace.input.kept % 16U == 0U);
+	EXPECT((uint8_t *)workspace.output.scores >= workspace.shared);
+	EXPECT((uint8_t *)workspace.output.scores < workspace.shared + ASYNCHRONOUS_POOL_SHARED_SIZE);
+	EXPECT((uint8_t *)workspace.input.kept < workspace.sram + ASYNCHRONOUS_POOL_SRAM_SIZE);
+	EXPECT(asynchronous_close(&workspace, &all) == 0);
+}
+
+/* By name: operators of struct devices, not those of a vendor's own handle. */
+static void case_registry(void)
+{
+	int32_t x[COUNT], y[COUNT];
+	struct opwest_value args[] = {opwest_in(OPWEST_INT32, x, sizeof(x)), opwest_out(OPWEST_INT32, y, sizeof(y))};
+	struct opwest_value moved[] = {opwest_integer(OPWEST_INT32, 2),
+				       opwest_in(OPWEST_INT32, control, ASYNCHRONOUS_INPUT_CONTROL_SIZE), args[0], args[1]};
+
+	fill(x, 5);
+	EXPECT(opwest_call(opwest_find(&asynchronous_registry, "filter"), args, 2, &left) == -ENOTSUP);
+	EXPECT(opwest_call(opwest_find(&asynchronous_registry, "filter"), args, 2, NULL) == -ENODEV);
+	EXPECT(opwest_call(opwest_find(&asynchronous_registry, "move"), moved, 4, &plain) == 0);
+	EXPECT(y[3] == x[3] - 'P');
+}
+
+#define CASE(name) {#name, case_##name}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*function)(void);
+	} cases[] = {
+		CASE(good), CASE(poisoned), CASE(defined), CASE(other_devices), CASE(failures),
+		CASE(programs), CASE(tensors), CASE(registry),
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		if (argc == 1) {
+			puts(cases[i].name);
+		} else if (strcmp(argv[1], cases[i].name) == 0) {
+			cases[i].function();
+			puts("done");
+			return 0;
+		}
+	}
+	return argc == 1 ? 0 : 2;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every fault that can be injected, and that the device works afterwards. */
+#include "npu_test.h"
+
+OPWEST_NPU_EMUL_HOST_DEFINE(quick, 0);
+OPWEST_NPU_EMUL_HOST_DEFINE(endless, 20000000);
+
+/* Where a fault is injected, the call before is good, that call fails, and the one after is good again. */
+static void hook_faults(void)
+{
+	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_POINTS, 0, -EIO), -EINVAL);
+	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_OPEN, 0, EIO), -EINVAL);
+	for (int point = OPWEST_NPU_EMUL_ACTIVATE; point <= OPWEST_NPU_EMUL_DEACTIVATE; point++) {
+		opwest_npu_emul_reset(&quick);
+		EXPECT(opwest_npu_emul_inject(&quick, (enum opwest_npu_emul_point)point, 1, -EIO),
+		       0);
+		for (int round = 0; round < 3; round++) {
+			int8_t y[4];
+#define WANT(which) (round == 1 && point == OPWEST_NPU_EMUL_##which ? -EIO : 0)
+			EXPECT(opwest_accelerator_activate(&quick, &program_a), WANT(ACTIVATE));
+			if (WANT(ACTIVATE) != 0) {
+				continue;
+			}
+			EXPECT(opwest_accelerator_open(&quick, 0), WANT(OPEN));
+			if (WANT(OPEN) == 0) {
+				EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y, 4), 0);
+				EXPECT(opwest_accelerator_sync(&quick, 1000), WANT(SYNC));
+				expect_bytes(y, 1, 0, 3, 0); /* also after a sync that failed */
+				EXPECT(opwest_accelerator_close(&quick), WANT(CLOSE));
+			}
+			if (WANT(OPEN) != 0 || WANT(CLOSE) != 0) {
+				EXPECT(opwest_accelerator_open(&quick, 0), 0);
+				EXPECT(opwest_accelerator_close(&quick), 0);
+			}
+			EXPECT(opwest_accelerator_deactivate(&quick), WANT(DEACTIVATE));
+			EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y, 4), -EPERM);
+#undef WANT
+		}
+	}
+	opwest_npu_emul_reset(&quick);
+	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_ACTIVATE, 0, -EIO), 0);
+	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_ACTIVATE, 0, 0), 0);
+	start(&quick, &program_a);
+	stop(&quick);
+}
+
+static void work_faults(void)
+{
+	int8_t y[3][4];
+
+	start(&quick, &program_a);
+	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_ENQUEUE, 1, -ENOMEM), 0);
+	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), 0);
+	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), -ENOMEM);
+	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), 0);
+	EXPECT(opwest_accelerator_sync(&quick, 1000), 0);
+	for (int job = 0; job < 3; job++) {
+		EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_JOB, (uint32_t)job, -EIO), 0);
+		for (int i = 0; i < 3; i++) {
+			EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[i], 4), 0);
+		}
+		EXPECT(opwest_accelerator_sync(&quick, 1000), -EIO);
+		EXPECT(opwest_accelerator_sync(&quick, 1000), 0);
+		for (int i = 0; i < 3; i++) {
+			EXPECT(y[i][0], i == job ? GARBAGE : 1);
+			EXPECT(y[i][3], i == job ? GARBAGE : 0);
+		}
+	}
+	/* Of several failures the first one is told. */
+	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_JOB, 0, -EIO), 0);
+	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), 0);
+	wait_for_jobs(&quick, 12);
+	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_JOB, 0, -ENOMEM), 0);
+	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), 0);
+	EXPECT(opwest_accelerator_sync(&quick, 1000), -EIO);
+	/* A failure is its owner's: the next one does not see it. */
+	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_JOB, 0, -EIO), 0);
+	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), 0);
+	wait_for_jobs(&quick, 14);
+	EXPECT(opwest_accelerator_close(&quick), 0);
+	EXPECT(opwest_accelerator_open(&quick, 0), 0);
+	EXPECT(opwest_npu_emul_finish(&quick, opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), 1000),
+	       0);
+	stop(&quick);
+}
+
+static void expect_works(const struct device *dev)
+{
+	int8_t y[4];
+
+	EXPECT(opwest_npu_emul_finish(dev, opwest_npu_emul_relu(dev, RELU, x, y, 4), 10000), 0);
+	expect_bytes(y, 1, 0, 3, 0);
+}
+
+/* A job that hangs: sync times out, whoever ends it, the device works again and has not written. */
+static void hang(void)
+{
+	for (int by_deactivate = 0; by_deactivate < 2; by_deactivate++) {
+		for (uint32_t job = 0; job < 3; job++) {
+			int8_t y[3][4];
+
+			start(&quick, &program_a);
+			opwest_npu_emul_reset(&quick);
+			opwest_npu_emul_hang(&quick, job);
+			memset(y, 7, sizeof(y));
+			for (int i = 0; i < 3; i++) {
+				EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[i], 4), 0);
+			}
+			wait_for_jobs(&quick, job + 1);
+			EXPECT(opwest_accelerator_sync(&quick, 30), -ETIMEDOUT);
+			EXPECT(opwest_accelerator_sync(&quick, 0), -ETIMEDOUT);
+			if (by_deactivate != 0) {
+				EXPECT(opwest_accelerator_deactivate(&quick), 0);
+				EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), -EPERM);
+				EXPECT(opwest_accelerator_close(&quick), 0);
+				EXPECT(opwest_accelerator_activate(&quick, &program_a), 0);
+			} else {
+				EXPECT(opwest_accelerator_close(&quick), 0);
+			}
+			EXPECT(counts_of(&quick).aborted, 3 - (int)job);
+			for (uint32_t i = 0; i < 3; i++) {
+				EXPECT(y[i][0], i < job ? 1 : i == job ? GARBAGE : 7);
+			}
+			EXPECT(opwest_accelerator_open(&quick, 0), 0);
+			expect_works(&quick);
+			stop(&quick);
+		}
+	}
+}
+
+/* close() ends a job in the middle of its latency, without waiting for the rest of it. */
+static void close_early(void)
+{
+	const int64_t from = opwest_port_clock_us();
+	int8_t y[4];
+
+	start(&endless, &program_a);
+	for (uint32_t round = 1; round <= 2; round++) {
+		EXPECT(opwest_npu_emul_relu(&endless, RELU, x, y, 4), 0);
+		EXPECT(opwest_npu_emul_relu(&endless, RELU, x, y, 4), 0);
+		EXPECT(opwest_accelerator_sync(&endless, 10), -ETIMEDOUT);
+		EXPECT(opwest_accelerator_close(&endless), 0);
+		EXPECT(counts_of(&endless).aborted, 2 * round);
+		EXPECT(opwest_accelerator_open(&endless, 0), 0);
+	}
+	stop(&endless);
+	EXPECT_TRUE(opwest_port_clock_us() - from < 20000000);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+		{"hook_faults", hook_faults},
+		{"work_faults", work_faults},
+		{"hang", hang},
+		{"close_early", close_early},
+	};
+
+	return run_case(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
+}

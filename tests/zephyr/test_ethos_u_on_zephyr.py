@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arm Ethos-U through Zephyr's driver: where QEMU has none, and against registers in memory that a timer plays."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from zephyr_support import ROOT, Built, Workspace
+
+pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+BOARD = "mps3/corstone300/an547"
+
+CMAKE = """
+cmake_minimum_required(VERSION 3.20.0)
+find_package(Zephyr REQUIRED HINTS $ENV{ZEPHYR_BASE})
+project(ethos_u)
+target_sources(app PRIVATE main.c)
+"""
+PRJ_CONF = """
+CONFIG_ETHOS_U=y
+CONFIG_LOG=y
+CONFIG_LOG_MODE_IMMEDIATE=y
+"""
+
+ONE_NPU = """
+/ {
+	npu0: npu0 {
+		compatible = "opwest,ethos-u";
+		npu = <&ethosu0>;
+	};
+};
+"""
+ABSENT_C = """
+#include <stdio.h>
+#include <zephyr/device.h>
+#include <opwest/devices.h>
+#include <opwest/ethos_u.h>
+
+static const struct opwest_device devices[] = {
+	{.name = "npu0", .timeout_ms = 100, .flags = OPWEST_DEVICE_HOOKS},
+};
+static const struct opwest_device_set set = {"absent", devices, 1};
+static struct opwest_slot slots[1] = {{.dev = DEVICE_DT_GET(DT_NODELABEL(npu0))}};
+static struct opwest_status status = OPWEST_STATUS_INIT;
+
+int main(void)
+{
+	static const uint8_t region[16] __aligned(16);
+	const struct opwest_ethos_u_inference inference = {.count = 1, .regions = {{region, 16}}};
+	const int rc = opwest_devices_activate(&set, slots, &status);
+
+	/* What an operator calls is linked, not called. */
+	if (rc == 0) {
+		(void)opwest_ethos_u_run(slots[0].dev, &inference, 100);
+	}
+	printf("activate: %d, handle: %d\\n", rc, opwest_ethos_u_driver(slots[0].dev) != NULL);
+	return 0;
+}
+"""
+
+# Two NPUs at the end of the board's ISRAM. Memory reads as an unprivileged NPU.
+TWO_NPUS = """
+/ {
+	ethosu {
+		/delete-node/ ethosu@48102000;
+
+		fake0: ethosu@313ff000 {
+			compatible = "arm,ethos-u";
+			reg = <0x313ff000>;
+			interrupts = <56 3>;
+			secure-enable;
+		};
+		fake1: ethosu@313ff800 {
+			compatible = "arm,ethos-u";
+			reg = <0x313ff800>;
+			interrupts = <57 3>;
+			secure-enable;
+		};
+	};
+	npu0: npu0 {
+		compatible = "opwest,ethos-u";
+		npu = <&fake0>;
+		queue-depth = <3>;
+		queue-timeout-ms = <20>;
+	};
+	npu1: npu1 {
+		compatible = "opwest,ethos-u";
+		npu = <&fake1>;
+	};
+};
+"""
+MORE_CONF = """
+CONFIG_SYS_CLOCK_TICKS_PER_SEC=1000
+CONFIG_INIT_STACKS=y
+CONFIG_THREAD_STACK_INFO=y
+CONFIG_THREAD_MONITOR=y
+CONFIG_THREAD_NAME=y
+"""
+
+
+@pytest.fixture
+def with_hal(workspace: Workspace) -> Workspace:
+    """A workspace that has the vendor's driver, the board, and what runs it."""
+    needed = [
+        workspace.base.parent / "modules" / "hal" / "ethos_u" / "zephyr" / "module.yml",
+        workspace.base / "boards" / "arm" / "mps3" / "mps3_corstone300_an547.dts",
+    ]
+    missing = [str(path) for path in needed if not path.is_file()]
+    missing += [tool for tool in ("qemu-system-arm", "arm-none-eabi-nm") if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"ETHOS-U TESTS SKIPPED: no {', '.join(missing)} (the module: west update hal_ethos_u)")
+    return workspace
+
+
+def build(workspace: Workspace, app: Path, conf: str, overlay: str, main: str) -> Built:
+    for name, text in (("CMakeLists.txt", CMAKE), ("prj.conf", conf), ("app.overlay", overlay), ("main.c", main)):
+        (app / name).write_text(text, encoding="utf-8")
+    return workspace.build(app, BOARD, f"-DEXTRA_ZEPHYR_MODULES={ROOT}", "-DEXTRA_CFLAGS=-Wextra")
+
+
+def symbols(built: Built) -> dict[str, int]:
+    listing = subprocess.run(
+        ["arm-none-eabi-nm", built.folder / "zephyr" / "zephyr.elf"], capture_output=True, text=True, check=True
+    ).stdout
+    return {name: int(address, 16) for address, name in re.findall(r"^([0-9a-f]+) \w (\S+)$", listing, re.MULTILINE)}
+
+
+def test_where_there_is_no_npu_open_says_so(with_hal: Workspace, tmp_path: Path) -> None:
+    """QEMU's NPU reads as zero: Zephyr's driver refuses it, and so do ours and the model's open."""
+    built = build(with_hal, tmp_path, PRJ_CONF, ONE_NPU, ABSENT_C)
+    found = symbols(built)
+    # The vendor's driver is linked, with Zephyr's semaphores, and ours is an accelerator by Zephyr's lists.
+    assert {"ethosu_invoke_async", "ethosu_semaphore_take", "opwest_ethos_u_enqueue"} <= set(found)
+    listed = range(found["_opwest_accelerator_driver_api_list_start"], found["_opwest_accelerator_driver_api_list_end"])
+    assert found["ethos_u_api"] in listed
+    config = (built.folder / "zephyr" / ".config").read_text(encoding="utf-8")
+    assert "CONFIG_OPWEST_ETHOS_U=y" in config
+    console = built.run("^activate:")
+    assert "activate: -19, handle: 0" in console
+    assert "npu0: ethosu@48102000 is not ready" in console
+
+
+def test_two_npus_played_by_a_timer(with_hal: Workspace, tmp_path: Path) -> None:
+    """Programs, ownership, queues that overlap, faults, time-outs, aborts: through the vendor's own driver."""
+    main = (Path(__file__).parent / "programs" / "ethos_u.c").read_text(encoding="utf-8")
+    built = build(with_hal, tmp_path, PRJ_CONF + MORE_CONF, TWO_NPUS, main)
+    console = built.run("^done:")
+    assert "WRONG" not in console, console
+    assert re.search(r"^done: \d{3} checks, 0 wrong$", console, re.MULTILINE), console
+    free = re.findall(r"^stack of npu\d: (\d+) of \d+ unused$", console, re.MULTILINE)
+    assert len(free) == 2 and all(int(size) > 512 for size in free), console
