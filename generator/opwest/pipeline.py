@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
 
@@ -22,6 +22,9 @@ from opwest.render.application import Planned
 from opwest.render.project import project_record, render_project
 from opwest.resources import resource
 from opwest.write.project import WriteResult, write_list, write_project
+from opwest.zephyr.checks import check_zephyr
+from opwest.zephyr.version import Version
+from opwest.zephyr.workspace import Workspace
 
 Metadata = Literal["c", "llvm"]
 """Where run, metadata and registry come from: C sources, or one object per target."""
@@ -40,12 +43,13 @@ def generate(
     metadata: Metadata = "c",
     layout: Layout = "application",
     inputs: Path | None = None,
+    zephyr: ZephyrOptions | None = None,
 ) -> WriteResult:
     """Make one application of the models that the manifests declare. Raises OpwestError with every fault.
 
     `inputs` is a file that gets the absolute path of every file that was read, faults or not, one a line.
     """
-    found = examine(manifests, faults)
+    found = examine(manifests, faults, zephyr)
     if inputs is not None:
         write_list(inputs, [*manifests, *(path for one in found for path in one.files)])
     faults.raise_if_errors()
@@ -64,6 +68,15 @@ def check(manifests: Sequence[Path], faults: Diagnostics) -> list[Planned]:
     return [(one.model, one.plan) for one in found]
 
 
+@dataclass(frozen=True, slots=True)
+class ZephyrOptions:
+    """What is known of the Zephyr that will build: boards asked for, its version, its workspace."""
+
+    boards: tuple[str, ...] = ()
+    version: Version | None = None
+    workspace: Workspace | None = None
+
+
 class Examination(NamedTuple):
     """What one manifest holds; good only where no fault was reported."""
 
@@ -74,8 +87,9 @@ class Examination(NamedTuple):
     """What was read beside the manifest."""
 
 
-def examine(manifests: Sequence[Path], faults: Diagnostics) -> list[Examination]:
+def examine(manifests: Sequence[Path], faults: Diagnostics, zephyr: ZephyrOptions | None = None) -> list[Examination]:
     """Return what every manifest of the right shape holds; report every fault of every manifest."""
+    zephyr = zephyr or ZephyrOptions()
     found = []
     for path in manifests:
         manifest = load_manifest(path, faults)
@@ -84,10 +98,14 @@ def examine(manifests: Sequence[Path], faults: Diagnostics) -> list[Examination]
         context = Context(manifest, path.parent, faults)
         model = resolve(context)
         schedule = plan_schedule(model)
-        model = replace(model, steps=schedule.steps)
+        boards = tuple(dict.fromkeys([*model.boards, *zephyr.boards]))
+        model = replace(model, steps=schedule.steps, boards=boards)
         found.append(Examination(model, plan_memory(model, schedule, faults), tuple(context.examined), _files(context)))
     models = [one.model for one in found]
     check_names_together(models, faults)
+    if zephyr.workspace is not None or zephyr.version is not None:
+        runtime = [resource("zephyr_module")]
+        check_zephyr(models, zephyr.boards, zephyr.version, zephyr.workspace, runtime, faults)
     _check_applications(models, faults)
     return found
 

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pytest
 from c_support import RUNTIME, SANITIZED, execute, includes, need_compiler, read_record, run
 from golden_support import generate_quickly
 from opwest.host.compile import RUNTIME_SOURCES
@@ -19,7 +21,30 @@ THREADED = [
     *("-D_POSIX_C_SOURCE=200809L", "-pthread"),
 ]
 
-__all__ = ["PROGRAMS", "SANITIZED", "THREADED", "build", "execute", "generate_quickly", "need_compiler", "play"]
+__all__ = [
+    "PROGRAMS",
+    "SANITIZED",
+    "THREADED",
+    "build",
+    "execute",
+    "generate_quickly",
+    "made_once",
+    "need_compiler",
+    "play",
+]
+
+
+def made_once(request: pytest.FixtureRequest, name: str, make: Callable[[Path], object]) -> Path:
+    """Return a folder of the session that `make` filled, whichever worker of pytest-xdist came first."""
+    base = request.getfixturevalue("tmp_path_factory").getbasetemp()
+    folder = (base.parent if hasattr(request.config, "workerinput") else base) / f"accelerators_{name}"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "done").exists():
+            make(folder)
+            (folder / "done").touch()
+    return folder
 
 
 def build(

@@ -199,8 +199,8 @@ class Oracle:
             good = self.say_run()
             if not good and not self.opened:
                 self.say_run()
-            elif not good and self.ending == "r":
-                self.faulty = False
+            elif not good and self.ending != "c":
+                self.faulty = self.ending == "s"
                 self.say_run()
             self.say_close()
         self.faulty = False

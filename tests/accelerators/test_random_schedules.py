@@ -11,20 +11,29 @@ from opwest.render.actions import Cache, Call, Wait, actions
 from random_graphs import RandomGraph
 
 GRAPHS = 300
-pytestmark = pytest.mark.xdist_group("random_schedules")
+
+
+class Planned:
+    """The random models, planned when they are asked for: graph, model, plan, actions."""
+
+    def __init__(self, work):
+        self.work = work
+        self.found = []
+
+    def first(self, count):
+        while len(self.found) < count:
+            self.found.append(self._plan(len(self.found)))
+        return self.found[:count]
+
+    def _plan(self, seed):
+        graph = RandomGraph(seed, cached=seed % 2 == 1)
+        ((model, plan),) = pipeline.check([graph.write(self.work / str(seed))], Diagnostics())
+        return graph, model, plan, actions(model, plan)
 
 
 @pytest.fixture(scope="module")
 def planned(tmp_path_factory):
-    """Plan the random models: graph, model, plan, actions."""
-    work = tmp_path_factory.mktemp("graphs")
-    found = []
-    for seed in range(GRAPHS):
-        graph = RandomGraph(seed, cached=seed % 2 == 1)
-        faults = Diagnostics()
-        ((model, plan),) = pipeline.check([graph.write(work / str(seed))], faults)
-        found.append((graph, model, plan, actions(model, plan)))
-    return found
+    return Planned(tmp_path_factory.mktemp("graphs"))
 
 
 def execute(graph, model, plan, listed, mode, seed):
@@ -44,7 +53,7 @@ def execute(graph, model, plan, listed, mode, seed):
 
 def test_schedules_compute_what_sequential_execution_does(planned, record_property):
     launched = waits = maintained = reordered = 0
-    for seed, (graph, model, plan, listed) in enumerate(planned):
+    for seed, (graph, model, plan, listed) in enumerate(planned.first(GRAPHS)):
         check_order(model, [f"op{index}" for index in range(len(graph.steps))])
         check_memory(model, plan, listed)
         for mode in MODES:
@@ -53,7 +62,7 @@ def test_schedules_compute_what_sequential_execution_does(planned, record_proper
         waits += sum(isinstance(a, Wait) for a in listed)
         maintained += sum(isinstance(a, Cache) for a in listed)
         reordered += [s.operator.name for s in model.steps] != [f"op{i}" for i in range(len(graph.steps))]
-    figures = {"graphs": len(planned), "launched": launched, "waits": waits, "maintenance": maintained}
+    figures = {"graphs": GRAPHS, "launched": launched, "waits": waits, "maintenance": maintained}
     figures["reordered"] = reordered
     print(figures)
     for name, value in figures.items():
@@ -67,7 +76,7 @@ def test_schedules_compute_what_sequential_execution_does(planned, record_proper
 def _wrong(planned, change):
     """Return how many models are found to be wrong when their actions are changed."""
     wrong = 0
-    for seed, (graph, model, plan, listed) in enumerate(planned[:120]):
+    for seed, (graph, model, plan, listed) in enumerate(planned.first(120)):
         changed = change(listed)
         if changed == listed:
             continue
@@ -112,7 +121,7 @@ def test_the_machine_finds_memory_that_is_given_away_early(planned):
     from opwest.plan.schedule import Life, Schedule
 
     wrong = executed_wrong = 0
-    for graph, model, plan, listed in planned[:120]:
+    for graph, model, plan, listed in planned.first(120):
         lives = {}
         for step in model.steps:
             for binding in step.bindings:

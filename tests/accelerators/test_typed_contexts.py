@@ -16,8 +16,6 @@ from golden_support import PROJECTS, copy_project
 from opwest import pipeline
 from opwest.diagnostics import Diagnostics, OpwestError
 
-pytestmark = pytest.mark.xdist_group("typed_contexts")
-
 # Every `void *` that there may be, with what it is for; lines are compared without comments and margins.
 DATA = (
     # Data whose type a tag beside it tells: values of calls by name.

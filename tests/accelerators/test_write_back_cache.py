@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from accelerators_support import PROGRAMS, build, generate_quickly, play
+from accelerators_support import PROGRAMS, build, generate_quickly, made_once, play
 from opwest import pipeline
 from opwest.diagnostics import Diagnostics
 from opwest.model.model import Model
@@ -14,7 +14,6 @@ from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Cache, actions
 from random_graphs import RandomGraph
 
-pytestmark = pytest.mark.xdist_group("write_back_cache")
 MODELS = 8
 TURNS = 4
 ROUNDS = 25
@@ -127,14 +126,17 @@ def chosen(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def program(metadata, chosen, tmp_path_factory):
-    work = tmp_path_factory.mktemp("cached_program")
+def program(metadata, chosen, request):
+    return made_once(request, f"cached_{metadata}", lambda work: _build(work, chosen, metadata)) / "build" / "program"
+
+
+def _build(work, chosen, metadata):
     app = generate_quickly([path for _, path, _, _ in chosen], work / "app", metadata=metadata)
     table = ", ".join(f"&{model.name}_cached" for _, _, model, _ in chosen)
     text = '#include "cached.h"\n' + "\n".join(_glue(graph, model, plan) for graph, _, model, plan in chosen)
     (work / "glue.c").write_text(f"{text}\nconst struct cached_model *const cached_models[] = {{{table}, NULL}};\n")
     sources = [work / "glue.c", PROGRAMS / "cached.c"]
-    return build(app, work / "build", sources, without=("port_host_cache.c",))
+    build(app, work / "build", sources, without=("port_host_cache.c",))
 
 
 def _wrong(said: str) -> tuple[int, int]:
@@ -157,3 +159,16 @@ def test_results_are_wrong_without_maintenance(program, left_out):
     assert wrong > runs // (20 if left_out == 2 else 4)
     if left_out == 7:
         assert said.count(": wrong") >= MODELS - 2, "what is maintained need not reach an output"
+
+
+def test_the_generated_main_brings_whole_lines(chosen, tmp_path):
+    """A buffer of the caller that the cache is maintained for ends with a line: invalidating drops nothing else."""
+    found = 0
+    for graph, path, model, _ in chosen:
+        app = generate_quickly([path], tmp_path / graph.name)
+        main = (app / "src" / "main.c").read_text()
+        header = (app / "models" / model.name / "include" / f"{model.name}.h").read_text()
+        for macro in re.findall(r"#define (\w+_PADDED) ", header):
+            assert f"[{macro}];" in main
+            found += 1
+    assert found > 0

@@ -131,9 +131,7 @@ def cpp_program(record: dict) -> str:
         for tensor in model["tensors"]:
             if tensor["placed"]:
                 continue
-            lines += [
-                f"alignas({tensor['align']}) static {tensor['c_type']} {tensor['buffer']}[{tensor['macro']}_ELEMENTS];"
-            ]
+            lines += [f"alignas({tensor['align']}) static {tensor['c_type']} {tensor['buffer']}[{tensor['elements']}];"]
             names[tensor["role"]].append(tensor["buffer"])
         body += [
             f"\tconst {name}_inputs {name}_in = {{{', '.join(names['input']) or '0'}}};",

@@ -142,7 +142,9 @@ def test_unused_parts_are_dropped(app, target, tmp_path):
 def test_equal_strings_shapes_and_quantizations_are_stored_once(app):
     path = app["llvm"] / "models" / "many_kinds" / "objects" / "cortex-m3" / "many_kinds_metadata.o"
     elf = ELFFile(io.BytesIO(path.read_bytes()))
-    rodata = b"".join(s.data() for s in elf.iter_sections() if s.name.startswith(".rodata"))
+    # Those of run have sections of their own, so that run does not keep all others.
+    tables = [s for s in elf.iter_sections() if s.name.startswith(".rodata") and "_run_string_" not in s.name]
+    rodata = b"\0".join(s.data() for s in tables)
     for text in (b"copy_int8", b"copy_uint16", b"total", b"many_kinds", b"scratch"):
         assert rodata.count(b"\0" + text + b"\0") + rodata.startswith(text + b"\0") <= 1
 

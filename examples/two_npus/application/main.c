@@ -2,10 +2,10 @@
 
 /**
  * @file
- * Classifies held-out digits, compares with what the numpy reference answered, and measures how long a run
- * takes. Where the application has the model of manifest_serial.yaml too, which waits for every job, both are
- * open at once on the same accelerators, and compared. The same file runs on a board, in an emulator and on a
- * host without Zephyr.
+ * Classifies held-out digits, compares with what the numpy reference answered, and measures how
+ * long a run takes. Where the application has the model of manifest_serial.yaml too, which waits
+ * for every job, both are open at once on the same accelerators, and compared. The same file runs
+ * on a board, in an emulator and on a host without Zephyr.
  */
 
 #include <stdint.h>

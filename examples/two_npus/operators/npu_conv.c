@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The convolutional branch: jobs for an accelerator with the program `conv`. Each one comes in two forms, one
- * that enqueues and returns (async in the manifest), and one that waits for the result.
+ * The convolutional branch: jobs for an accelerator with the program `conv`. Each one comes in two
+ * forms, one that enqueues and returns (async in the manifest), and one that waits for the result.
  */
 
 #include <stdint.h>
@@ -23,7 +23,7 @@ enum {
 };
 
 /**
- * @brief Enqueue the 3x3 convolution of every second pixel, with zeros around the image, and its ReLU.
+ * @brief Enqueue the 3x3 convolution of every second pixel, zeros outside the image, and its ReLU.
  *
  * @param image  int8 [1, 8, 8, 1]
  * @param weight int8 [8, 3, 3, 1], output channel, kernel row, kernel column, input channel

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fully connected branch: jobs for an accelerator with the program `dense`. Each one comes in two forms,
- * one that enqueues and returns (async in the manifest), and one that waits for the result.
+ * The fully connected branch: jobs for an accelerator with the program `dense`. Each one comes in
+ * two forms, one that enqueues and returns (async in the manifest), and one that waits for the result.
  */
 
 #include <stdint.h>

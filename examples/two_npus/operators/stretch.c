@@ -14,7 +14,7 @@ static int32_t ink_of(int8_t pixel)
 }
 
 /**
- * @brief Stretch the contrast: paper becomes -128 and the darkest pixel 127, the others in proportion.
+ * @brief Stretch the contrast: paper becomes -128, the darkest pixel 127, others in proportion.
  *
  * @param image  int8 [1, 8, 8, 1], 0 is paper
  * @param result int8 [1, 8, 8, 1]

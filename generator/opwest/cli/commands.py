@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opwest import pipeline
-from opwest.diagnostics import Diagnostics, Location
+from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
 from opwest.targets import named_targets
 
 
@@ -30,6 +30,7 @@ def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
         metadata=options.metadata,
         layout=options.layout,
         inputs=options.inputs,
+        zephyr=_zephyr(options),
     )
     lines = [
         f"{options.output}: {len(done.written)} files written, {len(done.removed)} removed, {done.unchanged} unchanged"
@@ -48,6 +49,25 @@ def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
     )
 
 
+def _zephyr(options: argparse.Namespace) -> pipeline.ZephyrOptions:
+    """Return what the command line, or the workspace around us, says of Zephyr."""
+    from opwest.zephyr.version import parse_version
+    from opwest.zephyr.workspace import find_workspace
+
+    workspace = find_workspace(options.zephyr_base)
+    if options.zephyr_base is not None and (workspace is None or workspace.version is None):
+        raise OpwestError([Diagnostic("error", f"{options.zephyr_base} is no Zephyr tree: it has no VERSION")])
+    version = None
+    if options.zephyr_version is not None:
+        version = parse_version(options.zephyr_version)
+        if version is None:
+            message = f"--zephyr-version {options.zephyr_version!r} is no version"
+            raise OpwestError([Diagnostic("error", message, expected="for example 4.2 or 3.7.1")])
+        if workspace is not None and workspace.version is not None and workspace.version.pair != version.pair:
+            workspace = None  # it is about another Zephyr
+    return pipeline.ZephyrOptions(tuple(options.board), version, workspace)
+
+
 def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Check manifests and their objects as `generate` would, write nothing, and show what would be made.
 
@@ -57,7 +77,7 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
     from opwest.cli.schedule import schedule_rows, timeline
     from opwest.cli.summary import summary, summary_json
 
-    found = pipeline.examine(options.manifests, faults)
+    found = pipeline.examine(options.manifests, faults, _zephyr(options))
     texts, values = [], []
     for model, plan, objects, _ in found:
         rows = exportability(model, objects)

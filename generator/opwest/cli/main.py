@@ -76,6 +76,7 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
         default="c",
         help="c (default): run, metadata and registry as C sources; llvm: as one object per target",
     )
+    _add_zephyr(generate)
     generate.add_argument(
         "--layout",
         choices=("application", "model"),
@@ -101,6 +102,7 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
         action="store_true",
         help="show the steps as a timeline: devices, where they are waited for, live bytes",
     )
+    _add_zephyr(check)
     _add_json(check)
     check.set_defaults(function=commands.check)
 
@@ -134,6 +136,27 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     _add_json(targets)
     targets.set_defaults(function=commands.targets)
     return top
+
+
+def _add_zephyr(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--board",
+        metavar="BOARD",
+        action="append",
+        default=[],
+        help="emit what this board needs too, beside those of the manifest; repeatable",
+    )
+    command.add_argument(
+        "--zephyr-version",
+        metavar="VERSION",
+        help="the Zephyr that will build (default: that of the workspace at hand, if any); boards are checked with it",
+    )
+    command.add_argument(
+        "--zephyr-base",
+        metavar="DIR",
+        type=Path,
+        help="the Zephyr tree (default: $ZEPHYR_BASE, or the workspace around the current folder)",
+    )
 
 
 def _add_json(command: argparse.ArgumentParser) -> None:

@@ -17,6 +17,7 @@ from opwest.llvm.facts import (
     IrFunction,
     IrModule,
     IrParameter,
+    IrUse,
     Limits,
     LlvmError,
     LlvmTarget,
@@ -60,8 +61,13 @@ def read_ir(path: Path, limits: Limits = _DEFAULT_LIMITS) -> IrModule:
     return _or_raise(read_many([path], limits)[0])
 
 
-def read_many(paths: Sequence[Path], limits: Limits = _DEFAULT_LIMITS) -> list[IrModule | LlvmError]:
-    """Return the facts about each file, or its error; several files share one child process."""
+def read_many(
+    paths: Sequence[Path], limits: Limits = _DEFAULT_LIMITS, *, uses: bool = False
+) -> list[IrModule | LlvmError]:
+    """Return the facts about each file, or its error; several files share one child process.
+
+    With `uses`, what functions do with their parameters, too.
+    """
     if not is_available():
         return [missing() for _ in paths]
     results: list[IrModule | LlvmError] = []
@@ -75,7 +81,7 @@ def read_many(paths: Sequence[Path], limits: Limits = _DEFAULT_LIMITS) -> list[I
             continue
         results.append(missing())  # replaced below
         waiting.append((index, path, content))
-        requests.append(Request({"do": "read"}, content, f"reading {path.name}"))
+        requests.append(Request({"do": "read", "uses": uses}, content, f"reading {path.name}"))
     for (index, path, content), answer in zip(waiting, run(requests, limits), strict=True):
         results[index] = answer if isinstance(answer, LlvmError) else _module(path, content, answer.header)
     return results
@@ -163,6 +169,7 @@ def _module(path: Path, content: bytes, facts: Mapping[str, Any]) -> IrModule:
             variadic=f["variadic"],
             is_definition=f["is_definition"],
             linkage=f["linkage"],
+            uses=tuple(IrUse(name, access, tuple(elements)) for name, access, elements in f.get("uses", ())),
         )
         for f in facts["functions"]
     )
@@ -182,4 +189,5 @@ def _module(path: Path, content: bytes, facts: Mapping[str, Any]) -> IrModule:
         has_assembly=facts["has_assembly"],
         target_attributes=frozenset(facts["target_attributes"]),
         target_abi=facts["target_abi"],
+        has_debug_information=facts["has_debug_information"],
     )

@@ -43,6 +43,18 @@ class IrParameter:
 
 
 @dataclass(frozen=True, slots=True)
+class IrUse:
+    """How a function uses a parameter, as far as the IR tells."""
+
+    name: str
+    """Empty where it has a number only."""
+    access: Literal["reads", "writes", "unknown"]
+    """Of pointers: by the attributes `readonly` and `writeonly`."""
+    elements: tuple[str, ...]
+    """The types that are loaded and stored through a pointer, as IR writes them: `i8`, `float`; sorted."""
+
+
+@dataclass(frozen=True, slots=True)
 class IrFunction:
     """A function that a module defines or declares; intrinsics (`llvm.…`) are left out."""
 
@@ -54,6 +66,8 @@ class IrFunction:
     is_definition: bool
     linkage: str
     """As LLVM writes it: `external`, `internal`, `private`, `weak`, `linkonce_odr`, `extern_weak`, …"""
+    uses: tuple[IrUse, ...] = ()
+    """One a parameter, of definitions, where they were asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +102,8 @@ class IrModule:
     """Distinct `target-cpu=…`, `tune-cpu=…` and `target-features=…` of its functions."""
     target_abi: str | None = None
     """RISC-V: the ABI that the module says it was made for (`ilp32f`)."""
+    has_debug_information: bool = False
+    """Whether an object that is compiled from it has any."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,15 +88,15 @@ def _refused(words: str, kind: str) -> LlvmError:
     return LlvmError(f"LLVM cannot read it: {said}", f"{kind} of LLVM {version} or older", hint)
 
 
-def facts_of(content: bytes) -> dict[str, Any]:
+def facts_of(content: bytes, *, uses: bool = False) -> dict[str, Any]:
     """Return the facts about a module as JSON values; raise LlvmError."""
     with context() as owner, parsed(content, owner) as module:
-        return module_facts(module, str(module))
+        return module_facts(module, str(module), uses=uses)
 
 
-def module_facts(module: Module, text: str) -> dict[str, Any]:
+def module_facts(module: Module, text: str, *, uses: bool = False) -> dict[str, Any]:
     """Return the facts about a parsed module and its printed text."""
-    functions = [_function(f) for f in module.functions if f.name and not f.name.startswith("llvm.")]
+    functions = [_function(f, uses) for f in module.functions if f.name and not f.name.startswith("llvm.")]
     variables = list(ir.globals_of(text))
     own = [v for v in variables if not v.name.startswith("llvm.")]
     used = ir.used_names(text)
@@ -118,24 +118,48 @@ def module_facts(module: Module, text: str) -> dict[str, Any]:
         "has_assembly": ir.has_assembly(text),
         "target_attributes": sorted(ir.target_attributes(text)),
         "target_abi": ir.target_abi(text),
+        "has_debug_information": "\n!llvm.dbg.cu = " in text,
     }
 
 
-def _function(function: Any) -> dict[str, Any]:
+def _function(function: Any, uses: bool) -> dict[str, Any]:
     linkage = function.linkage.name
     result, *parameters = (_type(t) for t in _types(function))
     arguments = list(function.arguments)
     for index, argument in enumerate(arguments):
         if any(a.startswith(_BY_REFERENCE) for a in argument.attributes):
             parameters[index] = ["other", 0]
+    defined = not function.is_declaration
     return {
+        **({"uses": _uses(arguments, str(function))} if uses and defined else {}),
         "name": ir.symbol_of(function.name.encode()),
         "returns": result,
         "parameters": parameters,
         "variadic": bool(function.global_value_type.is_function_vararg),
-        "is_definition": not function.is_declaration and linkage != "available_externally",
+        "is_definition": defined and linkage != "available_externally",
         "linkage": _LINKAGES.get(linkage, linkage),
     }
+
+
+_ACCESS = re.compile(
+    r"\b(?:load (?:atomic )?(?:volatile )?(?P<loaded>\w+), ptr|store (?:atomic )?(?:volatile )?(?P<stored>\w+) [^,\n]+, ptr"
+    r"|getelementptr(?: \w+)* (?P<indexed>\w+), ptr) (?P<name>%[\w.$-]+)"
+)
+
+
+def _uses(arguments: list[Any], text: str) -> list[Any]:
+    """Return the name of each parameter, whether it is only read or only written, and what it points to."""
+    elements: dict[str, set[str]] = {}
+    for found in _ACCESS.finditer(text):
+        elements.setdefault(found["name"], set()).add(found["loaded"] or found["stored"] or found["indexed"])
+    uses: list[Any] = []
+    for index, argument in enumerate(arguments):
+        attributes = set(argument.attributes)
+        reads, writes = {b"readonly", b"readnone"} & attributes, b"writeonly" in attributes
+        access = "reads" if reads else "writes" if writes else "unknown"
+        seen = elements.get(f"%{argument.name or index}", set()) - {"ptr"}
+        uses.append([argument.name, access, sorted(seen)])
+    return uses
 
 
 def _types(function: Any) -> list[str]:

@@ -26,7 +26,7 @@ def _handle(request: Frame) -> Frame:
         ) from fault
     what = request.header["do"]
     if what == "read":
-        return Frame(reading.facts_of(request.blob))
+        return Frame(reading.facts_of(request.blob, uses=bool(request.header.get("uses"))))
     target = LlvmTarget(**request.header["target"])
     if what == "layout":
         return Frame({"data_layout": compiling.data_layout(target)})

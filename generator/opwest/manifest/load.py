@@ -7,7 +7,8 @@ from pathlib import Path
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.manifest.located import Mapping
-from opwest.manifest.schema import check_schema, check_version
+from opwest.manifest.marks import report_marks
+from opwest.manifest.schema import check_schema, check_version, expected_at
 from opwest.manifest.yaml_reader import read_yaml
 
 MAX_BYTES = 64 << 20
@@ -37,6 +38,7 @@ def load_manifest(path: Path, faults: Diagnostics) -> Mapping | None:
         faults.error(f"the manifest can't be read: {error.strerror}", Location(label), expected="a YAML file")
         return None
     manifest = read_yaml(text, label, faults)
-    if manifest is None or not check_version(manifest, faults) or not check_schema(manifest, faults):
+    if manifest is None or not check_version(manifest, faults):
         return None
-    return manifest
+    marks = report_marks(manifest, faults, expected_at)
+    return manifest if check_schema(manifest, faults, marks) and not marks else None

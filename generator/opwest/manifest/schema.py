@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ import jsonschema_rs
 
 from opwest.diagnostics import Diagnostics, Location, nearest
 from opwest.manifest.located import Mapping, locate, lookup
+from opwest.manifest.marks import Path as ValuePath
+from opwest.manifest.marks import spelled
 from opwest.manifest.yaml_reader import describe
 from opwest.resources import resource
 
@@ -63,15 +66,17 @@ _SEPARATE = frozenset(
 )
 
 
-def check_schema(manifest: Mapping, faults: Diagnostics) -> bool:
+def check_schema(manifest: Mapping, faults: Diagnostics, known: Collection[ValuePath] = ()) -> bool:
     """Report everything that the schema does not allow; return whether the meaning can still be looked at.
+
+    `known` are the paths of values that were reported already.
 
     Faults of keys on which nothing else depends (unknown keys among them) are reported and the keys taken out
     of `manifest`, and misspelt keys are put right there, so that a user sees all other faults in the same run.
     """
     guessed: set[tuple[str | int, ...]] = set()
     goes_on = True
-    while goes_on and (errors := list(_validator().iter_errors(manifest))):
+    while goes_on and (errors := _errors(manifest, known)):
         meant = _misspelt(manifest, errors)
         # A value that does not fit the key that seems to be meant says that the guess is wrong, not the value.
         good = [error for error in errors if tuple(error.instance_path) not in guessed]
@@ -85,6 +90,11 @@ def check_schema(manifest: Mapping, faults: Diagnostics) -> bool:
         return False
     _make_whole(manifest)
     return True
+
+
+def _errors(manifest: Mapping, known: Collection[ValuePath]) -> list[Any]:
+    found = _validator().iter_errors(manifest)
+    return [error for error in found if tuple(error.instance_path) not in known] if known else list(found)
 
 
 def _make_whole(root: Any) -> None:
@@ -169,7 +179,7 @@ def _report(manifest: Mapping, error: Any, faults: Diagnostics) -> None:
     kind = error.kind
     name = _rule_name(error)
     where = locate(manifest, path)
-    here = _name(path)
+    here = spelled(path)
     value = _value(manifest, path)
     rule = _rule(error.schema_path)
     if name == "AdditionalProperties":
@@ -214,16 +224,6 @@ def _report(manifest: Mapping, error: Any, faults: Diagnostics) -> None:
         faults.error(f"{here} is {describe(value)}", where, expected=_expected(rule))
 
 
-def _name(path: list[str | int]) -> str:
-    """Return a path as a person would write it: run.steps[2].call."""
-    if not path:
-        return "the manifest"
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return f"'{text}'"
-
-
 def _value(manifest: Mapping, path: list[str | int]) -> Any:
     return lookup(manifest, path)
 
@@ -261,6 +261,20 @@ def _properties(schema_path: list[str | int]) -> list[str]:
 def _described(error: Any, key: str) -> str | None:
     entry = _rule(error.schema_path).get("properties", {}).get(key)
     return f"{key}: {_expected(_follow(entry))}" if entry else None
+
+
+def expected_at(path: ValuePath) -> str | None:
+    """Return in words what the schema allows at a path, None where it knows no such path."""
+    rule = _schema()
+    for part in path:
+        rule = _follow(rule)
+        below = rule.get("items") if isinstance(part, int) else rule.get("properties", {}).get(part)
+        below = rule.get("additionalProperties") if below is None else below
+        if not isinstance(below, dict):
+            return None
+        # Items that are not described are what their list is described as.
+        rule = {"description": rule.get("description", ""), **below} if isinstance(part, int) else below
+    return _expected(_follow(rule)) or None
 
 
 _TYPES = {

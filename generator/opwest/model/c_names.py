@@ -146,7 +146,8 @@ def _identifiers(model: Model) -> Iterator[tuple[str, str, Location]]:
     for role, interfaces in (("input", model.inputs), ("output", model.outputs)):
         for tensor in interfaces:
             yield names.tensor_macro(role, tensor.name), f"{role} {tensor.name!r}", tensor.location
-            yield names.reaches(tensor.name), f"check of {role} {tensor.name!r}", tensor.location
+    for name, tensor in {t.name: t for t in (*model.inputs, *model.outputs)}.items():
+        yield names.reaches(name), f"check of tensor {name!r}", tensor.location
     for device in model.devices:
         yield names.host_device(device.name), f"device {device.name!r}", device.location
         yield names.device_macro(device.name), f"device {device.name!r}", device.location

@@ -34,7 +34,9 @@ def devices(context: Context) -> dict[str, Device]:
         found[name] = _device(context, programs, name, entry, at)
     if len(found) > MAX_DEVICES:
         context.faults.error(
-            f"there are {len(found)} devices", context.manifest.value_location("devices"), expected=f"{MAX_DEVICES}"
+            f"there are {len(found)} devices",
+            context.manifest.value_location("devices"),
+            expected=f"at most {MAX_DEVICES}",
         )
     return found
 
@@ -141,12 +143,14 @@ def pools(context: Context, known_devices: dict[str, Device]) -> dict[str, Pool]
                 context.faults.error(
                     f"there is no device {device!r}", place, hint=nearest(device, [*known_devices, "cpu"])
                 )
+        # Where a name is wrong, nothing is said of what the pool can't be reached by.
+        certain = "reachable_by" in entry and all(device in known_devices or device == "cpu" for device in reachable)
         found[name] = Pool(
             name=name,
             size=size_in_bytes(entry["size"]) if "size" in entry else None,
             align=entry.get("align", 1),
             cache_line=entry.get("cache_line"),
-            reachable_by=frozenset(reachable) if "reachable_by" in entry else None,
+            reachable_by=frozenset(reachable) if certain else None,
             boards=_nodes_by_board(context, entry),
             location=at,
             size_location=entry.value_location("size") if "size" in entry else at,

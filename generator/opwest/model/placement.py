@@ -8,9 +8,18 @@ from opwest.model.model import Pool
 
 
 def candidate_pools(
-    faults: Diagnostics, pools: dict[str, Pool], agents: set[str], wanted: str | None, tensor: str, at: Location
+    faults: Diagnostics,
+    pools: dict[str, Pool],
+    agents: set[str],
+    wanted: str | None,
+    tensor: str,
+    at: Location,
+    hint: str | None = None,
 ) -> tuple[str, ...]:
-    """Return the pool asked for, else all that `agents` (devices and "cpu") can reach, in order of preference."""
+    """Return the pool asked for, else all that `agents` (devices and "cpu") can reach, in order of preference.
+
+    `hint` says what else can be done where there is none.
+    """
     if wanted is None:
         found = tuple(pool.name for pool in pools.values() if agents <= (pool.reachable_by or agents))
         if not found:
@@ -18,6 +27,7 @@ def candidate_pools(
                 f"no pool can be reached by all that use tensor {tensor!r}: {', '.join(sorted(agents))}",
                 at,
                 expected="one pool that lists them all in reachable_by",
+                hint=hint,
             )
         return found
     if wanted not in pools:

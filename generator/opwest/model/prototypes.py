@@ -46,7 +46,7 @@ def check_prototype(faults: Diagnostics, operator: Operator, file: str, source: 
 
 
 # What a C type name means, where it is plain: sizes in bytes, of types whose size no target changes.
-_PLAIN = {
+PLAIN_TYPES = {
     **{name: (name, dtype.size) for name, dtype in ((d.c_type, d) for d in DTYPES.values())},
     "signed char": ("int8_t", 1),
     "unsigned char": ("uint8_t", 1),
@@ -65,7 +65,7 @@ _PLAIN = {
 
 def _fits(argument: Argument, seen: CParameter) -> bool:
     """Return whether a parameter can be what the manifest says; typedefs and macros get the benefit of the doubt."""
-    known = _PLAIN.get(seen.base)
+    known = PLAIN_TYPES.get(seen.base)
     if known is None:
         return True
     if (seen.pointers > 0) == argument.scalar:

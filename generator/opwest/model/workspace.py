@@ -70,7 +70,8 @@ class _Placing:
         pool: str | None,
         at: Location,
     ) -> None:
-        pools = candidate_pools(self.faults, self.names.pools, agents, pool, name, at)
+        hint = "external: true leaves its memory to the caller" if role in ("input", "output") else None
+        pools = candidate_pools(self.faults, self.names.pools, agents, pool, name, at, hint)
         if pools:
             align = max(align, DEFAULT_ALIGNMENT)
             self.buffers.append(Buffer(name, role, type_, align, pools, self._incoherent(agents), at))

@@ -199,10 +199,19 @@ class _Reader:
             if child.type == "parameter_declaration":
                 words = child.child_by_field_name("type")
                 base = self.word(words) if words is not None else ""
-                found.append(CParameter(" ".join(base.split()), self._stars(child), " ".join(self.word(child).split())))
+                written = " ".join(self.word(child).split())
+                found.append(CParameter(" ".join(base.split()), self._stars(child), written, self._declared(child)))
             elif child.type == "identifier":
                 found.append(CParameter("", 0, self.word(child)))  # K&R, or a macro
         return tuple(found)
+
+    def _declared(self, parameter: Node) -> str:
+        """Return the name that a parameter declares; empty where there is none."""
+        node = parameter.child_by_field_name("declarator")
+        while node is not None and node.type != "identifier":
+            inner = node.child_by_field_name("declarator")
+            node = inner or next((c for c in node.named_children if c.type in _DECLARATORS), None)
+        return self.word(node) if node is not None else ""
 
     def _stars(self, parameter: Node) -> int:
         stars = 0

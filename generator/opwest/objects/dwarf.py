@@ -39,8 +39,8 @@ _LONGEST_CHAIN = 8
 _LARGEST = 1 << 28
 
 
-def signatures(member: Member) -> dict[str, DwarfSignature] | str:
-    """Return the signatures of the functions that others can call, by symbol.
+def signatures(member: Member, *, names: bool = False) -> dict[str, DwarfSignature] | str:
+    """Return the signatures of the functions that others can call, by symbol; with `names`, of parameters too.
 
     Functions without description (assembly, other members of a partial link) are absent. Where nothing
     can be told, the result is a sentence that starts with "signature not checked: ".
@@ -48,7 +48,7 @@ def signatures(member: Member) -> dict[str, DwarfSignature] | str:
     try:
         elf = parse_elf(member.content)
         wanted = {n for n, s in member.defined.items() if s.kind == "function" or s.section == "code"}
-        return _read(elf, wanted)
+        return _read(elf, wanted, names)
     except SplitDebugError:
         return "signature not checked: the debug information is in another file (compile without -gsplit-dwarf)"
     except (ObjectError, RecursionError) as fault:
@@ -56,7 +56,7 @@ def signatures(member: Member) -> dict[str, DwarfSignature] | str:
         return f"signature not checked: {reason}"
 
 
-def _read(elf: Elf, wanted: set[str]) -> dict[str, DwarfSignature] | str:
+def _read(elf: Elf, wanted: set[str], with_names: bool) -> dict[str, DwarfSignature] | str:
     """Return the signatures of the functions in `wanted`."""
     names = {name: [i for i, s in enumerate(elf.sections) if s.name == name] for name in _SECTIONS}
     if not names[_INFO]:
@@ -84,12 +84,12 @@ def _read(elf: Elf, wanted: set[str]) -> dict[str, DwarfSignature] | str:
             parts[".debug_str_offsets"],
             elf.layout.order,
         )
-        for name, signature in _section_signatures(data, wanted):
+        for name, signature in _section_signatures(data, wanted, with_names):
             found.setdefault(name, signature)
     return found
 
 
-def _section_signatures(data: DebugData, wanted: set[str]) -> Iterator[tuple[str, DwarfSignature]]:
+def _section_signatures(data: DebugData, wanted: set[str], with_names: bool) -> Iterator[tuple[str, DwarfSignature]]:
     """Yield the signatures of one `.debug_info`; descriptions that have code come first."""
     units = read_units(data)
     types = Types(data, units)
@@ -102,7 +102,7 @@ def _section_signatures(data: DebugData, wanted: set[str]) -> Iterator[tuple[str
             name = _name(data, chain)
             if name not in wanted or not any(units_.AT_EXTERNAL in e.attributes for _, e in chain):
                 continue
-            signature = _signature(data, name, chain, types)
+            signature = _signature(data, name, chain, types, with_names)
             attributes = chain[0][1].attributes
             if units_.AT_LOW_PC in attributes or units_.AT_RANGES in attributes:
                 yield name, signature
@@ -144,16 +144,21 @@ def _type(data: DebugData, unit: Unit, entry: Entry, types: Types) -> DwarfType:
     return types.of(unit, entry)
 
 
-def _signature(data: DebugData, name: str, chain: list[tuple[Unit, Entry]], types: Types) -> DwarfSignature:
+def _signature(
+    data: DebugData, name: str, chain: list[tuple[Unit, Entry]], types: Types, with_names: bool
+) -> DwarfSignature:
     parameters: list[DwarfType] = []
+    names: list[str] = []
     variadic = False
     for unit, entry in chain:
         for child in children(data, unit, entry):
             tag = child.abbreviation.tag
             if tag == units_.TAG_PARAMETER:
                 parameters.append(_type(data, unit, child, types))
+                if with_names:
+                    names.append(_name(data, _chain(data, unit, types.units, child.offset)))
             elif tag == units_.TAG_UNSPECIFIED_PARAMETERS:
                 variadic = True
         if parameters or variadic:
             break
-    return DwarfSignature(name, _type(data, *chain[0], types), tuple(parameters), variadic)
+    return DwarfSignature(name, _type(data, *chain[0], types), tuple(parameters), variadic, tuple(names))

@@ -60,6 +60,8 @@ class DwarfSignature:
     returns: DwarfType
     parameters: tuple[DwarfType, ...]
     variadic: bool = False
+    names: tuple[str, ...] = field(default=(), compare=False)
+    """Of the parameters, where they were asked for; empty strings where one has none."""
 
     def __str__(self) -> str:
         parameters = [str(p) for p in self.parameters] + (["..."] if self.variadic else [])

@@ -198,6 +198,8 @@ class CParameter:
     """How many stars; an array counts as one."""
     text: str
     """As written."""
+    name: str = ""
+    """Empty where it has none, or where a macro makes it."""
 
 
 @dataclass(frozen=True, slots=True)

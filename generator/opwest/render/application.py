@@ -46,11 +46,7 @@ def application_files(planned: Sequence[Planned], *, vendored: bool) -> dict[str
         "README.md": _readme(name, planned, boards, vendored=vendored),
         "sample.yaml": _sample(name, models, boards),
         **{f"boards/{board_file(board)}.conf": render("boards/board.conf", board=board) for board in boards},
-        **{
-            f"boards/{board_file(board)}.overlay": file.content
-            for model in models
-            for board, file in model.application.overlays
-        },
+        **_overlays(models),
         **{f"src/{file}": content for file, content in own.items()},
     }
     if not has_main:
@@ -60,6 +56,15 @@ def application_files(planned: Sequence[Planned], *, vendored: bool) -> dict[str
             "src/main.c", models=[_main_row(model) for model in models], floats=floats, placed=placed
         )
     return files
+
+
+def _overlays(models: Sequence[Model]) -> dict[str, bytes]:
+    """Return the devicetree overlay of every board: those of all models joined, equal ones once."""
+    found: dict[str, dict[bytes, None]] = {}
+    for model in models:
+        for board, file in model.application.overlays:
+            found.setdefault(board, {})[file.content] = None
+    return {f"boards/{board_file(board)}.overlay": b"\n".join(contents) for board, contents in found.items()}
 
 
 def _sample(name: str, models: Sequence[Model], boards: Sequence[str]) -> bytes:

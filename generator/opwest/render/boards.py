@@ -15,5 +15,5 @@ def board_file(board: str) -> str:
     """Return a board as Zephyr spells it in file names: board, qualifiers, revision, with _ for / and ."""
     board, _, qualifiers = board.partition("/")
     name, _, revision = board.partition("@")
-    parts = [name, qualifiers.replace("/", "_"), revision.replace(".", "_")]
+    parts = [name, *qualifiers.split("/"), revision.replace(".", "_")]  # an SoC that is left out leaves no trace
     return "_".join(part for part in parts if part)

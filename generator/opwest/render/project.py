@@ -56,7 +56,8 @@ def project_record(planned: Sequence[Planned], *, vendored: bool, metadata: str 
 
 def _model_record(model: Model) -> dict[str, Any]:
     tensors = interface_rows(model)
-    kept = ("name", "role", "dtype", "shape", "size", "align", "c_type", "macro", "buffer", "placed", "reached")
+    kept = ("name", "role", "dtype", "shape", "size", "align", "c_type", "macro", "buffer", "elements")
+    kept += ("placed", "reached")
     return {
         "name": model.name,
         "macro": CNames(model.name).macro,

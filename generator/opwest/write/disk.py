@@ -86,10 +86,13 @@ def make_folder(place: Path) -> None:
     place.mkdir()
 
 
-def write(place: Path, content: bytes) -> None:
-    """Create the file `place`, which must not exist, and bring it to the disk."""
+def write(place: Path, content: bytes, *, mode_of: Path | None = None) -> None:
+    """Create the file `place`, which must not exist, and bring it to the disk; who may use it is as for `mode_of`."""
     _step(f"create {place}")
     with place.open("xb") as file:
+        if mode_of is not None:
+            with contextlib.suppress(OSError):  # a share without modes
+                place.chmod(stat.S_IMODE(mode_of.stat().st_mode))
         _step(f"write {place}")
         file.write(content)
         file.flush()

@@ -57,7 +57,7 @@ def stage(directory: Path, journal: Journal, contents: Sequence[bytes | None]) -
         disk.make_folder(folder)
     for number, (change, content) in enumerate(zip(journal.changes, contents, strict=True)):
         if content is not None:
-            disk.write(root / "new" / str(number), content)
+            disk.write(root / "new" / str(number), content, mode_of=directory / change.path if change.old else None)
         if change.old is not None:
             disk.preserve(directory / change.path, root / "old" / str(number))
     for draft in (journal, replace(journal, direction="back")):

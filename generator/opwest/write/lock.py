@@ -19,11 +19,16 @@ FORMAT: Final = 1
 
 @dataclass(frozen=True)
 class Lock:
-    """What opwest knows of a project: its own files with checksums, and the files it handed to the user."""
+    """What opwest knows of a project: its own files with checksums, and the files it handed to the user.
+
+    `bases` has the checksum of what each of those was made from; `deleted` those that the user was told stay away.
+    """
 
     record: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     user: frozenset[str] = frozenset()
+    bases: Mapping[str, str] = field(default_factory=dict)
+    deleted: frozenset[str] = frozenset()
 
     def to_bytes(self) -> bytes:
         """Return the file's content: the same lock gives the same bytes."""
@@ -34,6 +39,8 @@ class Lock:
                 "record": self.record,
                 "files": dict(self.files),
                 "user": sorted(self.user),
+                **({"bases": dict(self.bases)} if self.bases else {}),
+                **({"deleted": sorted(self.deleted)} if self.deleted else {}),
             }
         )
 
@@ -99,7 +106,12 @@ def read_lock(directory: Path) -> Lock | None:
         raise _broken(place, "'files' does not map paths in the project to SHA-256 sums")
     if not isinstance(user, list) or not all(is_inside(path) for path in user):
         raise _broken(place, "'user' is not a list of paths in the project")
-    return Lock(record, own, frozenset(user))
+    bases, deleted = value.get("bases", {}), value.get("deleted", [])  # a lock of opwest 0.1.0 need not have them
+    if not isinstance(bases, dict) or not all(is_inside(path) and is_digest(bases[path]) for path in bases):
+        raise _broken(place, "'bases' does not map paths in the project to SHA-256 sums")
+    if not isinstance(deleted, list) or not all(is_inside(path) for path in deleted):
+        raise _broken(place, "'deleted' is not a list of paths in the project")
+    return Lock(record, own, frozenset(user), bases, frozenset(deleted))
 
 
 def _broken(place: Path, reason: str) -> OpwestError:

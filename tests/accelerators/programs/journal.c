@@ -5,7 +5,7 @@
  *     model ending null masks faults (position code)...
  *
  * `ending` says what follows a run that failed and left the workspace open: c closes it while faults go on,
- * r runs it again without them. `null` is a member of the context that is NULL. Every mask has a bit per
+ * r runs it again without them, s with them. `null` is a member of the context that is NULL. Every mask has a bit per
  * hook that a device has. Writes what every call returned, and all calls that it made in turn.
  */
 #include <errno.h>
@@ -322,8 +322,8 @@ static void play(const struct subject *subject, char ending)
 			rc = subject->close();
 			say(subject, "close", rc);
 		} else {
-			if (!good && ending == 'r') {
-				faults_on = false;
+			if (!good && ending != 'c') {
+				faults_on = ending == 's';
 				(void)say_run(subject);
 			}
 			rc = subject->close();

@@ -80,17 +80,14 @@ def test_tensor_that_nothing_reads(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed == "m.yaml:15:34: warning: tensor 'spare' is written but never read\n"
 
 
-def test_program_is_not_loaded_yet(capsys: pytest.CaptureFixture[str]) -> None:
+def test_program_of_a_device(capsys: pytest.CaptureFixture[str]) -> None:
     printed = remarks(
         capsys,
         ("operators:\n", "devices:\n  npu0: {devicetree: {nodelabel: npu0}, program: weight.bin}\noperators:\n"),
-        ("  relu:\n", "  npu:\n    device: {}\n"),
+        ("  relu:\n", "  npu:\n    device: {program: weight}\n"),
         ("call: relu", "call: npu, device: npu0"),
     )
-    assert printed == (
-        "m.yaml:6:50: warning: the program is not loaded: accelerators are not programmed by opwest yet\n"
-        "  hint: let the driver load it at start\n"
-    )
+    assert printed == ""
 
 
 def test_optional_objects_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:

@@ -70,7 +70,7 @@ def test_sample_yaml_of_models_with_special_names(model, tmp_path):
 
 
 def cmake_list(text, variable, work):
-    """Return the list that a set(...) of a CMakeLists.txt makes, as CMake reads it."""
+    """Return the list that a set(...) of a model's CMake file makes, as CMake reads it."""
     if shutil.which("cmake") is None:
         pytest.skip("cmake not found on PATH")
     (block,) = re.findall(rf"^set\({variable}\n.*?^\)$", text, re.M | re.S)
@@ -82,8 +82,8 @@ def cmake_list(text, variable, work):
 
 def test_cmake_sources(tmp_path):
     files = rendered(tmp_path, source="operators/sub/op-1.c")
-    text = files["models/m/CMakeLists.txt"]
-    assert cmake_list(text, "m_sources", tmp_path) == ["objects/any/operators/sub/op-1.c"]
+    text = files["models/m/model.cmake"]
+    assert cmake_list(text, "m_OPERATORS", tmp_path) == ["objects/any/operators/sub/op-1.c"]
 
 
 @pytest.mark.parametrize("source", ["my ops/op.c", "a${b}.c", "a(b).c", 'a"b.c', "a#b.c"])
@@ -92,7 +92,7 @@ def test_cmake_sources_with_special_names(source, tmp_path):
         files = rendered(tmp_path, source=source)
     except OpwestError:
         return  # refusing such names would do as well
-    listed = cmake_list(files["models/m/CMakeLists.txt"], "m_sources", tmp_path)
+    listed = cmake_list(files["models/m/model.cmake"], "m_OPERATORS", tmp_path)
     assert listed == [f"objects/any/{source}"]
     assert f"models/m/objects/any/{source}" in files
 

@@ -28,7 +28,8 @@ def test_first_generation(app):
         "src": None,
         "src/main.c": b"yours\n",
     }
-    assert sorted(p.name for p in (app / ".opwest").iterdir()) == ["lock.json", "mutex"]
+    assert sorted(p.name for p in (app / ".opwest").iterdir()) == ["base", "lock.json", "mutex"]
+    assert (app / ".opwest/base/src/main.c.base").read_bytes() == b"yours\n"
 
 
 def test_lock_content(app):
@@ -41,6 +42,7 @@ def test_lock_content(app):
         "record": RECORD,
         "files": {name: hashlib.sha256(name[0].encode()).hexdigest() for name in ("a.c", "b.c")},
         "user": ["src/main.c"],
+        "bases": {"src/main.c": hashlib.sha256(b"yours\n").hexdigest()},
     }
 
 
@@ -63,7 +65,7 @@ def test_empty_folder_and_umask(app):
 
 
 def test_odd_names_and_empty_content(app):
-    names = ["a b/ü.c", "-x", "odd\udcff", ".opwest/base/main.c", "new\nline"]
+    names = ["a b/ü.c", "-x", "odd\udcff", ".opwest/more/main.c", "new\nline"]
     write(app, *(gen(name, "") for name in names))
     assert all((app / name).read_bytes() == b"" for name in names)
     assert write(app, *(gen(name, "") for name in names)).unchanged == 5
@@ -203,15 +205,17 @@ def test_ours_becomes_the_users(app):
 
 
 def test_users_becomes_ours(app):
-    write(app, user("a.c"), user("b.c"))
+    write(app, user("a.c"), user("b.c"), user("same.c"))
+    (app / "a.c").write_text("edited")
     (app / "b.c").unlink()
-    assert refusal(write, app, gen("a.c"), gen("b.c")) == (
+    assert refusal(write, app, gen("a.c"), gen("b.c"), gen("same.c")) == (
         f"{app}/a.c: error: the file was not written by opwest, and opwest would overwrite it"
         " (it was given to you by an earlier opwest)\n"
         "  hint: move or rename your file, then generate again"
     )
     (app / "a.c").unlink()
-    assert write(app, gen("a.c"), gen("b.c")).written == ("a.c", "b.c")
+    assert write(app, gen("a.c"), gen("b.c"), gen("same.c")).written == ("a.c", "b.c", "same.c")
+    assert not (app / ".opwest/base").exists()
 
 
 # --- edits of our files

@@ -311,6 +311,7 @@ static void ends(void)
 {
 	CHECK("close", opwest_accelerator_close(NPU0), 0);
 	CHECK("close the other", opwest_accelerator_close(NPU1), 0);
+	CHECK("enqueue after close", enqueue(NPU0, out[0], NULL), -EPERM);
 	CHECK("deactivate", opwest_accelerator_deactivate(NPU0), 0);
 	CHECK("deactivate the other", opwest_accelerator_deactivate(NPU1), 0);
 	CHECK("no power", (int)opwest_ethos_u_driver(NPU0)->power_request_counter, 0);

@@ -4,7 +4,9 @@
  * @brief The driver class of accelerators: what a model asks of the devices that its steps run on.
  *
  * A driver implements the hooks that its device needs and leaves the others NULL. A device runs its
- * work in the order in which it was enqueued, and one owner at a time enqueues.
+ * work in the order in which it was enqueued, and one owner at a time enqueues. Where an operator can
+ * fail and leave work behind on the device (one that waits itself, and times out), its driver needs
+ * close(), which aborts it.
  *
  * | hook       | called by          | for                                                        |
  * |------------|--------------------|------------------------------------------------------------|

@@ -52,7 +52,7 @@ static struct opwest_value argument(char *word, uint8_t *own, const uint8_t **re
 
 int main(void)
 {
-	static const struct device device = {"device"};
+	static const struct device device = {"device", NULL, NULL, NULL};
 	char line[1024];
 
 	while (fgets(line, sizeof(line), stdin) != NULL) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <MODEL_HEADER>
+#include <opwest/accelerator.h>
 
 static void text(const char *value)
 {
@@ -80,10 +81,11 @@ int main(void)
 
 		printf("%s{\"name\": ", i == 0U ? "" : ", ");
 		text(o->name);
-		printf(", \"status\": %s, \"device\": %s, \"stateful\": %s, ",
+		printf(", \"status\": %s, \"device\": %s, \"stateful\": %s, \"async\": %s, ",
 		       (o->flags & OPWEST_OPERATOR_STATUS) != 0U ? "true" : "false",
 		       (o->flags & OPWEST_OPERATOR_DEVICE) != 0U ? "true" : "false",
-		       (o->flags & OPWEST_OPERATOR_STATEFUL) != 0U ? "true" : "false");
+		       (o->flags & OPWEST_OPERATOR_STATEFUL) != 0U ? "true" : "false",
+		       (o->flags & OPWEST_OPERATOR_ASYNC) != 0U ? "true" : "false");
 		tensors("args", o->args, o->arg_count);
 		printf("}");
 	}
@@ -110,7 +112,15 @@ int main(void)
 		text(m->devices[i].name);
 		printf(", \"type\": ");
 		text(m->devices[i].type);
-		printf("}");
+		printf(", \"program\": ");
+		text(m->devices[i].program == NULL ? NULL : m->devices[i].program->name);
+		printf(", \"bytes\": [");
+		for (uint32_t k = 0; m->devices[i].program != NULL && k < m->devices[i].program->size; k++) {
+			printf("%s%u", k == 0U ? "" : ", ", m->devices[i].program->data[k]);
+		}
+		printf("], \"timeout_ms\": %ld, \"hooks\": %s, \"foreign\": %s}", (long)m->devices[i].timeout_ms,
+		       (m->devices[i].flags & OPWEST_DEVICE_HOOKS) != 0U ? "true" : "false",
+		       (m->devices[i].flags & OPWEST_DEVICE_FOREIGN) != 0U ? "true" : "false");
 	}
 	printf("], \"past_the_end\": ");
 	text(opwest_model_step_name(m, m->step_count));

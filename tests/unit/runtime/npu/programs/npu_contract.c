@@ -204,6 +204,7 @@ static void bad_programs(void)
 
 static void arguments(void)
 {
+	static int8_t large[65536];
 	struct opwest_npu_emul_conv2d_shape shape = {2, 2, 1, 1, 3, 3, 1, 0};
 	int8_t w[16] = {0};
 	int8_t y[16];
@@ -231,7 +232,7 @@ static void arguments(void)
 	shape.stride = 0;
 	EXPECT(opwest_npu_emul_conv2d(&quick, CONV, x, w, NULL, y, &shape), -EINVAL);
 	shape = (struct opwest_npu_emul_conv2d_shape){256, 256, 1, 1, 256, 256, 1, 0};
-	EXPECT(opwest_npu_emul_conv2d(&quick, CONV, x, w, NULL, y, &shape), -EINVAL);
+	EXPECT(opwest_npu_emul_conv2d(&quick, CONV, large, large, NULL, y, &shape), -EINVAL);
 	shape = (struct opwest_npu_emul_conv2d_shape){1, 1, 1, 65535, 1, 1, 1, 65535};
 	EXPECT(opwest_npu_emul_conv2d(&quick, CONV, x, w, NULL, y, &shape), -EINVAL);
 	EXPECT(opwest_npu_emul_finish(&quick, -EINVAL, OPWEST_FOREVER), -EINVAL);
@@ -266,6 +267,21 @@ static void full_queue(void)
 	EXPECT(opwest_accelerator_deactivate(&hasty), 0);
 }
 
+static void semaphore(void)
+{
+	struct opwest_port_sem sem;
+
+	opwest_port_sem_init(&sem, 1, 2);
+	for (int i = 0; i < 3; i++) {
+		opwest_port_sem_give(&sem);
+	}
+	EXPECT(opwest_port_sem_take(&sem, 0), 0);
+	EXPECT(opwest_port_sem_take(&sem, -1), 0);
+	EXPECT(opwest_port_sem_take(&sem, 0), -ETIMEDOUT);
+	EXPECT(opwest_port_sem_take_until(&sem, opwest_port_clock_us() - 1), -ETIMEDOUT);
+	EXPECT(opwest_port_sem_take(&sem, 5), -ETIMEDOUT);
+}
+
 /* A context alone, made at run time as on Zephyr, of a driver that has nothing to load. */
 static void context(void)
 {
@@ -297,6 +313,7 @@ int main(int argc, char **argv)
 		{"bad_programs", bad_programs},
 		{"arguments", arguments},
 		{"full_queue", full_queue},
+		{"semaphore", semaphore},
 		{"context", context},
 	};
 

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files that a draft is made of: read, named relative to the manifest, and what their functions look like."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from opwest.diagnostics import Diagnostics, Location
+from opwest.drafting.from_dwarf import from_dwarf
+from opwest.drafting.from_ir import from_ir
+from opwest.drafting.from_source import from_source
+from opwest.drafting.signatures import Signature
+from opwest.llvm.api import compile_many, is_available, missing, read_many
+from opwest.llvm.facts import CompileJob, IrModule, LlvmError, LlvmTarget
+from opwest.model.ir import is_ir
+from opwest.model.targets import make_target
+from opwest.objects.dwarf import signatures
+from opwest.objects.facts import CSource, Member, ObjectError, ObjectFile
+from opwest.objects.inspect import inspect_object, read_member
+from opwest.targets import named_targets
+
+_PLAIN_TARGET = "x86-64"
+
+
+@dataclass
+class Unit:
+    """What is compiled as one: an object, a member of an archive, a source, a module of IR."""
+
+    label: str
+    """As messages name it: `lib.a(conv.o)`."""
+    defines: dict[str, None]
+    """Functions that others can call, in the order of the file."""
+    needs: frozenset[str]
+    """What it calls or refers to, and does not define."""
+    variables: frozenset[str] = frozenset()
+    """What else it defines that others can refer to."""
+    certain_needs: bool = True
+    """Whether each of `needs` must be provided by somebody: in C sources macros look like calls."""
+    signatures: dict[str, Signature] = field(default_factory=dict)
+    member: Member | None = None
+
+
+@dataclass
+class Given:
+    """One file."""
+
+    name: str
+    """Relative to the manifest's folder, with forward slashes."""
+    item: ObjectFile | CSource | IrModule
+    units: list[Unit]
+
+    @property
+    def functions(self) -> dict[str, Unit]:
+        """Functions that others can call, with the unit that has each."""
+        found: dict[str, Unit] = {}
+        for unit in self.units:
+            for name in unit.defines:
+                found.setdefault(name, unit)
+        return found
+
+
+def read_files(paths: Sequence[Path], folder: Path, faults: Diagnostics) -> list[Given]:
+    """Return what the files hold; report every one that can't be used. `folder` is the manifest's."""
+    named: dict[str, Path] = {}
+    for path in paths:
+        name = _relative(path, folder, faults)
+        if name is not None:
+            named.setdefault(name, path)
+    modules = _modules([path for path in named.values() if is_ir(path)], faults)
+    found = []
+    for name, path in named.items():
+        if is_ir(path):
+            if path in modules:
+                found.append(Given(name, modules[path], [_ir_unit(name, modules[path])]))
+            continue
+        try:
+            item = inspect_object(path)
+        except ObjectError as error:
+            faults.error(error.message, Location(str(path)), expected=error.expected, hint=error.hint)
+            continue
+        found.append(Given(name, item, list(_units(name, item))))
+    return found
+
+
+def _relative(path: Path, folder: Path, faults: Diagnostics) -> str | None:
+    """Return a file's name as the manifest in `folder` has it."""
+    where = Location(str(path))
+    for one, base in ((Path(os.path.abspath(path)), Path(os.path.abspath(folder))), (path.resolve(), folder.resolve())):  # noqa: PTH100
+        if one.is_relative_to(base):
+            name = one.relative_to(base).as_posix()
+            break
+    else:
+        faults.error(
+            "the file is outside the manifest's folder",
+            where,
+            expected="files beside the manifest or below it",
+            hint="-o writes the manifest elsewhere: into a folder that holds all the files",
+        )
+        return None
+    if not name.isprintable() or any("\ud800" <= c <= "\udfff" for c in name):
+        faults.error("the file's name can't be written in a manifest", where, expected="printable characters")
+        return None
+    return name
+
+
+def _modules(paths: list[Path], faults: Diagnostics) -> dict[Path, IrModule]:
+    found: dict[Path, IrModule] = {}
+    if paths and not is_available():
+        fault = missing()
+        faults.error(fault.message, Location(str(paths[0])), expected=fault.expected, hint=fault.hint)
+        return found
+    for path, answer in zip(paths, read_many(paths, uses=True) if paths else [], strict=True):
+        if isinstance(answer, LlvmError):
+            faults.error(answer.message, Location(str(path)), expected=answer.expected, hint=answer.hint)
+        else:
+            found[path] = answer
+    return found
+
+
+def _units(name: str, item: ObjectFile | CSource) -> Iterator[Unit]:
+    if isinstance(item, CSource):
+        functions = {f.name: f for f in item.functions if not f.is_static}
+        seen = {symbol: from_source(item, function) for symbol, function in functions.items()}
+        calls, variables = frozenset(item.calls), frozenset(item.globals)
+        yield Unit(name, dict.fromkeys(functions), calls, variables, certain_needs=False, signatures=seen)
+        return
+    for member in item.members:
+        label = f"{name}({member.name})" if item.kind == "archive" else name
+        defines = {n: None for n, s in member.defined.items() if s.kind == "function" or s.section == "code"}
+        needs, variables = frozenset(member.undefined_strong), frozenset(member.defined)
+        yield Unit(label, defines, needs, variables, signatures=_described(member), member=member)
+
+
+def _described(member: Member) -> dict[str, Signature]:
+    """Return what the debug information of an object tells."""
+    known = signatures(member, names=True)
+    return {} if isinstance(known, str) else {name: from_dwarf(seen) for name, seen in known.items()}
+
+
+def _ir_unit(name: str, module: IrModule) -> Unit:
+    functions = {f.name: f for f in module.functions if f.is_definition and f.name in module.defined}
+    found = {symbol: from_ir(function) for symbol, function in functions.items()}
+    if module.has_debug_information:
+        found.update(_compiled(name, module))
+    return Unit(name, dict.fromkeys(functions), module.undefined, module.defined, signatures=found)
+
+
+def _compiled(name: str, module: IrModule) -> dict[str, Signature]:
+    """Return what the debug information of IR tells: that of an object which is compiled from it."""
+    target = llvm_target(_PLAIN_TARGET)
+    answer = compile_many([CompileJob(module.content, target, name=name)])[0] if target else None
+    if not isinstance(answer, bytes):
+        return {}
+    try:
+        return _described(read_member(name, answer))
+    except ObjectError:
+        return {}
+
+
+def llvm_target(name: str) -> LlvmTarget | None:
+    """Return what LLVM generates for a named target."""
+    return make_target(name, named_targets()[name]).llvm

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signatures as debug information tells them."""
+
+from __future__ import annotations
+
+import re
+
+from opwest.drafting.signatures import STRUCT_DEVICE, Access, Parameter, Signature, finished
+from opwest.objects.dwarf import DwarfSignature, DwarfType
+
+ORIGIN = "debug information"
+_STATUS_BYTES = 4
+_STRUCT = re.compile(r"struct [A-Za-z_]\w*")
+_FLOATS = {2: "float16", 4: "float32", 8: "float64"}
+
+
+def from_dwarf(seen: DwarfSignature) -> Signature:
+    """Return the signature of a function that has debug information."""
+    unfit = _unfit_result(seen.returns)
+    if seen.variadic:
+        unfit = "it takes variable arguments"
+    parameters = []
+    last = len(seen.parameters) - 1
+    for index, type_ in enumerate(seen.parameters):
+        name = seen.names[index] if index < len(seen.names) else ""
+        one = _parameter(name, type_, is_last=index == last)
+        if isinstance(one, str):
+            unfit = unfit or f"parameter {index + 1} is {one}"
+        else:
+            parameters.append(one)
+    return finished(Signature(ORIGIN, tuple(parameters), seen.returns.kind != "void", unfit))
+
+
+def _unfit_result(returns: DwarfType) -> str | None:
+    fits = returns.kind in ("void", "unknown") or (returns.kind == "integer" and returns.size in (0, _STATUS_BYTES))
+    return None if fits else f"it returns {returns}, not int32_t or void"
+
+
+def _parameter(name: str, type_: DwarfType, *, is_last: bool) -> Parameter | str:
+    """Return what a parameter is, or what it is that no operator takes."""
+    if type_.kind in ("integer", "float", "bool", "unknown"):
+        dtype = dtype_of(type_)
+        return Parameter(name, "scalar", dtype, remarks=() if dtype else (f"{type_} in C",))
+    target = type_.target
+    if type_.kind != "pointer" or target is None:
+        return f"a {type_.kind} ({type_})" if type_.kind != "pointer" else "a pointer to something unknown"
+    if target.kind == "struct":
+        return _device(name, target) if is_last else f"{type_}, a structure"
+    if target.kind in ("pointer", "function"):
+        return "a pointer to a pointer" if target.kind == "pointer" else "a pointer to a function"
+    access: Access = "reads" if target.const else "both"
+    dtype = dtype_of(target)
+    return Parameter(name, "tensor", dtype, access=access, remarks=() if dtype else (f"{type_} in C",))
+
+
+def _device(name: str, target: DwarfType) -> Parameter | str:
+    tags = sorted(n for n in target.names if _STRUCT.fullmatch(n))
+    if not tags:
+        return "a pointer to a structure without a name"
+    const = "const " if target.const else ""
+    return Parameter(name, "device", handle=f"{const}{tags[0]} *" if tags[0] != "struct device" else STRUCT_DEVICE)
+
+
+def dtype_of(type_: DwarfType) -> str | None:
+    """Return the element type that a C type is, None where there is none for it."""
+    if type_.kind == "bool":
+        return "bool"
+    if type_.kind == "float":
+        return _FLOATS.get(type_.size)
+    if type_.kind == "integer" and type_.size in (1, 2, 4, 8):
+        sign = "u" if type_.signed is False else ""  # plain char and enumerations: as signed
+        return f"{sign}int{type_.size * 8}"
+    return None

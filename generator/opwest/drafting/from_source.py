@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signatures as C sources show them, and what comments say of parameters (`@param`, `\\param`)."""
+
+from __future__ import annotations
+
+import re
+
+from opwest.drafting.signatures import STRUCT_DEVICE, Access, Parameter, Signature, finished
+from opwest.model.dtypes import DTYPES
+from opwest.model.prototypes import PLAIN_TYPES
+from opwest.objects.facts import CFunction, CParameter, CSource
+
+ORIGIN = "C"
+_OWN = {"bool": "bool", "_Bool": "bool", "_Float16": "float16", "__fp16": "float16"}
+_BY_C_TYPE = {dtype.c_type: dtype.name for dtype in DTYPES.values() if dtype.name not in ("bool", "float16")}
+_DIMENSIONS = re.compile(r"\[(?:static)?(\d+)\]")
+_STRUCT = re.compile(r"struct [A-Za-z_]\w*")
+_LONGEST_REMARK = 60
+
+
+def from_source(source: CSource, function: CFunction) -> Signature:
+    """Return the signature of a function that a C source defines."""
+    unfit = None
+    if function.parameters is None:
+        unfit = "it takes variable arguments"
+    elif function.returns not in ("void", "unknown") and not _is_status(function.returns):
+        unfit = f"it returns {function.returns}, not int32_t or void"
+    comments = _comments(source, function)
+    parameters = []
+    last = len(function.parameter_types) - 1
+    for index, seen in enumerate(function.parameter_types):
+        one = _parameter(seen, comments.get(seen.name), is_last=index == last)
+        if isinstance(one, str):
+            unfit = unfit or f"parameter {index + 1} is {one}"
+        else:
+            parameters.append(one)
+    return finished(Signature(ORIGIN, tuple(parameters), function.returns != "void", unfit))
+
+
+def _is_status(written: str) -> bool:
+    """Whether a result may be a status; typedefs get the benefit of the doubt."""
+    name = " ".join(word for word in written.split() if word not in ("const", "volatile"))
+    if "*" in name or name.startswith(("struct ", "union ")):
+        return False
+    dtype = _dtype(name)
+    return dtype in ("int32", "uint32") or (dtype is None and name not in ("long", "unsigned long", "long long"))
+
+
+def _parameter(seen: CParameter, comment: str | None, *, is_last: bool) -> Parameter | str:
+    """Return what a parameter is, or what it is that no operator takes."""
+    text = seen.text.replace(" ", "")
+    if ")(" in text:
+        return f"a pointer to a function (`{seen.text}`)"
+    stars = text.count("*")
+    if stars > 1 or (stars == 1 and "[" in text and "(*" not in text):
+        return f"a pointer to a pointer (`{seen.text}`)"
+    if not seen.base:
+        return f"nothing that can be read without a compiler (`{seen.text}`)"
+    if seen.base.startswith(("struct ", "union ")):
+        if seen.pointers == 0:
+            return f"a structure (`{seen.text}`)"
+        if not is_last or not _STRUCT.fullmatch(seen.base):
+            return f"a pointer to a structure (`{seen.text}`)"
+        const = "const " if _points_to_const(seen.text) else ""
+        handle = STRUCT_DEVICE if seen.base == "struct device" else f"{const}{seen.base} *"
+        return Parameter(seen.name, "device", handle=handle, comment=comment)
+    dtype = _dtype(seen.base)
+    remarks = () if dtype else (f"`{seen.base}` in C",)
+    if seen.pointers == 0:
+        return Parameter(seen.name, "scalar", dtype, remarks=remarks, comment=comment)
+    access: Access = "reads" if _points_to_const(seen.text) else "both"
+    return Parameter(seen.name, "tensor", dtype, _shape(text), access, remarks=remarks, comment=comment)
+
+
+def _points_to_const(text: str) -> bool:
+    return "const" in re.split(r"[*\[]", text)[0].split()
+
+
+def _dtype(base: str) -> str | None:
+    """Return the dtype of a C type that is the same for every target."""
+    if base in _OWN:
+        return _OWN[base]
+    known = PLAIN_TYPES.get(base)
+    return _BY_C_TYPE[known[0]] if known else None
+
+
+def _shape(text: str) -> tuple[int, ...] | None:
+    """Return the dimensions of an array that is written with all of them."""
+    brackets = text.count("[")
+    sizes = _DIMENSIONS.findall(text)
+    if not brackets or "*" in text or len(sizes) != brackets:
+        return None
+    shape = tuple(int(size) for size in sizes)
+    return shape if len(shape) <= 16 and all(0 < size < 1 << 31 for size in shape) else None
+
+
+def _comments(source: CSource, function: CFunction) -> dict[str, str]:
+    """Return what the comment before a function says of its parameters, by name."""
+    lines = source.text.decode("utf-8", "replace").split("\n")[: function.line]
+    at = "\n".join(lines[:-1]).rfind("/**")
+    if at < 0:
+        return {}
+    comment, closed, rest = "\n".join(lines[:-1])[at:].partition("*/")
+    if not closed or ";" in rest or "}" in rest:  # the comment of something else
+        return {}
+    plain = " ".join(re.sub(r"^\s*/?\*+", "", line).strip() or "\n" for line in comment.split("\n"))
+    found = {}
+    for name, words in re.findall(r"[@\\]param(?:\[[\w,]*\])?\s+(\w+)\s+([^@\\\n]+)", plain):
+        said = "".join(c for c in " ".join(words.split()) if c.isprintable())
+        found[name] = said if len(said) <= _LONGEST_REMARK else f"{said[:_LONGEST_REMARK]}…"
+    return found

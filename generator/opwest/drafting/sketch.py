@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A first sketch of `run`: what the names of arguments suggest, and marks for the rest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from opwest.drafting.selection import Chosen
+from opwest.drafting.signatures import STRUCT_DEVICE, Parameter
+from opwest.manifest.marks import MARK
+
+_PARAMETERS = re.compile(
+    r"(^|_)(weights?|kernels?|filters?|bias(es)?|gamma|beta|mean|var(iance)?|coeff(icient)?s?|lut|table|params?)(_|$)"
+)
+
+
+@dataclass(frozen=True)
+class End:
+    """An argument of a step: where a tensor comes from or goes to."""
+
+    operator: str
+    argument: Parameter
+
+    @property
+    def words(self) -> str:
+        """How a comment names it."""
+        return f"{self.operator}'s {self.argument.name}" + (f" ({self.argument.dtype})" if self.argument.dtype else "")
+
+
+@dataclass
+class Step:
+    """One call; marks stand for what is not known."""
+
+    call: str
+    args: list[str]
+    device: str | None = None
+    guessed: list[str] = field(default_factory=list)
+    """Tensors that it shares with another step by name alone."""
+
+
+@dataclass
+class Sketch:
+    """The run, and what it refers to."""
+
+    steps: list[Step] = field(default_factory=list)
+    inputs: dict[str, Parameter] = field(default_factory=dict)
+    """Known inputs; empty where any of `open_inputs` may be one."""
+    outputs: dict[str, Parameter] = field(default_factory=dict)
+    open_inputs: list[End] = field(default_factory=list)
+    open_outputs: list[End] = field(default_factory=list)
+    constants: dict[str, End] = field(default_factory=dict)
+    devices: dict[str, str] = field(default_factory=dict)
+    """By name, the C type of the handle."""
+    is_complete: bool = True
+    """Whether every operator's arguments are known."""
+
+
+def sketch(operators: Sequence[Chosen]) -> Sketch:
+    """Return a run that calls each operator once."""
+    found = Sketch()
+    links = _links(operators)
+    for operator in _ordered(operators, links):
+        found.steps.append(_step(operator, links, found))
+    found.is_complete = all(operator.signature is not None for operator in operators)
+    _settle(found, alone=len(operators) == 1)
+    return found
+
+
+Link = dict[tuple[str, str], tuple[str, str]]
+"""By operator and argument that reads, the operator and argument that writes."""
+
+
+def _arguments(operator: Chosen, *directions: str) -> list[Parameter]:
+    arguments = operator.signature.arguments if operator.signature else ()
+    return [a for a in arguments if a.role == "tensor" and a.direction in directions]
+
+
+def _links(operators: Sequence[Chosen]) -> Link:
+    """Return which results are read by which argument of the same name and type, where one only comes in question."""
+    writers: dict[tuple[str, str | None], list[str]] = {}
+    for operator in operators:
+        for argument in _arguments(operator, "out"):
+            writers.setdefault((argument.name, argument.dtype), []).append(operator.name)
+    links: Link = {}
+    for operator in operators:
+        for argument in _arguments(operator, "in"):
+            who = writers.get((argument.name, argument.dtype), [])
+            if len(who) == 1 and who[0] != operator.name and not _PARAMETERS.search(argument.name):
+                links[operator.name, argument.name] = (who[0], argument.name)
+    return links
+
+
+def _ordered(operators: Sequence[Chosen], links: Link) -> list[Chosen]:
+    """Return the operators with writers before readers, else in the order given; links that form a ring are removed."""
+    left = {operator.name: operator for operator in operators}
+    ordered: list[Chosen] = []
+    waits: dict[str, set[str]] = {name: set() for name in left}
+    for (reader, _), (writer, _) in links.items():
+        waits[reader].add(writer)
+    while left:
+        ready = next((name for name in left if not waits[name] & left.keys()), None)
+        if ready is None:  # a ring: nothing here is known to be first
+            for key in [key for key, (writer, _) in links.items() if key[0] in left and writer in left]:
+                del links[key]
+            waits = {name: set() for name in left}
+            continue
+        ordered.append(left.pop(ready))
+    return ordered
+
+
+def _step(operator: Chosen, links: Link, found: Sketch) -> Step:
+    if operator.signature is None:
+        return Step(operator.name, [MARK])
+    step = Step(operator.name, [])
+    read = {writer for writer in links.values()}
+    for argument in operator.signature.arguments:
+        key = (operator.name, argument.name)
+        end = End(operator.name, argument)
+        own = f"{operator.name}_{argument.name}"
+        if argument.role == "scalar" or argument.direction in (None, "inout"):
+            step.args.append(f"{MARK}_{argument.name}")
+            if argument.role == "tensor":
+                found.open_inputs.append(end)
+                found.open_outputs.append(end)
+        elif argument.direction == "out":
+            step.args.append(argument.name if key in read else own)
+            if key not in read:
+                found.open_outputs.append(end)
+        elif key in links:
+            step.args.append(links[key][1])
+            step.guessed.append(argument.name)
+        elif _PARAMETERS.search(argument.name):
+            found.constants[own] = end
+            step.args.append(own)
+        else:
+            found.open_inputs.append(end)
+            step.args.append(f"{MARK}_{argument.name}")
+    device = operator.signature.device
+    if device:
+        step.device = _device(device.handle, found)
+    return step
+
+
+def _device(handle: str, found: Sketch) -> str:
+    """Return the name of the device that operators with this type of handle share."""
+    for name, known in found.devices.items():
+        if known == handle:
+            return name
+    tag = "accelerator" if handle == STRUCT_DEVICE else handle.split()[-2]
+    name = tag if tag not in found.devices else f"{tag}_{len(found.devices)}"
+    found.devices[name] = handle
+    return name
+
+
+def _settle(found: Sketch, *, alone: bool) -> None:
+    """Decide what the inputs and outputs are where there is no choice."""
+    if not found.is_complete:
+        return
+    certain = all(end.argument.direction == "in" for end in found.open_inputs)
+    if certain and (alone or len(found.open_inputs) <= 1):
+        for end in found.open_inputs:
+            found.inputs[end.argument.name] = end.argument
+            _rename(found, end.operator, f"{MARK}_{end.argument.name}", end.argument.name)
+        found.open_inputs = []
+    certain = all(end.argument.direction == "out" for end in found.open_outputs)
+    if certain and (alone or len(found.open_outputs) == 1):
+        for end in found.open_outputs:
+            own = f"{end.operator}_{end.argument.name}"
+            name = end.argument.name if end.argument.name not in found.inputs else own
+            found.outputs[name] = end.argument
+            _rename(found, end.operator, own, name)
+        found.open_outputs = []
+
+
+def _rename(found: Sketch, call: str, old: str, new: str) -> None:
+    for step in found.steps:
+        if step.call == call:
+            step.args = [new if name == old else name for name in step.args]

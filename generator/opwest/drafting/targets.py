@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which target objects were made for, as far as they tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from opwest.drafting.files import Given, llvm_target
+from opwest.llvm.api import contradictions
+from opwest.llvm.facts import IrModule
+from opwest.model.targets import make_target, target_abi
+from opwest.objects.compat import FLOAT_ABIS, Fault, TargetAbi, abi_faults, isa_extensions
+from opwest.objects.facts import Abi, Member
+from opwest.targets import named_targets
+
+_MVE = ("none", "integer", "float")
+_FPU = ("none", "single", "double")
+
+
+@dataclass(frozen=True)
+class OwnTarget:
+    """A target that none of the named ones is, for `targets:` of the manifest."""
+
+    name: str
+    keys: tuple[tuple[str, str | int], ...]
+    """All but `kconfig`, which objects do not tell."""
+
+
+def fitting(members: Sequence[Member], name: str) -> list[str]:
+    """Return the named targets that objects can be linked for, the plainest first.
+
+    A folder that is called as a target of these decides: that is how objects are kept by custom. Then, what
+    is nearest to the objects: the same architecture, the same float ABI, no more extensions than they need.
+    """
+    abis = {member.abi: None for member in members}
+    parts = PurePosixPath(name).parts[:-1]
+    ranked = []
+    for order, target in enumerate(named_targets()):
+        wanted = _abi(target)
+        if not any(abi_faults(abi, wanted) for abi in abis):
+            ranked.append((target not in parts, *_distance(next(iter(abis)), wanted), order, target))
+    return [str(one[-1]) for one in sorted(ranked)]
+
+
+def faults_for(members: Sequence[Member], target: str) -> list[Fault]:
+    """Return why objects can't be linked for a named target."""
+    wanted = _abi(target)
+    return list(dict.fromkeys(fault for member in members for fault in abi_faults(member.abi, wanted)))
+
+
+def _abi(target: str) -> TargetAbi:
+    return target_abi(make_target(target, named_targets()[target]))
+
+
+def _distance(abi: Abi, wanted: TargetAbi) -> tuple[int, int, int]:
+    """Return how much more a target is than what objects need."""
+    architecture = 0
+    if abi.arch and wanted.arch and abi.machine == "riscv":
+        architecture = len(isa_extensions(wanted.arch) - isa_extensions(abi.arch))
+    elif abi.arch and wanted.arch:
+        architecture = int(abi.arch != wanted.arch)
+    float_abi = int(abi.float_abi not in (None, "any", wanted.float_abi))
+    extras = 0
+    if abi.machine == "arm":
+        extras += _FPU.index(wanted.fpu or "none") - _FPU.index(abi.fpu or "none")
+        extras += _MVE.index(wanted.mve or "none") - _MVE.index(abi.mve or "none")
+    return architecture, float_abi, extras
+
+
+def own_target(abi: Abi) -> OwnTarget:
+    """Return a target that objects can be linked for."""
+    keys: list[tuple[str, str | int]] = [("machine", abi.machine), ("bits", abi.bits)]
+    if abi.endian != "little":
+        keys.append(("endian", abi.endian))
+    arch = re.sub(r"(?<=[a-z])\d+p\d+", "", abi.arch) if abi.arch and abi.machine == "riscv" else abi.arch
+    if arch and abi.machine in ("arm", "riscv"):
+        keys.append(("arch", arch))
+    if abi.float_abi in FLOAT_ABIS.get(abi.machine, ()):
+        keys.append(("float_abi", str(abi.float_abi)))
+    words = [abi.machine, *(str(value) for key, value in keys if key in ("endian", "arch", "float_abi"))]
+    return OwnTarget(re.sub(r"[^A-Za-z0-9_.+-]", "_", "-".join(words)), tuple(keys))
+
+
+def ir_targets(given: Given) -> list[str]:
+    """Return the named targets that IR with a triple was made for, the plainest first; none without a triple."""
+    module = given.item
+    assert isinstance(module, IrModule)
+    if not module.triple:
+        return []
+    ranked = []
+    for order, name in enumerate(named_targets()):
+        target = llvm_target(name)
+        if target is None or contradictions(module, target, target.data_layout):
+            continue
+        other = f"target-cpu={target.cpu}" not in module.target_attributes
+        ranked.append((name not in PurePosixPath(given.name).parts[:-1], other, order, name))
+    return [one[-1] for one in sorted(ranked)]

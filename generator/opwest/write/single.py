@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replace one file that lies outside a project: a manifest that is brought to a newer version."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from . import disk
+from .faults import system_faults
+
+
+def replace_file(place: Path, content: bytes, suffix: str) -> Path:
+    """Give `place` a new content in one atomic step; return where the old one is kept, beside it."""
+    with system_faults(place, "cannot replace the file", "it is as it was before"):
+        target = Path(os.path.realpath(place))
+        old = target.read_bytes()
+        copy, number = place.with_name(f"{place.name}.{suffix}"), 1
+        while os.path.lexists(copy) and not (copy.is_file() and copy.read_bytes() == old):
+            number += 1
+            copy = place.with_name(f"{place.name}.{suffix}-{number}")
+        if not os.path.lexists(copy):
+            _put(copy, old, target)
+        _put(target, content, target)
+    return copy
+
+
+def _put(place: Path, content: bytes, mode_of: Path) -> None:
+    draft = place.with_name(f".{place.name}.opwest-draft")
+    if os.path.lexists(draft):  # of a run that was cut off
+        disk.remove(draft)
+    disk.write(draft, content, mode_of=mode_of)
+    disk.replace(draft, place)
+    disk.settle_folders([place.parent])

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be told before CMake runs: boards, modules and Kconfig symbols that the Zephyr at hand does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from opwest.diagnostics import Diagnostics, Location, nearest
+from opwest.model.model import Model
+from opwest.zephyr.version import OLDEST, Version, board_fault
+from opwest.zephyr.workspace import Workspace
+
+CMSIS_6 = (4, 1)
+"""From this version on Cortex-M builds need the module cmsis_6, before it cmsis."""
+
+
+def check_zephyr(
+    models: Sequence[Model],
+    asked: Sequence[str],
+    version: Version | None,
+    workspace: Workspace | None,
+    own_kconfig: Sequence[Path],
+    faults: Diagnostics,
+) -> None:
+    """Report boards, modules and symbols that are missing.
+
+    `asked` are the boards of the command line: one that does not exist is an error. Of the manifests' own boards,
+    which another workspace may have, it is a warning.
+    """
+    version = version or (workspace.version if workspace else None)
+    if version is not None and version.pair < OLDEST:
+        faults.warning(f"Zephyr {version} is older than {'.'.join(map(str, OLDEST))}, the oldest that was tried")
+    places: dict[str, Location | None] = dict.fromkeys(asked)
+    for model in models:
+        for board in model.boards:
+            places.setdefault(board, model.location)
+    for board, at in places.items():
+        if _check_board(board, at, version, workspace, faults) and workspace is not None and board in asked:
+            _check_modules(board, models, version, workspace, faults)
+    if workspace is not None:
+        _check_symbols(models, workspace, own_kconfig, faults)
+
+
+def _check_board(
+    board: str, at: Location | None, version: Version | None, workspace: Workspace | None, faults: Diagnostics
+) -> bool:
+    """Report a board that this Zephyr does not have; return whether it may be built for."""
+    report = faults.error if at is None else faults.warning
+    wrong = board_fault(board, version) if version is not None else None
+    if wrong is not None:
+        message, new = wrong
+        report(f"board {board!r}: {message}", at, expected=new)
+        return False
+    if workspace is None or not workspace.boards:
+        return True
+    name = board.partition("/")[0].partition("@")[0]
+    if name not in workspace.boards:
+        hint = nearest(name, workspace.boards) or "`west boards` lists them; a board of your own needs BOARD_ROOT"
+        report(f"there is no board {name!r} in {workspace.base}", at, hint=hint)
+        return False
+    plain = board if "@" not in board else name + "".join(board.partition("/")[1:])
+    full = workspace.boards[name]
+    if plain not in full and not any(fnmatchcase(plain, known) for known in full):
+        report(
+            f"board {name!r} has no {board!r}", at, expected=" or ".join(sorted(f for f in full if "*" not in f)[:8])
+        )
+        return False
+    return True
+
+
+def _check_modules(
+    board: str, models: Sequence[Model], version: Version | None, workspace: Workspace, faults: Diagnostics
+) -> None:
+    """Report modules that the board, or a model, needs and the workspace lacks, with the command that brings them."""
+    needed: dict[str, str] = {}
+    architecture = workspace.architecture(board)
+    if architecture == "arm":
+        name = "cmsis_6" if version is None or version.pair >= CMSIS_6 else "cmsis"
+        needed[name] = f"board {board}"
+    if any("/stm32" in full for full in workspace.boards.get(board.partition("/")[0], ())):
+        needed["hal_stm32"] = f"board {board}"
+    if architecture not in (None, "posix") and any(model.needs_full_libc for model in models):
+        needed["picolibc"] = "operators that use the C library's mathematics"
+    for model in models:
+        for external in model.externals:
+            if external.kconfig == "CONFIG_CMSIS_NN":
+                needed |= {"cmsis-nn": external.provider, "cmsis-dsp": external.provider}
+            if external.kconfig in ("CONFIG_ETHOS_U", "CONFIG_OPWEST_ETHOS_U"):
+                needed["hal_ethos_u"] = external.provider
+    for name, why in needed.items():
+        if not workspace.has_module(name):
+            faults.warning(
+                f"the workspace {workspace.top} lacks the module {name}, which {why} needs",
+                hint=f"west update {name} (and `{name}` in the name-allowlist of your west.yml, where it has one)",
+            )
+
+
+def _check_symbols(
+    models: Sequence[Model], workspace: Workspace, own_kconfig: Sequence[Path], faults: Diagnostics
+) -> None:
+    """Report options of externals that no Kconfig file defines."""
+    wanted = {e.kconfig: e for model in models for e in model.externals if e.kconfig}
+    if not wanted:
+        return
+    for symbol in workspace.lacks_symbols(wanted, own_kconfig):
+        external = wanted[symbol]
+        faults.warning(
+            f"{symbol}, which brings {external.symbol!r}, is defined by no Kconfig file of {workspace.top}",
+            external.location,
+            expected="the option of a driver or module that is there",
+            hint="a module that defines it may be missing: look with `west list`",
+        )

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Zephyr workspace at hand: its version, boards, modules and Kconfig symbols. Only reads, never runs anything."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from opwest.zephyr.version import QUALIFIERS, Version
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The Zephyr tree at `base`, in a west workspace or alone."""
+
+    base: Path
+
+    @cached_property
+    def version(self) -> Version | None:
+        """What the file VERSION says."""
+        text = _read(self.base / "VERSION")
+        numbers = dict(re.findall(r"^(VERSION_MAJOR|VERSION_MINOR|PATCHLEVEL)\s*=\s*(\d+)", text, re.MULTILINE))
+        if "VERSION_MAJOR" not in numbers or "VERSION_MINOR" not in numbers:
+            return None
+        return Version(int(numbers["VERSION_MAJOR"]), int(numbers["VERSION_MINOR"]), int(numbers.get("PATCHLEVEL", 0)))
+
+    @property
+    def top(self) -> Path:
+        """The folder of the west workspace: where .west stands, else beside the tree."""
+        for folder in self.base.parents:
+            if (folder / ".west").is_dir():
+                return folder
+        return self.base.parent
+
+    @cached_property
+    def boards(self) -> dict[str, frozenset[str]]:
+        """All boards by name, each with the full names that it can be built under."""
+        if self.version is not None and self.version.pair < QUALIFIERS:
+            files = (self.base / "boards").glob("*/*/*_defconfig")
+            return {name: frozenset([name]) for name in (f.name.removesuffix("_defconfig") for f in files)}
+        found: dict[str, set[str]] = {}
+        for file in (self.base / "boards").rglob("board.yml"):
+            for board in _board_entries(file):
+                found.setdefault(str(board["name"]), set()).update(_full_names(board))
+        return {name: frozenset(full) for name, full in found.items()}
+
+    def architecture(self, board: str) -> str | None:
+        """Return what twister's file says of a board: arm, posix, riscv; None where it says nothing."""
+        for file in (self.base / "boards").rglob(f"{board.partition('@')[0].replace('/', '_')}.yaml"):
+            found = re.search(r"^arch:\s*(\S+)", _read(file), re.MULTILINE)
+            if found:
+                return found[1]
+        return None
+
+    def has_module(self, name: str) -> bool:
+        """Whether west, or a manifest beside it, has brought a module; `name` is its project's name."""
+        listed = _project_path(_read(self.base / "west.yml"), name)
+        places = [self.top / listed] if listed else []
+        places += [self.top / "modules" / kind / name for kind in ("hal", "lib", "tee", "crypto", "debug", "fs")]
+        places += [self.top / "modules" / kind / name.removeprefix("hal_") for kind in ("hal",)]
+        return any((place / "zephyr" / "module.yml").is_file() or (place / ".git").exists() for place in places)
+
+    def lacks_symbols(self, symbols: Iterable[str], own: Iterable[Path] = ()) -> list[str]:
+        """Return those symbols (with CONFIG_) that no Kconfig file of the tree, its modules or `own` defines."""
+        missing = {symbol.removeprefix("CONFIG_") for symbol in symbols}
+        for file in self._kconfig_files(own):
+            if not missing:
+                break
+            missing -= set(re.findall(r"^\s*(?:menu)?config\s+(\w+)\s*$", _read(file), re.MULTILINE))
+        return sorted(f"CONFIG_{name}" for name in missing)
+
+    def _kconfig_files(self, own: Iterable[Path]) -> Iterator[Path]:
+        for root in (self.base, *own, self.top / "modules"):
+            for folder, folders, files in os.walk(root):
+                folders[:] = [f for f in folders if not f.startswith(".") and f not in ("doc", "samples", "tests")]
+                yield from (Path(folder) / f for f in files if f.startswith("Kconfig"))
+
+
+def find_workspace(given: Path | None = None) -> Workspace | None:
+    """Return the workspace: at `given`, at $ZEPHYR_BASE, or of the folder we are in; None where there is none."""
+    if given is not None:
+        return Workspace(given)
+    base = os.environ.get("ZEPHYR_BASE")
+    if base and (Path(base) / "VERSION").is_file():
+        return Workspace(Path(base))
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        if (folder / ".west").is_dir():
+            config = _read(folder / ".west" / "config")
+            found = re.search(r"^\[zephyr\]\s*(?:^(?!\[).*$\s*)*?^base\s*=\s*(\S+)", config, re.MULTILINE)
+            tree = folder / (found[1] if found else "zephyr")
+            return Workspace(tree) if (tree / "VERSION").is_file() else None
+    return None
+
+
+def _board_entries(file: Path) -> list[dict[str, Any]]:
+    try:
+        content = yaml.safe_load(_read(file))
+    except yaml.YAMLError:
+        return []
+    if not isinstance(content, dict):
+        return []
+    entries = content.get("boards") or ([content["board"]] if "board" in content else [])
+    return [entry for entry in entries if isinstance(entry, dict) and "name" in entry]
+
+
+def _full_names(board: dict[str, Any]) -> Iterator[str]:
+    """Yield a board's names with qualifiers; with one SoC it can be left out."""
+    name, socs = str(board["name"]), board.get("socs") or []
+    if len(socs) <= 1:
+        yield name
+    for soc in socs:
+        # Clusters of processors stand in the SoC's own files: what follows its name can't be told here.
+        if all("cpucluster" in variant for variant in soc.get("variants") or []):
+            yield f"{name}/{soc['name']}/*"
+        for path in _variants(soc):
+            yield "/".join([name, *path])
+            if len(socs) == 1 and len(path) > 1:
+                yield "/".join([name, "", *path[1:]])
+
+
+def _variants(entry: dict[str, Any]) -> Iterator[list[str]]:
+    name = str(entry["name"])
+    yield [name]
+    for variant in entry.get("variants") or []:
+        for path in _variants(variant):
+            yield [name, *path]
+
+
+def _project_path(manifest: str, name: str) -> str | None:
+    try:
+        projects = yaml.safe_load(manifest)["manifest"]["projects"]
+        return next((str(p["path"]) for p in projects if p.get("name") == name and "path" in p), None)
+    except (yaml.YAMLError, TypeError, KeyError):
+        return None
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

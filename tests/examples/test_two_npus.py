@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""examples/two_npus on this machine: the schedule, the answers against numpy, and that the branches overlap."""
+
+import importlib.util
+import json
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "two_npus"
+BOTH = ("manifest.yaml", "manifest_serial.yaml")
+CPU_OPERATORS = ("stretch", "weigh", "add", "arg_max")
+LARGEST_RATIO = 0.6
+
+
+def load_reference():
+    name = "two_npus_reference"
+    spec = importlib.util.spec_from_file_location(name, EXAMPLE / "reference.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look there
+    spec.loader.exec_module(module)
+    return module
+
+
+reference = load_reference()
+
+
+def opwest(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "opwest", *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+
+
+def generate(manifests, app, *options):
+    if shutil.which("cc") is None:
+        pytest.skip("cc not found on PATH")
+    done = opwest("generate", *manifests, "-o", app, *options)
+    assert done.returncode == 0, done.stderr
+    return app
+
+
+def run_on_host(app):
+    done = opwest("run", app, "--host")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def copy_example(folder):
+    return Path(shutil.copytree(EXAMPLE, folder / "example", ignore=shutil.ignore_patterns("__pycache__")))
+
+
+def edit(path, *changes):
+    text = path.read_text(encoding="utf-8")
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    path.write_text(text, encoding="utf-8")
+
+
+def held_out():
+    text = (EXAMPLE / "application" / "held_out.h").read_text(encoding="ascii")
+    rows = re.findall(r'^\t\{"([a-q]{64})", ([0-9]), ([0-9])\},$', text, flags=re.MULTILINE)
+    declared = re.search(r"HELD_OUT_IMAGES = ([0-9]+),", text)
+    assert declared and len(rows) == int(declared[1]) == text.count('"') // 2
+    pixels = np.array([list(row[0].encode()) for row in rows]) - ord("a")
+    labels, predictions = (np.array([int(row[i]) for row in rows]) for i in (1, 2))
+    return pixels.astype(np.int8).reshape(-1, 8, 8, 1), labels, predictions
+
+
+def check_console(console, models):
+    """The predictions of every model are those that numpy makes here and now."""
+    expected = reference.predict(held_out()[0]).tolist()
+    for model in models:
+        printed = re.search(rf"^{model}:((?: [0-9])+)$", console, re.MULTILINE)
+        assert printed, console
+        assert [int(word) for word in printed[1].split()] == expected
+        assert f"{model}: {len(expected)} of {len(expected)} equal the reference" in console
+    assert console.splitlines()[-1] == "done"
+
+
+def check_ratio(console):
+    ratio = re.search(r"^makespan: ([0-9]+\.[0-9]{3}) of the serial one$", console, re.MULTILINE)
+    assert ratio and 0.4 <= float(ratio[1]) <= LARGEST_RATIO, console
+
+
+def schedule_of(manifest):
+    done = opwest("check", "--json", "--schedule", manifest)
+    assert done.returncode == 0, done.stderr
+    (result,) = json.loads(done.stdout)["result"]
+    return [
+        f"wait {row['wait']}" if "wait" in row else f"{row['operator']}{'>' * row['launched']}"
+        for row in result["schedule"]
+    ]
+
+
+def test_held_out_header_agrees_with_the_reference():
+    images, labels, predictions = held_out()
+    assert len(images) == 40
+    assert images.min() == 0 and images.max() == 16
+    assert set(labels) == set(range(10))
+    np.testing.assert_array_equal(reference.predict(images), predictions)
+    assert (predictions == labels).mean() >= 0.95
+
+
+def test_both_branches_are_launched_before_anything_is_waited_for():
+    assert schedule_of(EXAMPLE / "manifest.yaml") == [
+        *("hidden_features>", "hidden_scores>", "stretch", "conv_features>", "conv_scores>"),
+        *("wait npu0", "weigh", "wait npu1", "weigh", "add", "arg_max"),
+    ]
+
+
+def test_in_the_given_order_the_first_branch_ends_before_the_second_begins(tmp_path):
+    example = copy_example(tmp_path)
+    edit(example / "manifest.yaml", ("order: any", "order: given"))
+    assert schedule_of(example / "manifest.yaml") == [
+        *("stretch", "conv_features>", "conv_scores>", "wait npu0", "weigh"),
+        *("hidden_features>", "hidden_scores>", "wait npu1", "weigh", "add", "arg_max"),
+    ]
+
+
+def test_the_readme_shows_the_real_schedule():
+    done = opwest("check", "--schedule", EXAMPLE / "manifest.yaml")
+    assert done.returncode == 0, done.stderr
+    timeline = done.stdout[done.stdout.index("two_npus: schedule") :]
+    assert timeline.strip() in (EXAMPLE / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_serial_model_differs_only_in_how_it_runs():
+    """What both manifests say is the same, but for waiting."""
+    overlapped, serial = (yaml.safe_load((EXAMPLE / name).read_text(encoding="utf-8")) for name in BOTH)
+    for operator in overlapped["operators"].values():
+        operator.pop("async", None)
+    for name, operator in serial["operators"].items():
+        assert operator.pop("symbol", None) == (f"{name}_and_wait" if "device" in operator else None)
+    assert overlapped["run"].pop("order") == "any"
+    parts = ("objects", "memory", "devices", "operators", "constants", "run")
+    assert {part: overlapped[part] for part in parts} == {part: serial[part] for part in parts}
+
+
+def test_a_step_on_the_device_with_the_other_program_is_refused(tmp_path):
+    example = copy_example(tmp_path)
+    edit(
+        example / "manifest.yaml",
+        ("{call: hidden_features, device: npu1", "{call: hidden_features, device: npu0"),
+    )
+    done = opwest("check", example / "manifest.yaml")
+    assert done.returncode == 1
+    shown = done.stderr.splitlines()[0].removeprefix(f"{example}/")
+    assert shown.endswith("device 'npu0' carries program conv, operator 'hidden_features' needs dense")
+    assert shown in (EXAMPLE / "README.md").read_text(encoding="utf-8")
+
+
+def test_alone_the_model_answers_as_numpy_does(tmp_path):
+    check_console(run_on_host(generate([EXAMPLE / "manifest.yaml"], tmp_path / "app")), ["two_npus"])
+
+
+def test_beside_the_serial_model_it_takes_less_time(tmp_path):
+    console = run_on_host(generate([EXAMPLE / name for name in BOTH], tmp_path / "app"))
+    check_console(console, ["two_npus", "two_npus_serial"])
+    check_ratio(console)
+
+
+def test_with_llvm_metadata(tmp_path):
+    """The operators of the CPU as objects, because C sources alone name no target."""
+    if importlib.util.find_spec("llvmlite") is None:
+        pytest.skip("llvmlite is not installed")
+    if platform.machine() != "x86_64":
+        pytest.skip("compiles objects for x86-64")
+    example = copy_example(tmp_path)
+    for name in CPU_OPERATORS:
+        command = ["cc", "-m64", "-O2", "-fPIC", "-fcf-protection=none", "-c", f"operators/{name}.c", "-o", f"{name}.o"]
+        subprocess.run(command, cwd=example, check=True)
+    files = ", ".join(f"{name}.o" for name in CPU_OPERATORS)
+    for manifest in BOTH:
+        sources = [(f"      - operators/{name}.c\n", "") for name in CPU_OPERATORS]
+        entry = f"  - {{target: x86-64, files: [{files}]}}\n\nmemory:\n"
+        edit(example / manifest, *sources, ("\nmemory:\n", entry))
+    app = generate([example / name for name in BOTH], tmp_path / "app", "--metadata=llvm")
+    console = run_on_host(app)
+    check_console(console, ["two_npus", "two_npus_serial"])
+    check_ratio(console)
+
+
+SCORES_MAIN = """
+#include <stdio.h>
+#include <string.h>
+#include <two_npus.h>
+#include "images.h"
+
+TWO_NPUS_WORKSPACE_DEFINE(workspace);
+static const struct two_npus_devices devices = TWO_NPUS_DEVICES_DT_INIT;
+
+int main(void)
+{
+	int rc = two_npus_open(&workspace, &devices);
+
+	for (size_t i = 0; i < sizeof(images) / sizeof(images[0]) && rc == 0; i++) {
+		int32_t label = -1;
+		int32_t scores[10];
+		const struct two_npus_outputs outputs = {.label = &label, .scores = scores};
+
+		memcpy(workspace.input.image, images[i], sizeof(images[i]));
+		rc = two_npus_run(&(struct two_npus_inputs){0}, &outputs, &workspace, &devices);
+		for (int j = 0; j < 10; j++) {
+			printf("%d ", (int)scores[j]);
+		}
+		printf("%d\\n", (int)label);
+	}
+	return rc == 0 ? two_npus_close(&workspace, &devices) : 1;
+}
+"""
+
+
+def test_scores_of_any_image_equal_numpy_bit_for_bit(tmp_path):
+    random = np.random.default_rng(7)
+    images = np.concatenate(
+        [
+            held_out()[0],
+            random.integers(0, 17, (100, 8, 8, 1), dtype=np.int8),
+            random.integers(-128, 128, (100, 8, 8, 1), dtype=np.int8),
+            random.choice(np.array([-128, 127], np.int8), (20, 8, 8, 1)),
+            np.stack([np.full((8, 8, 1), value, np.int8) for value in (-128, -1, 0, 1, 16, 127)]),
+        ]
+    )
+    example = copy_example(tmp_path)
+    edit(
+        example / "manifest.yaml",
+        (
+            "outputs: {label: {dtype: int32, shape: [1]}}",
+            "outputs: {label: {dtype: int32, shape: [1]}, scores: {dtype: int32, shape: [1, 10]}}",
+        ),
+        ("latency_us: 20000", "latency_us: 0"),
+        ("application/held_out.h", "application/images.h"),
+    )
+    rows = ",\n".join("{" + ", ".join(map(str, image.ravel())) + "}" for image in images)
+    (example / "application" / "images.h").write_text(f"static const int8_t images[][64] = {{\n{rows}\n}};\n")
+    (example / "application" / "main.c").write_text(SCORES_MAIN)
+    console = run_on_host(generate([example / "manifest.yaml"], tmp_path / "app"))
+    printed = np.array([[int(word) for word in line.split()] for line in console.splitlines()])
+    network = reference.load()
+    branches = (("conv_factor", reference.conv_branch), ("dense_factor", reference.dense_branch))
+    expected = sum(reference.weigh(branch(images, network), network.parameters[name]) for name, branch in branches)
+    np.testing.assert_array_equal(printed[:, :10], expected)
+    np.testing.assert_array_equal(printed[:, 10], reference.predict(images))

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is told before CMake runs, with a small tree that looks like Zephyr."""
+
+from pathlib import Path
+
+import pytest
+from opwest.cli.main import main
+from opwest.zephyr.version import Version, board_fault, parse_version
+from opwest.zephyr.workspace import Workspace, find_workspace
+
+BOARDS = {
+    "arm/mps3": "board:\n  name: mps3\n  socs:\n  - name: corstone300\n    variants:\n    - name: an547\n",
+    "native/native_sim": "boards:\n- name: native_sim\n  socs:\n  - name: native\n    variants: [{name: '64'}]\n",
+    "nordic/dk": "board: {name: nrf5340dk, socs: [{name: nrf5340, variants: [{name: ns, cpucluster: cpuapp}]}]}\n",
+    "st/disco": "board: {name: disco, socs: [{name: stm32l4r5xx}]}\n",
+    "broken/one": "board: [\n",
+}
+OPERATOR = "#include <stdint.h>\nint32_t f(float *y);\nint32_t f(float *y) { *y = 1; return 0; }\n"
+MANIFEST = """version: 1
+model: tiny
+objects: [{files: [f.c]}]
+operators: {f: {args: [{name: y, dtype: float32, shape: [1], direction: out}]}}
+externals: [{symbol: helper, from: a driver, kconfig: CONFIG_HELPER}]
+run: {inputs: {}, outputs: {y: {dtype: float32, shape: [1]}}, steps: [{call: f, args: [y]}]}
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    base = tmp_path / "work" / "zephyr"
+    base.mkdir(parents=True)
+    (tmp_path / "work" / ".west").mkdir()
+    (base / "VERSION").write_text("VERSION_MAJOR = 4\nVERSION_MINOR = 2\nPATCHLEVEL = 0\nEXTRAVERSION = rc1\n")
+    (base / "west.yml").write_text("manifest: {projects: [{name: cmsis_6, path: modules/hal/cmsis_6}]}\n")
+    for folder, text in BOARDS.items():
+        (base / "boards" / folder).mkdir(parents=True)
+        (base / "boards" / folder / "board.yml").write_text(text)
+    (base / "boards/arm/mps3/mps3_corstone300_an547.yaml").write_text("identifier: mps3/corstone300/an547\narch: arm\n")
+    (base / "boards/st/disco/disco.yaml").write_text("identifier: disco\narch: arm\n")
+    (base / "Kconfig").write_text("config PRESENT\n\tbool\n")
+    (tmp_path / "f.c").write_text(OPERATOR)
+    (tmp_path / "manifest.yaml").write_text(MANIFEST)
+    return base
+
+
+def told(tree: Path, capsys: pytest.CaptureFixture[str], *arguments: str, manifest: str = MANIFEST) -> tuple[int, str]:
+    file = tree.parents[1] / "manifest.yaml"
+    file.write_text(manifest)
+    code = main(["check", str(file), "--zephyr-base", str(tree), *arguments])
+    return code, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        *(
+            ("4.2", Version(4, 2)),
+            ("v3.7.1", Version(3, 7, 1)),
+            ("4.2.0-rc1", Version(4, 2)),
+            ("3.4.99", Version(3, 4, 99)),
+        ),
+        *(("4", None), ("", None), ("four", None), ("4.2.0.1x.y z", Version(4, 2))),
+    ],
+)
+def test_versions_are_read(text: str, version: Version | None) -> None:
+    assert parse_version(text) == version
+
+
+@pytest.mark.parametrize(
+    ("board", "version", "instead"),
+    [
+        ("native_posix", (4, 2), "native_sim"),
+        ("native_posix_64", (4, 2), "native_sim/native/64"),
+        ("native_posix_64", (4, 1), None),
+        ("native_sim_64", (3, 7), "native_sim/native/64"),
+        ("native_sim_64", (3, 6), None),
+        ("native_sim", (3, 4), "native_posix"),
+        ("native_sim_64", (3, 4), "native_posix_64"),
+        ("mps3/corstone300/an547", (3, 6), "mps3_corstone300_an547"),
+        ("mps3/corstone300/an547", (3, 7), None),
+        ("disco@B/soc", (3, 5), "disco_soc"),
+    ],
+)
+def test_names_of_boards_by_version(board: str, version: tuple[int, int], instead: str | None) -> None:
+    fault = board_fault(board, Version(*version))
+    assert (fault and fault[1]) == instead
+    assert fault is None or f"this is {version[0]}.{version[1]}" in fault[0]
+
+
+def test_boards_of_the_tree(tree: Path) -> None:
+    boards = Workspace(tree).boards
+    assert boards["native_sim"] == {"native_sim", "native_sim/native", "native_sim/native/64", "native_sim//64"}
+    assert "mps3/corstone300/an547" in boards["mps3"] and "broken" not in boards
+
+
+@pytest.mark.parametrize(
+    "board", ["native_sim/native/64", "disco", "disco@2", "nrf5340dk/nrf5340/cpuapp", "mps3//an547"]
+)
+def test_a_board_that_is_there(tree: Path, capsys: pytest.CaptureFixture[str], board: str) -> None:
+    code, text = told(tree, capsys, "--board", board)
+    assert code == 0 and "error" not in text
+
+
+@pytest.mark.parametrize(
+    ("board", "message"),
+    [
+        ("mps33", "error: there is no board 'mps33' in {tree}\n  hint: did you mean 'mps3'?"),
+        (
+            "0123456789",
+            "error: there is no board '0123456789' in {tree}\n"
+            "  hint: `west boards` lists them; a board of your own needs BOARD_ROOT",
+        ),
+        (
+            "mps3/corstone300/an548",
+            "error: board 'mps3' has no 'mps3/corstone300/an548'\n  expected: mps3 or mps3//an547",
+        ),
+        ("native_posix", "native_posix was removed in Zephyr 4.2, this is 4.2\n  expected: native_sim"),
+    ],
+)
+def test_a_board_that_is_not_there(tree: Path, capsys: pytest.CaptureFixture[str], board: str, message: str) -> None:
+    code, text = told(tree, capsys, "--board", board)
+    assert code == 1 and message.format(tree=tree) in text
+
+
+def test_the_manifests_own_boards_are_warned_of(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, text = told(tree, capsys, manifest=MANIFEST + "boards: [elsewhere]\n")
+    assert code == 0 and "manifest.yaml:2:8: warning: there is no board 'elsewhere'" in text
+
+
+def test_a_missing_module_comes_with_its_command(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, text = told(tree, capsys, "--board", "mps3/corstone300/an547", "--board", "disco")
+    assert code == 0
+    assert "lacks the module cmsis_6, which board mps3/corstone300/an547 needs\n  hint: west update cmsis_6" in text
+    assert "lacks the module hal_stm32, which board disco needs\n  hint: west update hal_stm32" in text
+    (tree.parent / "modules/hal/cmsis_6/zephyr").mkdir(parents=True)
+    (tree.parent / "modules/hal/cmsis_6/zephyr/module.yml").write_text("name: cmsis_6\n")
+    assert "cmsis_6" not in told(tree, capsys, "--board", "mps3/corstone300/an547")[1]
+
+
+def test_an_unknown_option_is_told(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        "manifest.yaml:5:13: warning: CONFIG_HELPER, which brings 'helper', is defined by no Kconfig"
+        in told(tree, capsys)[1]
+    )
+    assert "CONFIG_PRESENT" not in told(tree, capsys, manifest=MANIFEST.replace("CONFIG_HELPER", "CONFIG_PRESENT"))[1]
+
+
+def test_version_and_tree(tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    file = str(tree.parents[1] / "manifest.yaml")
+    assert main(["check", file, "--zephyr-version", "four"]) == 1
+    assert (
+        "error: --zephyr-version 'four' is no version\n  expected: for example 4.2 or 3.7.1" in capsys.readouterr().err
+    )
+    assert main(["check", file, "--zephyr-base", str(tree.parent)]) == 1
+    assert "is no Zephyr tree: it has no VERSION" in capsys.readouterr().err
+    assert main(["check", file, "--zephyr-version", "3.3"]) == 0
+    assert "warning: Zephyr 3.3 is older than 3.4, the oldest that was tried" in capsys.readouterr().err
+    monkeypatch.delenv("ZEPHYR_BASE", raising=False)
+    monkeypatch.chdir(tree.parent)
+    found = find_workspace()
+    assert found is not None and found.base == tree and found.version == Version(4, 2)
+    (tree.parent / ".west" / "config").write_text("[manifest]\npath = x\n[zephyr]\nbase = other\n")
+    assert find_workspace() is None
+
+
+def test_generate_emits_what_an_asked_board_needs(tree: Path, tmp_path: Path) -> None:
+    file = str(tmp_path / "manifest.yaml")
+    assert (
+        main(["generate", file, "-o", str(tmp_path / "app"), "--board", "mps3//an547", "--zephyr-base", str(tree)]) == 0
+    )
+    assert (tmp_path / "app/boards/mps3_an547.conf").is_file()
+    assert "mps3//an547" in (tmp_path / "app/sample.yaml").read_text()

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""examples/two_npus through `west build`: numpy's answers on every board, and overlap measured in simulated time."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from zephyr_support import ROOT, Workspace
+
+pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+EXAMPLE = ROOT / "examples" / "two_npus"
+BOARDS = ["native_sim/native/64", "mps2/an385", "mps3/corstone300/an547"]
+MODELS = ["two_npus", "two_npus_serial"]
+LARGEST_RATIO = 0.6
+
+
+@pytest.fixture(scope="module")
+def two_npus(tmp_path_factory: pytest.TempPathFactory, opwest: Callable[..., object]) -> Path:
+    """One application with the model and its serial form."""
+    app = tmp_path_factory.mktemp("two_npus") / "app"
+    opwest("generate", EXAMPLE / "manifest.yaml", EXAMPLE / "manifest_serial.yaml", "-o", app)
+    return app
+
+
+@pytest.fixture(scope="module")
+def predictions() -> list[int]:
+    """What numpy makes of the images in the application."""
+    spec = importlib.util.spec_from_file_location("two_npus_reference", EXAMPLE / "reference.py")
+    assert spec is not None and spec.loader is not None
+    reference = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = reference  # dataclasses look there
+    spec.loader.exec_module(reference)
+    text = (EXAMPLE / "application" / "held_out.h").read_text(encoding="ascii")
+    rows = re.findall(r'^\t\{"([a-q]{64})", ', text, flags=re.MULTILINE)
+    pixels = np.array([list(row.encode()) for row in rows]) - ord("a")
+    found: list[int] = reference.predict(pixels.astype(np.int8).reshape(-1, 8, 8, 1)).tolist()
+    return found
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_right_answers_and_overlap(workspace: Workspace, two_npus: Path, predictions: list[int], board: str) -> None:
+    console = workspace.build(two_npus, board).run("^done|^error:")
+    for model in MODELS:
+        printed = re.search(rf"^{model}:((?: [0-9])+)$", console, re.MULTILINE)
+        assert printed, console
+        assert [int(word) for word in printed[1].split()] == predictions
+    ratio = re.search(r"^makespan: ([0-9]+\.[0-9]{3}) of the serial one$", console, re.MULTILINE)
+    assert ratio and 0.4 <= float(ratio[1]) <= LARGEST_RATIO, console
+    print(f"{board}: {ratio[0]}")
