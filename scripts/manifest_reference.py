@@ -37,6 +37,7 @@ def reference(schema: dict[str, Any]) -> str:
     sections = [HEAD, "## Top level\n", table(schema)]
     sections += ["## `run`\n", table(schema["properties"]["run"])]
     sections += ["## `application`\n", table(schema["properties"]["application"])]
+    sections += ["## `tests`\n", table(schema["properties"]["tests"])]
     for name, rule in schema["$defs"].items():
         if "properties" in rule:
             sections += [f"## {name.replace('_', ' ')}\n", f"{rule['description']}\n", table(rule)]

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.manifest.load import load_manifest
@@ -19,9 +19,15 @@ from opwest.model.resolve import resolve
 from opwest.plan.memory import MemoryPlan, plan_memory
 from opwest.plan.schedule import plan_schedule
 from opwest.render.application import Planned
+from opwest.render.extra_files import extra_files
 from opwest.render.project import project_record, render_project
+from opwest.render.templates import using
+from opwest.render.user_templates import UserTemplates
 from opwest.resources import resource
-from opwest.write.project import WriteResult, write_list, write_project
+from opwest.update.origin import Origin, warn_of_dropped_template
+from opwest.update.remarks import report
+from opwest.update.template_folder import read_templates
+from opwest.write.project import ProjectFile, WriteResult, refuse_nested, write_list, write_project
 from opwest.zephyr.checks import check_zephyr
 from opwest.zephyr.version import Version
 from opwest.zephyr.workspace import Workspace
@@ -44,21 +50,83 @@ def generate(
     layout: Layout = "application",
     inputs: Path | None = None,
     zephyr: ZephyrOptions | None = None,
+    template: Path | None = None,
 ) -> WriteResult:
     """Make one application of the models that the manifests declare. Raises OpwestError with every fault.
 
     `inputs` is a file that gets the absolute path of every file that was read, faults or not, one a line.
+    `template` is a folder of templates of the user's own.
     """
-    found = examine(manifests, faults, zephyr)
+    application = layout == "application"
+    if application:
+        refuse_nested(output)
+    templates = None if template is None else read_templates(template, faults)
+    made = make(
+        manifests,
+        vendored=vendored,
+        faults=faults,
+        metadata=metadata,
+        layout=layout,
+        inputs=inputs,
+        zephyr=zephyr,
+        templates=templates,
+    )
+    files = made.files
+    if application:
+        version = None if zephyr is None or zephyr.version is None else str(zephyr.version)
+        origin = Origin(tuple(manifests), template, () if zephyr is None else zephyr.boards, version)
+        warn_of_dropped_template(origin, output, faults)
+        files = [*files, origin.file(output)]
+    result = write_project(output, files, made.record)
+    report(output, result.remarks, faults)
+    return result
+
+
+class Made(NamedTuple):
+    """A project that is not written yet."""
+
+    files: list[ProjectFile]
+    record: dict[str, Any]
+
+
+def make(
+    manifests: Sequence[Path],
+    *,
+    vendored: bool,
+    faults: Diagnostics,
+    metadata: Metadata = "c",
+    layout: Layout = "application",
+    inputs: Path | None = None,
+    zephyr: ZephyrOptions | None = None,
+    templates: UserTemplates | None = None,
+    texts: Mapping[Path, bytes] | None = None,
+) -> Made:
+    """Return the project of the models that the manifests declare. Raises OpwestError with every fault.
+
+    `texts` stand in for the contents of manifests.
+    """
+    found = examine(manifests, faults, zephyr, texts)
     if inputs is not None:
-        write_list(inputs, [*manifests, *(path for one in found for path in one.files)])
-    faults.raise_if_errors()
-    planned = [(one.model, one.plan) for one in found]
-    objects = compile_metadata(planned, faults) if metadata == "llvm" else None
-    faults.raise_if_errors()
-    runtime = read_runtime() if vendored else None
-    files = render_project(planned, runtime, objects, layout=layout)
-    return write_project(output, files, project_record(planned, vendored=vendored, metadata=metadata))
+        own = [] if templates is None else [Path(templates.folder) / name for name in templates.hashes]
+        write_list(inputs, [*manifests, *(path for one in found for path in one.files), *own])
+    with using(templates, faults) as user:
+        if user is not None:
+            user.check()
+        faults.raise_if_errors()
+        planned = [(one.model, one.plan) for one in found]
+        objects = compile_metadata(planned, faults) if metadata == "llvm" else None
+        faults.raise_if_errors()
+        runtime = read_runtime() if vendored else None
+        files = render_project(planned, runtime, objects, layout=layout)
+        if user is not None and layout == "application":
+            files += extra_files(user, planned, files, vendored=vendored)
+        faults.raise_if_errors()
+    record = project_record(planned, vendored=vendored, metadata=metadata)
+    if templates is not None:
+        record["template"] = dict(templates.hashes)
+    if layout != "application":
+        record["layout"] = layout
+    return Made(files, record)
 
 
 def check(manifests: Sequence[Path], faults: Diagnostics) -> list[Planned]:
@@ -87,12 +155,17 @@ class Examination(NamedTuple):
     """What was read beside the manifest."""
 
 
-def examine(manifests: Sequence[Path], faults: Diagnostics, zephyr: ZephyrOptions | None = None) -> list[Examination]:
+def examine(
+    manifests: Sequence[Path],
+    faults: Diagnostics,
+    zephyr: ZephyrOptions | None = None,
+    texts: Mapping[Path, bytes] | None = None,
+) -> list[Examination]:
     """Return what every manifest of the right shape holds; report every fault of every manifest."""
     zephyr = zephyr or ZephyrOptions()
     found = []
     for path in manifests:
-        manifest = load_manifest(path, faults)
+        manifest = load_manifest(path, faults, (texts or {}).get(path))
         if manifest is None:
             continue
         context = Context(manifest, path.parent, faults)
@@ -107,6 +180,7 @@ def examine(manifests: Sequence[Path], faults: Diagnostics, zephyr: ZephyrOption
         runtime = [resource("zephyr_module")]
         check_zephyr(models, zephyr.boards, zephyr.version, zephyr.workspace, runtime, faults)
     _check_applications(models, faults)
+    _check_options(models, faults)
     return found
 
 
@@ -126,6 +200,20 @@ def _check_applications(models: Sequence[Model], faults: Diagnostics) -> None:
                     file.location,
                     expected="file names of their own",
                     hint=f"the other is at {at}",
+                )
+
+
+def _check_options(models: Sequence[Model], faults: Diagnostics) -> None:
+    """One prj.conf has one value for an option."""
+    first: dict[str, tuple[Model, str | int]] = {}
+    for model in models:
+        for key, value in model.application.kconfig:
+            other, known = first.setdefault(key, (model, value))
+            if known != value:
+                faults.error(
+                    f"models {other.name!r} and {model.name!r} set {key} to {known} and to {value}",
+                    model.location,
+                    expected="one value",
                 )
 
 

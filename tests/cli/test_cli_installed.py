@@ -39,9 +39,13 @@ def run(installed, *arguments, cwd):
 def test_the_wheel_holds_its_resources(installed):
     share = installed / "opwest" / "_share"
     for folder in ("schemas", "project_template", "zephyr_module"):
-        ours = {p.relative_to(ROOT / folder): p.read_bytes() for p in (ROOT / folder).rglob("*") if p.is_file()}
-        theirs = {p.relative_to(share / folder): p.read_bytes() for p in (share / folder).rglob("*") if p.is_file()}
-        assert theirs == ours
+        assert files_of(share / folder) == files_of(ROOT / folder)
+
+
+def files_of(folder):
+    """Return all files of a folder but those that Python adds: pip compiles what is in a package."""
+    found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {path.relative_to(folder): path.read_bytes() for path in found}
 
 
 def test_generate_from_the_root_folder(installed, tmp_path):

@@ -25,6 +25,7 @@ SEVERAL = {
     "shape/misspelt_keys_beside_other_faults": 5,
     "targets/values_of_another_machine": 5,
     "shape/faults_below_one_key": 2,
+    "shape/marks_left_of_a_draft": 2,
     "shape/faults_below_one_quantization": 2,
     "shape/faults_of_the_application": 2,
 }

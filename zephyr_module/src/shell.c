@@ -77,13 +77,13 @@ static int cmd_operators(const struct shell *sh, size_t argc, char **argv)
 	return -ENOENT;
 }
 
-SHELL_STATIC_SUBCMD_SET_CREATE(opwest_commands,
-			       SHELL_CMD(models, NULL, "List the models of this image.",
-					 cmd_models),
-			       SHELL_CMD_ARG(operators, NULL,
-					     "List the operators of a model.\n"
-					     "Usage: opwest operators MODEL",
-					     cmd_operators, 2, 0),
-			       SHELL_SUBCMD_SET_END);
+/* Other files add to it. */
+SHELL_SUBCMD_SET_CREATE(opwest_commands, (opwest));
+
+SHELL_SUBCMD_ADD((opwest), models, NULL, "List the models of this image.", cmd_models, 1, 0);
+SHELL_SUBCMD_ADD((opwest), operators, NULL,
+		 "List the operators of a model.\n"
+		 "Usage: opwest operators MODEL",
+		 cmd_operators, 2, 0);
 
 SHELL_CMD_REGISTER(opwest, &opwest_commands, "Models made by opwest", NULL);

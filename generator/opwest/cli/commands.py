@@ -18,6 +18,8 @@ class Result:
 
     as_text: str
     as_json: Any
+    status: int = 0
+    """The exit code where nothing is at fault."""
 
 
 def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -31,6 +33,7 @@ def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
         layout=options.layout,
         inputs=options.inputs,
         zephyr=_zephyr(options),
+        template=options.template,
     )
     lines = [
         f"{options.output}: {len(done.written)} files written, {len(done.removed)} removed, {done.unchanged} unchanged"
@@ -47,6 +50,16 @@ def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
             "kept": list(done.kept),
         },
     )
+
+
+def update(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Make projects again from their manifests, with this opwest and the options and templates that they remember.
+
+    Files of opwest are replaced; yours are merged with what is new, and get markers where both changed the same lines.
+    """
+    from opwest.cli.update import update as update_projects
+
+    return update_projects(options, faults, _zephyr)
 
 
 def _zephyr(options: argparse.Namespace) -> pipeline.ZephyrOptions:
@@ -109,6 +122,16 @@ def inspect(options: argparse.Namespace, faults: Diagnostics) -> Result:
         texts.append(as_text(str(path), item))
         values.append(as_json(str(path), item))
     return Result("\n\n".join(texts), values or None)
+
+
+def init(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Draft a manifest from compiled operators: symbols, and signatures from debug information, C or LLVM IR.
+
+    FILL_IN marks what they do not tell. `opwest check` lists what is left to fill in.
+    """
+    from opwest.cli.init import draft
+
+    return draft(options, faults)
 
 
 def run(options: argparse.Namespace, faults: Diagnostics) -> Result:

@@ -21,8 +21,10 @@ _DESCRIPTION = """\
 Turns compiled operators and a device manifest into a Zephyr application.
 
   opwest inspect conv.o                         what an object holds, and whether it can be linked
+  opwest init conv.o dense.o                    a first manifest.yaml, with marks where objects do not tell
   opwest check manifest.yaml                    every fault of a manifest, with its line
   opwest generate manifest.yaml -o app          the application; then: west build -b BOARD app
+  opwest update app                             the application again, with what you changed since
   opwest run app --host                         the same code on this machine, without Zephyr
 """
 
@@ -78,6 +80,12 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     )
     _add_zephyr(generate)
     generate.add_argument(
+        "--template",
+        metavar="DIR",
+        type=Path,
+        help="templates of your own, which replace single files of opwest's; updates remember the folder",
+    )
+    generate.add_argument(
         "--layout",
         choices=("application", "model"),
         default="application",
@@ -88,6 +96,8 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     )
     _add_json(generate)
     generate.set_defaults(function=commands.generate)
+
+    _add_update(verbs.add_parser("update", help="make projects again", description=commands.update.__doc__))
 
     check = verbs.add_parser("check", help="check a manifest and its objects", description=commands.check.__doc__)
     check.add_argument(
@@ -105,6 +115,29 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     _add_zephyr(check)
     _add_json(check)
     check.set_defaults(function=commands.check)
+
+    init = verbs.add_parser("init", help="draft a manifest from objects", description=commands.init.__doc__)
+    init.add_argument(
+        "files", metavar="FILE", nargs="+", type=Path, help=".o, .a, .ll, .bc or .c; of several targets too"
+    )
+    init.add_argument(
+        "-o",
+        "--output",
+        metavar="MANIFEST",
+        type=Path,
+        default=Path("manifest.yaml"),
+        help="the manifest to write, which must not exist (default: manifest.yaml); - is standard output",
+    )
+    init.add_argument("--model", metavar="NAME", help="the model's name (default: that of the file or its folder)")
+    init.add_argument(
+        "--target",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="what the files were compiled for, or IR is to be compiled for; repeatable (default: guessed)",
+    )
+    _add_json(init)
+    init.set_defaults(function=commands.init)
 
     inspect = verbs.add_parser("inspect", help="show what objects hold", description=commands.inspect.__doc__)
     inspect.add_argument("files", metavar="FILE", nargs="+", type=Path, help=".o, .a or .c")
@@ -136,6 +169,33 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     _add_json(targets)
     targets.set_defaults(function=commands.targets)
     return top
+
+
+def _add_update(update: argparse.ArgumentParser) -> None:
+    update.add_argument(
+        "directories", metavar="DIR", nargs="+", type=Path, help="a folder that `opwest generate` wrote"
+    )
+    what = update.add_mutually_exclusive_group()
+    what.add_argument("--dry-run", action="store_true", help="show what would change as a diff, and write nothing")
+    what.add_argument(
+        "--check", action="store_true", help="exit with 1 where anything would change, say what, and write nothing"
+    )
+    update.add_argument(
+        "--manifest",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="where the manifest is now; repeatable, to name all of a project (default: as remembered)",
+    )
+    template = update.add_mutually_exclusive_group()
+    template.add_argument(
+        "--template", metavar="DIR", type=Path, help="templates of your own from now on (default: as remembered)"
+    )
+    template.add_argument("--no-template", action="store_true", help="opwest's own templates from now on")
+    _add_zephyr(update)
+    _add_json(update)
+    update.set_defaults(function=commands.update)
 
 
 def _add_zephyr(command: argparse.ArgumentParser) -> None:
@@ -185,7 +245,7 @@ def _main(options: argparse.Namespace) -> int:
     faults = Diagnostics()
     try:
         result = options.function(options, faults)
-        status = 1 if faults.has_errors else 0
+        status = 1 if faults.has_errors else result.status if result else 0
     except OpwestError as error:
         for diagnostic in error.diagnostics:
             faults.add(diagnostic)

@@ -25,7 +25,7 @@ from opwest.targets import named_targets
 _PLAIN_TARGET = "x86-64"
 
 
-@dataclass
+@dataclass(eq=False)
 class Unit:
     """What is compiled as one: an object, a member of an archive, a source, a module of IR."""
 
@@ -43,7 +43,7 @@ class Unit:
     member: Member | None = None
 
 
-@dataclass
+@dataclass(eq=False)
 class Given:
     """One file."""
 

@@ -10,7 +10,9 @@ from opwest.objects.dwarf import DwarfSignature, DwarfType
 
 ORIGIN = "debug information"
 _STATUS_BYTES = 4
-_STRUCT = re.compile(r"struct [A-Za-z_]\w*")
+_STRUCT = re.compile(r"struct [A-Za-z_][A-Za-z0-9_]*")
+_FIXED = re.compile(r"u?int\d+_t")
+_VARYING = frozenset(("long", "long int", "unsigned long", "long unsigned int"))
 _FLOATS = {2: "float16", 4: "float32", 8: "float64"}
 
 
@@ -40,7 +42,7 @@ def _parameter(name: str, type_: DwarfType, *, is_last: bool) -> Parameter | str
     """Return what a parameter is, or what it is that no operator takes."""
     if type_.kind in ("integer", "float", "bool", "unknown"):
         dtype = dtype_of(type_)
-        return Parameter(name, "scalar", dtype, remarks=() if dtype else (f"{type_} in C",))
+        return Parameter(name, "scalar", dtype, remarks=_remarks(type_, dtype))
     target = type_.target
     if type_.kind != "pointer" or target is None:
         return f"a {type_.kind} ({type_})" if type_.kind != "pointer" else "a pointer to something unknown"
@@ -50,7 +52,15 @@ def _parameter(name: str, type_: DwarfType, *, is_last: bool) -> Parameter | str
         return "a pointer to a pointer" if target.kind == "pointer" else "a pointer to a function"
     access: Access = "reads" if target.const else "both"
     dtype = dtype_of(target)
-    return Parameter(name, "tensor", dtype, access=access, remarks=() if dtype else (f"{type_} in C",))
+    return Parameter(name, "tensor", dtype, access=access, remarks=_remarks(target, dtype))
+
+
+def _remarks(type_: DwarfType, dtype: str | None) -> tuple[str, ...]:
+    if dtype is None:
+        return (f"{type_} in C",)
+    if type_.names & _VARYING and not any(_FIXED.fullmatch(name) for name in type_.names):
+        return (f"{type_.name} in C: other targets may have another size",)
+    return ()
 
 
 def _device(name: str, target: DwarfType) -> Parameter | str:

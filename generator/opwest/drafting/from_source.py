@@ -14,7 +14,7 @@ ORIGIN = "C"
 _OWN = {"bool": "bool", "_Bool": "bool", "_Float16": "float16", "__fp16": "float16"}
 _BY_C_TYPE = {dtype.c_type: dtype.name for dtype in DTYPES.values() if dtype.name not in ("bool", "float16")}
 _DIMENSIONS = re.compile(r"\[(?:static)?(\d+)\]")
-_STRUCT = re.compile(r"struct [A-Za-z_]\w*")
+_STRUCT = re.compile(r"struct [A-Za-z_][A-Za-z0-9_]*")
 _LONGEST_REMARK = 60
 
 

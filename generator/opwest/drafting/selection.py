@@ -97,9 +97,7 @@ def _linked(files: Sequence[Given], found: Selection) -> list[Given]:
     return [one for one in files if one in linked]
 
 
-def _sort_by_target(
-    linked: Sequence[Given], targets: Sequence[str], found: Selection, faults: Diagnostics
-) -> None:
+def _sort_by_target(linked: Sequence[Given], targets: Sequence[str], found: Selection, faults: Diagnostics) -> None:
     """Make the entries of `objects`."""
     entries: dict[tuple[str, ...], Entry] = {}
     sources = Entry(None)
@@ -224,7 +222,7 @@ def _best(symbol: str, units: Iterable[Unit]) -> tuple[Signature | None, str | N
 def _no_operator(symbol: str, signature: Signature | None, caller: str | None) -> str | None:
     """Return why a function is no operator, in words; None where it may be one."""
     if symbol.startswith("_Z"):
-        return "a C++ function: declare it extern \"C\""
+        return 'a C++ function: declare it extern "C"'
     if symbol == "main" or symbol in RUNTIME_SYMBOLS or symbol.startswith("__"):
         return "a function of the system, the compiler or the runtime"
     if not is_symbol(symbol):
@@ -270,5 +268,3 @@ def _find_externals(found: Selection) -> None:
 
 def _definitions(unit: Unit) -> frozenset[str]:
     return unit.variables | set(unit.defines)
-
-

@@ -114,7 +114,7 @@ def _step(operator: Chosen, links: Link, found: Sketch) -> Step:
     if operator.signature is None:
         return Step(operator.name, [MARK])
     step = Step(operator.name, [])
-    read = {writer for writer in links.values()}
+    read = set(links.values())
     for argument in operator.signature.arguments:
         key = (operator.name, argument.name)
         end = End(operator.name, argument)
@@ -160,9 +160,11 @@ def _settle(found: Sketch, *, alone: bool) -> None:
         return
     certain = all(end.argument.direction == "in" for end in found.open_inputs)
     if certain and (alone or len(found.open_inputs) <= 1):
+        taken = {name for step in found.steps for name in step.args}
         for end in found.open_inputs:
-            found.inputs[end.argument.name] = end.argument
-            _rename(found, end.operator, f"{MARK}_{end.argument.name}", end.argument.name)
+            name = end.argument.name if end.argument.name not in taken else f"{end.operator}_{end.argument.name}"
+            found.inputs[name] = end.argument
+            _rename(found, end.operator, f"{MARK}_{end.argument.name}", name)
         found.open_inputs = []
     certain = all(end.argument.direction == "out" for end in found.open_outputs)
     if certain and (alone or len(found.open_outputs) == 1):

@@ -95,6 +95,8 @@ def ir_targets(given: Given) -> list[str]:
         target = llvm_target(name)
         if target is None or contradictions(module, target, target.data_layout):
             continue
-        other = f"target-cpu={target.cpu}" not in module.target_attributes
-        ranked.append((name not in PurePosixPath(given.name).parts[:-1], other, order, name))
+        cpu = f"target-cpu={target.cpu}" not in module.target_attributes
+        architecture = target.triple.split("-")[0] != module.triple.split("-")[0]
+        folder = name not in PurePosixPath(given.name).parts[:-1]
+        ranked.append((folder, cpu, architecture, target.triple != module.triple, order, name))
     return [one[-1] for one in sorted(ranked)]

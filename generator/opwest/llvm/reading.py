@@ -96,7 +96,9 @@ def facts_of(content: bytes, *, uses: bool = False) -> dict[str, Any]:
 
 def module_facts(module: Module, text: str, *, uses: bool = False) -> dict[str, Any]:
     """Return the facts about a parsed module and its printed text."""
-    functions = [_function(f, uses) for f in module.functions if f.name and not f.name.startswith("llvm.")]
+    functions = [_function(f) for f in module.functions if f.name and not f.name.startswith("llvm.")]
+    if uses:
+        _add_uses(module, text, functions)
     variables = list(ir.globals_of(text))
     own = [v for v in variables if not v.name.startswith("llvm.")]
     used = ir.used_names(text)
@@ -122,38 +124,49 @@ def module_facts(module: Module, text: str, *, uses: bool = False) -> dict[str, 
     }
 
 
-def _function(function: Any, uses: bool) -> dict[str, Any]:
+def _function(function: Any) -> dict[str, Any]:
     linkage = function.linkage.name
     result, *parameters = (_type(t) for t in _types(function))
     arguments = list(function.arguments)
     for index, argument in enumerate(arguments):
         if any(a.startswith(_BY_REFERENCE) for a in argument.attributes):
             parameters[index] = ["other", 0]
-    defined = not function.is_declaration
     return {
-        **({"uses": _uses(arguments, str(function))} if uses and defined else {}),
         "name": ir.symbol_of(function.name.encode()),
         "returns": result,
         "parameters": parameters,
         "variadic": bool(function.global_value_type.is_function_vararg),
-        "is_definition": defined and linkage != "available_externally",
+        "is_definition": not function.is_declaration and linkage != "available_externally",
         "linkage": _LINKAGES.get(linkage, linkage),
     }
 
 
 _ACCESS = re.compile(
-    r"\b(?:load (?:atomic )?(?:volatile )?(?P<loaded>\w+), ptr|store (?:atomic )?(?:volatile )?(?P<stored>\w+) [^,\n]+, ptr"
+    r"\b(?:load (?:atomic )?(?:volatile )?(?P<loaded>\w+), ptr"
+    r"|store (?:atomic )?(?:volatile )?(?P<stored>\w+) [^,\n]+, ptr"
     r"|getelementptr(?: \w+)* (?P<indexed>\w+), ptr) (?P<name>%[\w.$-]+)"
 )
 
 
-def _uses(arguments: list[Any], text: str) -> list[Any]:
+def _add_uses(module: Module, text: str, functions: list[dict[str, Any]]) -> None:
+    """Add to the facts about functions what those with a body do with their parameters."""
+    # Printing a function by itself takes as long as the whole module: the printed module has them in order.
+    bodies = re.findall(r"^define .*?^\}", text, re.MULTILINE | re.DOTALL)
+    defined = [f for f in module.functions if not f.is_declaration]
+    if len(bodies) != len(defined):
+        bodies = [""] * len(defined)
+    found = {ir.symbol_of(f.name.encode()): _uses(f, body) for f, body in zip(defined, bodies, strict=True)}
+    for facts in functions:
+        facts["uses"] = found.get(facts["name"], [])
+
+
+def _uses(function: Any, text: str) -> list[Any]:
     """Return the name of each parameter, whether it is only read or only written, and what it points to."""
     elements: dict[str, set[str]] = {}
     for found in _ACCESS.finditer(text):
         elements.setdefault(found["name"], set()).add(found["loaded"] or found["stored"] or found["indexed"])
     uses: list[Any] = []
-    for index, argument in enumerate(arguments):
+    for index, argument in enumerate(function.arguments):
         attributes = set(argument.attributes)
         reads, writes = {b"readonly", b"readnone"} & attributes, b"writeonly" in attributes
         access = "reads" if reads else "writes" if writes else "unknown"

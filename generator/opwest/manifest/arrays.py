@@ -50,6 +50,27 @@ def read_array(path: Path, key: str, *, key_given: bool) -> Array:
         raise ArrayError(f"{path.name} can't be read: {error.strerror}") from error
 
 
+def array_names(path: Path) -> tuple[str, ...]:
+    """Return the names of the arrays in an .npz file. Raises ArrayError."""
+    import numpy as np  # see _numpy
+
+    try:
+        with path.open("rb") as file:
+            if not file.read(2) == b"PK":
+                raise ArrayError(f"{path.name} is not an .npz file", "a file written by numpy.savez")
+            file.seek(0)
+            return tuple(np.load(file, allow_pickle=False).files)
+    except OSError as error:
+        raise ArrayError(f"{path.name} can't be read: {error.strerror}") from error
+    except (ValueError, EOFError, zipfile.BadZipFile, MemoryError) as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> ArrayError:
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return ArrayError(f"{path.name} can't be read: {reason}", "plain numbers written by numpy.save or numpy.savez")
+
+
 def _no_archive() -> ArrayError:
     return ArrayError("a key is given, but the file is not an .npz", "no key", "remove it")
 
@@ -72,7 +93,4 @@ def _numpy(path: Path, key: str | None) -> Array:
         little = np.ascontiguousarray(array, dtype=dtype.newbyteorder("<"))
         return Array(little.tobytes(), dtype.newbyteorder("=").name, tuple(int(n) for n in array.shape))
     except (ValueError, EOFError, KeyError, zipfile.BadZipFile, MemoryError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ArrayError(
-            f"{path.name} can't be read: {reason}", "plain numbers written by numpy.save or numpy.savez"
-        ) from error
+        raise _unreadable(path, error) from error

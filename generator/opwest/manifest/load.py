@@ -15,8 +15,11 @@ MAX_BYTES = 64 << 20
 """A manifest of ten thousand operators has four megabytes."""
 
 
-def load_manifest(path: Path, faults: Diagnostics) -> Mapping | None:
-    """Return a manifest whose shape can be resolved, None where that would only repeat faults."""
+def load_manifest(path: Path, faults: Diagnostics, content: bytes | None = None) -> Mapping | None:
+    """Return a manifest whose shape can be resolved, None where that would only repeat faults.
+
+    `content` stands in for what the file holds.
+    """
     label = str(path)
     try:
         if path.is_dir():
@@ -33,7 +36,7 @@ def load_manifest(path: Path, faults: Diagnostics) -> Mapping | None:
         if path.stat().st_size > MAX_BYTES:
             faults.error(f"the file has {path.stat().st_size} bytes", Location(label), expected=f"at most {MAX_BYTES}")
             return None
-        text = path.read_bytes()
+        text = path.read_bytes() if content is None else content
     except OSError as error:
         faults.error(f"the manifest can't be read: {error.strerror}", Location(label), expected="a YAML file")
         return None

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from opwest.diagnostics import Diagnostics, Location
@@ -24,43 +25,36 @@ def report_marks(manifest: Mapping, faults: Diagnostics, expected: Callable[[Pat
     `expected` says what a manifest allows at a path. Marked names are in the result too, with their path.
     """
     found: set[Path] = set()
-    pending: list[tuple[Any, Path]] = [(manifest, ())]
-    seen: set[int] = set()
+    told: set[Location] = set()  # a value that aliases share is told once
+
+    def tell(what: str, at: Location, allowed: str | None) -> None:
+        if at not in told:
+            told.add(at)
+            hint = None if allowed else "FILL_IN stands where `opwest init` could not know"
+            faults.error(f"{what} is not filled in yet", at, expected=allowed, hint=hint)
+
+    pending: deque[tuple[Mapping | Items, Path]] = deque([(manifest, ())])
     while pending:
-        value, path = pending.pop()
-        if isinstance(value, (Mapping, Items)):
-            if id(value) in seen:  # shared by aliases
-                continue
-            seen.add(id(value))
-        if isinstance(value, Mapping):
-            for key, item in value.items():
-                if is_mark(key):
-                    _report(faults, f"the name {key!r} in {spelled(path)}", value.key_location(key), "a name")
-                    found.add((*path, key))
-                _look(item, (*path, key), value.value_location(key), found, faults, expected)
-                pending.append((item, (*path, key)))
-        elif isinstance(value, Items):
-            for index, item in enumerate(value):
-                _look(item, (*path, index), value.item_location(index), found, faults, expected)
-                pending.append((item, (*path, index)))
+        owner, path = pending.popleft()
+        for part, item, at in _items(owner):
+            here: Path = (*path, part)
+            if isinstance(part, str) and isinstance(owner, Mapping) and is_mark(part):
+                found.add(here)
+                tell(f"the name {part!r} in {spelled(path)}", owner.key_location(part), "a name")
+            if is_mark(item):
+                found.add(here)
+                tell(spelled(here) + (f" ({item})" if item != MARK else ""), at, expected(here))
+            elif isinstance(item, (Mapping, Items)):
+                pending.append((item, here))
     return found
 
 
-def _look(
-    item: Any, path: Path, at: Location, found: set[Path], faults: Diagnostics, expected: Callable[[Path], str | None]
-) -> None:
-    if is_mark(item):
-        found.add(path)
-        _report(faults, f"{spelled(path)} ({item})" if item != MARK else spelled(path), at, expected(path))
-
-
-def _report(faults: Diagnostics, what: str, at: Location, expected: str | None) -> None:
-    faults.error(
-        f"{what} is not filled in yet",
-        at,
-        expected=expected,
-        hint=None if expected else "FILL_IN stands where `opwest init` could not know",
-    )
+def _items(owner: Mapping | Items) -> Iterator[tuple[str | int, Any, Location]]:
+    """Yield the keys or indexes of a collection with values and their places."""
+    if isinstance(owner, Mapping):
+        yield from ((key, item, owner.value_location(key)) for key, item in owner.items())
+    else:
+        yield from ((index, item, owner.item_location(index)) for index, item in enumerate(owner))
 
 
 def spelled(path: Path | list[str | int]) -> str:

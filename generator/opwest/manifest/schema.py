@@ -62,7 +62,7 @@ _MERGE_KEY = "YAML 1.2 has no merge keys: write the keys out"
 
 # Optional keys that can be left out without changing what the rest of a manifest means.
 _SEPARATE = frozenset(
-    "description boards libc externals application quantization align size optional stateful console".split()
+    "description boards libc externals application tests quantization align size optional stateful console".split()
 )
 
 
@@ -274,7 +274,10 @@ def expected_at(path: ValuePath) -> str | None:
             return None
         # Items that are not described are what their list is described as.
         rule = {"description": rule.get("description", ""), **below} if isinstance(part, int) else below
-    return _expected(_follow(rule)) or None
+    rule = _follow(rule)
+    if isinstance(rule.get("type"), list) and rule.get("description"):
+        return str(rule["description"]).rstrip(".")
+    return _expected(rule) or None
 
 
 _TYPES = {

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -37,6 +38,15 @@ class CNames:
     def constant(self, name: str) -> str:
         """The symbol of a constant in flash."""
         return f"{self.model}_constant_{name}"
+
+    def vectors(self, index: int, tensor: str) -> str:
+        """The symbol of golden vectors, in the image of tests."""
+        return f"{self.model}_vectors_{index}_{tensor}"
+
+    @property
+    def suite(self) -> str:
+        """The name of the model's tests: twister takes __ in symbols of ztest for the end of it."""
+        return re.sub("_+", "_", self.model).rstrip("_") or "model"
 
     @staticmethod
     def program(content: bytes) -> str:

@@ -75,7 +75,7 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
             f"operator {name!r} is asynchronous and takes no {'accelerator' if 'device' in entry else 'device'}",
             entry.value_location("async"),
             expected="device: {}, which makes an accelerator the last argument",
-            hint="someone has to be waited for",
+            hint="what it starts has to be waited for",
         )
     args: list[Argument] = []
     names: dict[str, Location] = {}

@@ -52,7 +52,7 @@ def _device(context: Context, programs: dict[str, Program], name: str, entry: Ma
             if key in entry:
                 why = "has a handle of its vendor's type" if handle else "has driver: none"
                 context.faults.error(
-                    f"device {name!r} {why}: nothing is done with its {key}",
+                    f"device {name!r} {why}, so nothing is done with its {key}",
                     entry.key_location(key),
                     expected="an accelerator with hooks",
                     hint="its driver has to see to that",
@@ -85,10 +85,10 @@ def _handle(context: Context, name: str, entry: Mapping, at: Location) -> Handle
     for key in ("devicetree", "boards", "driver", "host"):
         if key in entry:
             context.faults.error(
-                f"device {name!r} has a handle and {key}",
+                f"device {name!r} has both a handle and {key}",
                 entry.key_location(key),
                 expected="one of them",
-                hint="a handle's expression says where it comes from",
+                hint="a handle comes from its expression, and no hooks are called for it",
             )
     given = entry["handle"]
     return Handle(given["type"], given["header"], given["expression"])

@@ -45,7 +45,7 @@ def fault_of_name(name: str) -> str | None:
     return None
 
 
-def check_name(kind: str, name: str, location: Location, faults: Diagnostics) -> bool:
+def check_name(kind: str, name: str, location: Location | None, faults: Diagnostics) -> bool:
     """Report a name that can't be used; return whether it can. `kind` is what it names: "operator"."""
     fault = fault_of_name(name)
     if fault is None:

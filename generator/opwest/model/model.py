@@ -307,12 +307,42 @@ class Application:
     files: tuple[ApplicationFile, ...] = ()
     overlays: tuple[tuple[str, ApplicationFile], ...] = ()
     """A devicetree overlay per board."""
+    kconfig: tuple[tuple[str, str | int], ...] = ()
+    """Options for prj.conf."""
     console: tuple[str, ...] = ()
 
     @property
     def has_main(self) -> bool:
         """Whether one of the files is main.c."""
         return any(f.name == "main.c" for f in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """Golden vectors of one file: of every input and output the bytes of `count` cases, one after the other."""
+
+    file: str
+    count: int
+    content: tuple[tuple[str, bytes], ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far an output may be from a vector: `absolute` + `relative` * |what is wanted|."""
+
+    output: str
+    absolute: float
+    relative: float
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """What the tests that come with the model compare; outputs without a tolerance bit for bit."""
+
+    vectors: tuple[Vectors, ...]
+    tolerances: tuple[Tolerance, ...]
+    repeatable: bool
+    """The same inputs give the same outputs: nothing keeps state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,6 +367,7 @@ class Model:
     externals: tuple[External, ...]
     needs_full_libc: bool
     application: Application
+    suite: Suite
     inputs_read: tuple[tuple[str, str], ...]
     """The SHA-256 of the manifest (under its file name) and of every file that it names."""
     location: Location

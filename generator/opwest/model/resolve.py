@@ -22,6 +22,7 @@ from opwest.model.link import needs_full_libc, resolve_builds
 from opwest.model.model import Application, ApplicationFile, Model
 from opwest.model.step_names import Names, constant_types
 from opwest.model.targets import targets_used
+from opwest.model.vectors import suite
 from opwest.model.workspace import resolve_workspace
 
 SOURCE_SUFFIXES = (".c", ".h", ".S", ".inc")
@@ -58,6 +59,7 @@ def resolve(context: Context) -> Model:
     builds = resolve_builds(context, targets, files, operators, externals)
 
     application = _application(context)
+    tests = suite(context, operators.values(), inputs, outputs)
     model = Model(
         name=name,
         description=manifest.get("description"),
@@ -76,6 +78,7 @@ def resolve(context: Context) -> Model:
         externals=tuple(externals.values()),
         needs_full_libc=needs_full_libc(files),
         application=application,
+        suite=tests,
         inputs_read=_hashes(context),
         location=manifest.value_location("model"),
     )
@@ -130,7 +133,10 @@ def _application(context: Context) -> Application:
                 hint="write a backslash before each of ( ) [ ] { } . * + ? that stands for itself",
             )
     return Application(
-        tuple(files.values()), _overlays(context, section), tuple(expression for expression, _ in console)
+        files=tuple(files.values()),
+        overlays=_overlays(context, section),
+        kconfig=tuple(context.section("kconfig", section).items()),
+        console=tuple(expression for expression, _ in console),
     )
 
 

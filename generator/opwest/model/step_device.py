@@ -64,7 +64,7 @@ def _check_kind(faults: Diagnostics, device: Device, operator: Operator, where: 
             expected=f"a device of C type `{operator.handle}`",
             hint=None if device.handle is None else f'write `device: {{handle: "{device.c_type}"}}` in the operator',
         )
-    elif operator.is_async and not device.has_hooks:
+    elif operator.is_async and not device.has_hooks and device.handle is None:
         faults.error(
             f"operator {operator.name!r} is asynchronous, but device {device.name!r} has driver: none",
             where,

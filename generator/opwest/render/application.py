@@ -11,7 +11,8 @@ from opwest.model.model import Model
 from opwest.plan.memory import MemoryPlan
 from opwest.render.boards import board_file
 from opwest.render.header import pool_rows
-from opwest.render.literals import kconfig_string, yaml_string
+from opwest.render.literals import kconfig_string, kconfig_value, yaml_string
+from opwest.render.suite import suite_application
 from opwest.render.templates import render
 from opwest.render.tensors import interface_rows
 
@@ -41,6 +42,7 @@ def application_files(planned: Sequence[Planned], *, vendored: bool) -> dict[str
             "prj.conf",
             models=[{"kconfig": CNames(m.name).kconfig} for m in models],
             externals=sorted({e.kconfig for m in models for e in m.externals if e.kconfig}),
+            options=sorted({f"{key}={kconfig_value(value)}" for m in models for key, value in m.application.kconfig}),
         ),
         "VERSION": render("VERSION"),
         "README.md": _readme(name, planned, boards, vendored=vendored),
@@ -49,6 +51,8 @@ def application_files(planned: Sequence[Planned], *, vendored: bool) -> dict[str
         **_overlays(models),
         **{f"src/{file}": content for file, content in own.items()},
     }
+    for model in models:
+        files |= suite_application(model, integration_boards(model.boards))
     if not has_main:
         floats = any(t.type.dtype.is_float for model in models for t in model.outputs)
         placed = any(tensor.placed for model in models for tensor in model.inputs)
@@ -56,6 +60,11 @@ def application_files(planned: Sequence[Planned], *, vendored: bool) -> dict[str
             "src/main.c", models=[_main_row(model) for model in models], floats=floats, placed=placed
         )
     return files
+
+
+def integration_boards(boards: Sequence[str]) -> Sequence[str]:
+    """Return the boards that twister tries in integration mode: the simulated ones, where there are any."""
+    return [board for board in boards if board.startswith(SIMULATED_BOARDS)] or boards or [DEFAULT_BOARD]
 
 
 def _overlays(models: Sequence[Model]) -> dict[str, bytes]:
@@ -71,7 +80,6 @@ def _sample(name: str, models: Sequence[Model], boards: Sequence[str]) -> bytes:
     console = [line for model in models for line in model.application.console]
     if not console:
         console = [f"{model.name}: run returned 0" for model in models]
-    simulated = [b for b in boards if b.startswith(SIMULATED_BOARDS)]
     return render(
         "sample.yaml",
         application=name,
@@ -79,7 +87,7 @@ def _sample(name: str, models: Sequence[Model], boards: Sequence[str]) -> bytes:
         description=yaml_string(models[0].description or f"Application with model {name}, made by opwest"),
         console=[yaml_string(line) for line in console],
         boards=boards,
-        integration=simulated or boards or [DEFAULT_BOARD],
+        integration=integration_boards(boards),
     )
 
 

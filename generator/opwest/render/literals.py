@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 
 from opwest.model.dtypes import DType, round_to_float32
@@ -61,6 +62,13 @@ def cmake_string(text: str) -> str:
     """Return a quoted CMake argument."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$").replace(";", "\\;")
     return '"' + " ".join(escaped.split("\n")) + '"'
+
+
+def kconfig_value(value: str | int) -> str:
+    """Return a value for a .conf file: y, n, m and numbers as they are, other text quoted."""
+    if isinstance(value, int) or value in ("y", "n", "m") or re.fullmatch(r"-?\d+|0[xX][0-9a-fA-F]+", value):
+        return str(value)
+    return f'"{value}"'
 
 
 def kconfig_string(text: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from opwest.model.c_names import CNames
+from opwest.model.dtypes import DType
 from opwest.model.model import Constant, Model, TargetBuild
 from opwest.objects.rename import rename_symbols
 from opwest.plan.memory import MemoryPlan
@@ -17,7 +18,7 @@ from opwest.render.literals import c_comment, cmake_string, kconfig_string
 from opwest.render.metadata import render_metadata, render_registry
 from opwest.render.run import METADATA_VERSION, render_internal, render_run
 from opwest.render.templates import render
-from opwest.render.tensors import manifest_name
+from opwest.render.tensors import interface_rows, manifest_name
 
 
 def model_files(
@@ -48,6 +49,9 @@ def model_files(
             devices=len(model.devices),
             reached=reach_rows(model),
             bound=sorted({board["kconfig"] for row in reach_rows(model) for board in row["boards"]}),
+        ),
+        f"src/{model.name}_service.c": render(
+            "models/model/src/model_service.c", **common, macro=names.macro, tensors=interface_rows(model)
         ),
         **_driver_checks(model, common),
         **_objects(model),
@@ -125,12 +129,17 @@ def _cmake(model: Model, *, in_c: bool) -> dict[str, bytes]:
 def constant_files(model: Model, constant: Constant) -> dict[str, bytes]:
     """Return the file of a constant below constants/, and its byte-swapped twin where a target needs one."""
     files = {f"{constant.name}.bin": constant.content}
-    if _needs_big_endian(model, constant):
-        width = constant.type.dtype.size
-        content = constant.content
-        swapped = b"".join(content[i : i + width][::-1] for i in range(0, len(content), width))
+    swapped = big_endian(model, constant.type.dtype, constant.content)
+    if swapped is not None:
         files[f"{constant.name}.be.bin"] = swapped
     return files
+
+
+def big_endian(model: Model, dtype: DType, content: bytes) -> bytes | None:
+    """Return elements with their bytes the other way round, None where no target of the model needs them so."""
+    if dtype.size == 1 or not any(b.target and b.target.endian == "big" for b in model.builds):
+        return None
+    return b"".join(content[i : i + dtype.size][::-1] for i in range(0, len(content), dtype.size))
 
 
 def _driver_checks(model: Model, common: dict[str, Any]) -> dict[str, bytes]:
@@ -152,11 +161,6 @@ def _flash_files(model: Model) -> list[str]:
     """Return the names of the files that constants.S includes."""
     constants = [file for constant in model.constants for file in constant_files(model, constant)]
     return constants + [f"{CNames.program(program.content)}.bin" for program in model.programs]
-
-
-def _needs_big_endian(model: Model, constant: Constant) -> bool:
-    wide = constant.type.dtype.size > 1
-    return wide and any(b.target and b.target.endian == "big" for b in model.builds)
 
 
 def _constants(model: Model, common: dict[str, Any]) -> dict[str, bytes]:

@@ -12,6 +12,7 @@ from opwest.model.model import Model, TargetBuild
 from opwest.render.application import Planned, application_files
 from opwest.render.devices import device_rows
 from opwest.render.model_files import model_files, rename_header, target_folder
+from opwest.render.suite import suite_files
 from opwest.render.tensors import interface_rows, manifest_name
 from opwest.write.plan import ProjectFile
 
@@ -35,10 +36,10 @@ def render_project(
     files = [ProjectFile(PurePosixPath(path), content, "user") for path, content in own.items()]
     for model, plan in planned:
         root = PurePosixPath("models") / model.name
-        files += [
-            ProjectFile(root / path, content, "generator")
-            for path, content in model_files(model, plan, objects).items()
-        ]
+        of_model = model_files(model, plan, objects)
+        if layout == "application":
+            of_model |= suite_files(model, plan)
+        files += [ProjectFile(root / path, content, "generator") for path, content in of_model.items()]
     for path, content in (runtime or {}).items():
         files.append(ProjectFile(PurePosixPath("modules/opwest") / path, content, "generator"))
     files.append(ProjectFile(PurePosixPath(".opwest/.gitignore"), _OWN_IGNORE, "generator"))
@@ -56,8 +57,7 @@ def project_record(planned: Sequence[Planned], *, vendored: bool, metadata: str 
 
 def _model_record(model: Model) -> dict[str, Any]:
     tensors = interface_rows(model)
-    kept = ("name", "role", "dtype", "shape", "size", "align", "c_type", "macro", "buffer", "elements")
-    kept += ("placed", "reached")
+    kept = "name role dtype shape size align c_type macro buffer elements placed reached".split()
     return {
         "name": model.name,
         "macro": CNames(model.name).macro,

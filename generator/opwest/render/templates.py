@@ -1,14 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The template environment: undefined names are errors, and nothing is escaped or computed behind our back."""
+"""The template environment: undefined names are errors, and nothing is escaped or computed behind our back.
+
+Templates of the user's own take the place of ours where a rendering is done inside `using`.
+"""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
 import jinja2
 
+from opwest.diagnostics import Diagnostics
+from opwest.render.user_templates import SUFFIX, UserRenderer, UserTemplates
 from opwest.resources import resource
+
+_user: ContextVar[UserRenderer | None] = ContextVar("user_templates", default=None)
+
+
+@contextlib.contextmanager
+def using(templates: UserTemplates | None, faults: Diagnostics) -> Iterator[UserRenderer | None]:
+    """Render with templates of the user's own, where there are any; report what is wrong with them."""
+    renderer = None if templates is None else UserRenderer(templates, resource("project_template"), faults)
+    before = _user.set(renderer)
+    try:
+        yield renderer
+    finally:
+        _user.reset(before)
 
 
 @cache
@@ -23,4 +44,7 @@ def _environment() -> jinja2.Environment:
 
 def render(template: str, **rows: Any) -> bytes:
     """Return the file that a template of project_template makes of prepared rows."""
-    return _environment().get_template(f"{template}.jinja").render(**rows).encode("utf-8")
+    name, user = f"{template}{SUFFIX}", _user.get()
+    if user is not None and user.has(name):
+        return user.render(name, rows)
+    return _environment().get_template(name).render(**rows).encode("utf-8")

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Sequence
-
-from merge3 import Merge3
+from typing import Any, cast
 
 from opwest.write import Merged, Merging
 
@@ -74,9 +73,11 @@ def decoded(content: bytes) -> str | None:
 
 
 def _merge_lines(base: list[str], yours: list[str], new: list[str]) -> tuple[list[str], list[int]]:
+    from merge3 import Merge3  # here: whatever merges nothing needs nothing of it
+
     merged: list[str] = []
     conflicts: list[int] = []
-    for group in Merge3(base, yours, new, sequence_matcher=_Matcher).merge_groups():
+    for group in Merge3(base, yours, new, sequence_matcher=cast(Any, _Matcher)).merge_groups():
         if group[0] != "conflict":
             merged += group[1]
             continue

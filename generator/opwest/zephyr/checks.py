@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from opwest.diagnostics import Diagnostics, Location, nearest
+from opwest.diagnostics import Diagnostics, Location
 from opwest.model.model import Model
 from opwest.zephyr.version import OLDEST, Version, board_fault
 from opwest.zephyr.workspace import Workspace
@@ -57,7 +58,9 @@ def _check_board(
         return True
     name = board.partition("/")[0].partition("@")[0]
     if name not in workspace.boards:
-        hint = nearest(name, workspace.boards) or "`west boards` lists them; a board of your own needs BOARD_ROOT"
+        near = get_close_matches(name, workspace.boards, n=1)
+        own = "`west boards` lists them; a board of your own needs BOARD_ROOT"
+        hint = f"did you mean {near[0]!r}?" if near else own
         report(f"there is no board {name!r} in {workspace.base}", at, hint=hint)
         return False
     plain = board if "@" not in board else name + "".join(board.partition("/")[1:])

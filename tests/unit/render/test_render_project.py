@@ -69,6 +69,21 @@ def test_sample_yaml_of_models_with_special_names(model, tmp_path):
     assert sample["sample"]["name"] == model
 
 
+def test_overlays_of_two_models(tmp_path):
+    """A board has one overlay: those of all models behind each other, equal ones once."""
+    manifests = []
+    for model, overlays in (("one", "{a: same.overlay, b: own.overlay}"), ("two", "{a: same.overlay, b: own.overlay}")):
+        folder = tmp_path / model
+        folder.mkdir()
+        (folder / "same.overlay").write_text("/* same */\n")
+        (folder / "own.overlay").write_text(f"/* {model} */\n")
+        rendered(folder, model=model, extra=f"application: {{overlays: {overlays}}}")
+        manifests.append(folder / "manifest.yaml")
+    files = {str(f.path): f.content for f in render_project(pipeline.check(manifests, Diagnostics()), None)}
+    assert files["boards/a.overlay"] == b"/* same */\n"
+    assert files["boards/b.overlay"] == b"/* one */\n\n/* two */\n"
+
+
 def cmake_list(text, variable, work):
     """Return the list that a set(...) of a model's CMake file makes, as CMake reads it."""
     if shutil.which("cmake") is None:

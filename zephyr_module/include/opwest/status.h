@@ -38,7 +38,7 @@ enum opwest_hook {
 struct opwest_status {
 	/** What the operator or hook returned, unchanged; 0 after a good run. */
 	int32_t code;
-	/** The step that failed, counted from 0; OPWEST_NO_STEP where there is none, and after a good run. */
+	/** The step that failed, counted from 0 as steps run; OPWEST_NO_STEP where there is none, and after a good run. */
 	uint16_t step;
 	/** enum opwest_hook */
 	uint8_t hook;

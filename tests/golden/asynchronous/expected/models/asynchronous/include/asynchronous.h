@@ -25,7 +25,7 @@ extern "C" {
 
 struct vendor_dsp;
 
-/** @name Input control: int32 [2], 8 bytes. The step that fails, and what it returns, in a buffer of whole cache lines
+/** @name Input control: int32 [2], 8 bytes, in a buffer of 8 elements: whole cache lines. The step that fails, and what it returns
  * @{
  */
 #define ASYNCHRONOUS_INPUT_CONTROL_DTYPE OPWEST_INT32
@@ -48,7 +48,7 @@ struct vendor_dsp;
 #define ASYNCHRONOUS_INPUT_IMAGE_DIM_0 12U
 /** @} */
 
-/** @name Input raw: int32 [12], 48 bytes, in a buffer of whole cache lines
+/** @name Input raw: int32 [12], 48 bytes, in a buffer of 16 elements: whole cache lines
  * @{
  */
 #define ASYNCHRONOUS_INPUT_RAW_DTYPE OPWEST_INT32
@@ -93,7 +93,7 @@ struct vendor_dsp;
 #define ASYNCHRONOUS_OUTPUT_SCORES_DIM_0 12U
 /** @} */
 
-/** @name Output report: int32 [12], 48 bytes, in a buffer of whole cache lines
+/** @name Output report: int32 [12], 48 bytes, in a buffer of 16 elements: whole cache lines
  * @{
  */
 #define ASYNCHRONOUS_OUTPUT_REPORT_DTYPE OPWEST_INT32
@@ -143,9 +143,9 @@ struct vendor_dsp;
 
 /** What asynchronous_run() reads. The caller keeps each buffer unchanged during the call. */
 struct asynchronous_inputs {
-	/** Input control: int32 [2], 8 bytes. The step that fails, and what it returns, in a buffer of whole cache lines */
+	/** Input control: int32 [2], 8 bytes, in a buffer of 8 elements: whole cache lines. The step that fails, and what it returns */
 	const int32_t *control;
-	/** Input raw: int32 [12], 48 bytes, in a buffer of whole cache lines */
+	/** Input raw: int32 [12], 48 bytes, in a buffer of 16 elements: whole cache lines */
 	const int32_t *raw;
 	/** Input extra: int32 [12], 48 bytes */
 	const int32_t *extra;
@@ -153,7 +153,7 @@ struct asynchronous_inputs {
 
 /** What asynchronous_run() writes. */
 struct asynchronous_outputs {
-	/** Output report: int32 [12], 48 bytes, in a buffer of whole cache lines */
+	/** Output report: int32 [12], 48 bytes, in a buffer of 16 elements: whole cache lines */
 	int32_t *report;
 	/** Output sum: int32 [12], 48 bytes */
 	int32_t *sum;

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The service over Zephyr's shell: commands as a user would type them, answers that begin with @opwest."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import select
+import termios
+import time
+import tty
+
+from opwest.board.link import NO_SERVICE_HINT, Action, LinkError, Report, Served, Tensor, check_version, printable
+
+_ANSWER = re.compile(rb"@opwest ([^\r\n]*)\r?\n")
+_UNKNOWN = re.compile(rb"opwest: command not found|Please specify a subcommand|wrong parameter count")
+_ESCAPES = re.compile(rb"\x1b\[[0-9;]*[A-Za-z]")
+_ATTEMPTS = 3
+_AGAIN_SECONDS = 1.0
+_KEPT = 1 << 16
+
+
+class ShellLink:
+    """The shell behind a serial device. Implements Link."""
+
+    def __init__(self, device: str, timeout: float) -> None:
+        self.device = device
+        self._timeout = timeout
+        self._chunk = 1
+        self._received = b""
+        try:
+            self._file = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            tty.setraw(self._file, termios.TCSANOW)
+        except OSError as error:
+            raise LinkError(f"the serial device {device} can't be opened: {error.strerror}") from error
+
+    def describe(self) -> list[Served]:
+        """Wait for the image and return its models."""
+        end = time.monotonic() + self._timeout
+        while True:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise self._silence("its shell to answer `opwest describe`", self._timeout)
+            lines = self._ask("describe", min(left, _AGAIN_SECONDS), b"end")
+            if lines is not None:
+                models = self._models(lines)
+                if models is not None:
+                    return models
+
+    def _models(self, lines: list[str]) -> list[Served] | None:
+        """Return the models that an answer describes, None if a line of it was lost."""
+        models: list[tuple[str, list[Tensor]]] = []
+        count = None
+        for line in lines:
+            kind, *words = line.split()
+            try:
+                if kind == "service":
+                    version, count, self._chunk = map(int, words)
+                    check_version(version, self.device)
+                elif kind == "model":
+                    models.append((words[0], []))
+                elif kind in ("input", "output"):
+                    name, dtype, size, *shape = words
+                    models[-1][1].append(Tensor(name, kind, dtype, int(size), tuple(map(int, shape))))
+            except (ValueError, IndexError):
+                return None
+        if count != len(models):
+            return None
+        return [Served(index, name, tuple(tensors)) for index, (name, tensors) in enumerate(models)]
+
+    def act(self, model: Served, action: Action) -> Report:
+        """Open, run or close a model."""
+        command = f"{action.name.lower()} {model.name}"
+        lines = self._ask(command, self._timeout, b"done|error")
+        if lines is None:
+            raise self._silence(f"the end of `opwest {command}`", self._timeout)
+        kind, *words = lines[-1].split()
+        if kind != "done" or len(words) != 8:
+            raise LinkError(f"{self.device}: `opwest {command}` was answered by {lines[-1]!r}")
+        result, error, code, hook, device, operator, step, nanoseconds = ("" if w == "-" else w for w in words)
+        return Report(int(result), error, int(code), hook, device, operator, int(step), int(nanoseconds))
+
+    def write(self, model: Served, tensor: int, offset: int, data: bytes) -> int:
+        """Write the first bytes of `data` to a tensor; return how many."""
+        data = data[: self._chunk]
+        name = model.tensors[tensor].name
+        what = f"write {model.name} {name} {offset} {data.hex()}"
+        self._ask_again(what, f"`opwest write` of input {name} at {offset}", rf"wrote {offset} {len(data)}")
+        return len(data)
+
+    def read(self, model: Served, tensor: int, offset: int) -> bytes:
+        """Return bytes of a tensor from `offset` on."""
+        name = model.tensors[tensor].name
+        awaited = f"`opwest read` of tensor {name} at {offset}"
+        for _ in range(_ATTEMPTS):
+            found = self._ask_again(f"read {model.name} {name} {offset}", awaited, rf"data {offset} (\d+) ([0-9a-f]*)")
+            size, text = found.groups()
+            if len(text) == 2 * int(size):  # else characters were lost
+                return bytes.fromhex(text)
+        raise LinkError(f"{self.device}: the answers to {awaited} are cut off")
+
+    def disconnect(self) -> None:
+        """Let go of the device."""
+        os.close(self._file)
+
+    def _ask_again(self, command: str, awaited: str, expected: str) -> re.Match[str]:
+        """Send a command that may be repeated until its answer is the one expected."""
+        lines: list[str] | None = None
+        for _ in range(_ATTEMPTS):
+            lines = self._ask(command, self._timeout / _ATTEMPTS, b"wrote|data|error")
+            if lines is not None:
+                found = re.fullmatch(expected, lines[-1])
+                if found:
+                    return found
+        if lines is None:
+            raise self._silence(f"the answer to {awaited}", self._timeout)
+        raise LinkError(f"{self.device}: {awaited} was answered by {lines[-1]!r}")
+
+    def _ask(self, command: str, seconds: float, last: bytes) -> list[str] | None:
+        """Send a command; return the lines of its answer up to the one whose first word is `last`, None if none came.
+
+        What came before, as answers that are late, is dropped. Once the image runs something it must not be asked
+        again: whoever calls decides.
+        """
+        self._drain()
+        self._received = b""
+        self._send(f"\nopwest {command}\n".encode())
+        end = time.monotonic() + seconds
+        final = re.compile(rb"@opwest (?:" + last + rb")\b[^\r\n]*\r?\n")
+        while not final.search(self._received):
+            if _UNKNOWN.search(self._received):
+                raise LinkError(
+                    f"the image on {self.device} has no opwest service: its shell does not know `opwest "
+                    f"{command.split()[0]}`",
+                    NO_SERVICE_HINT,
+                )
+            left = end - time.monotonic()
+            if left <= 0:
+                return None
+            self._receive(left)
+        return [found.decode(errors="replace") for found in _ANSWER.findall(self._received)]
+
+    def _silence(self, awaited: str, seconds: float) -> LinkError:
+        text = printable(self._received)
+        came = f"the last that came is {text!r}" if text else "nothing came at all"
+        return LinkError(f"{self.device}: waited {seconds:g} s for {awaited}; {came}", NO_SERVICE_HINT)
+
+    def _drain(self) -> None:
+        while self._receive(0):
+            pass
+
+    def _receive(self, seconds: float) -> bool:
+        """Add what comes within a time; tell whether anything did."""
+        try:
+            if not select.select([self._file], [], [], seconds)[0]:
+                return False
+            data = os.read(self._file, 4096)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            raise self._gone() from error
+        if not data:
+            raise self._gone()
+        self._received = (self._received + _ESCAPES.sub(b"", data))[-_KEPT:]
+        return True
+
+    def _send(self, data: bytes) -> None:
+        end = time.monotonic() + self._timeout
+        while data:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise LinkError(f"{self.device}: waited {self._timeout:g} s to send a command: the image reads nothing")
+            try:
+                if select.select([], [self._file], [], left)[1]:
+                    data = data[os.write(self._file, data) :]
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise self._gone() from error
+
+    def _gone(self) -> LinkError:
+        return LinkError(f"the serial device {self.device} went away: the board was unplugged, or the image ended")

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From files to the text of a manifest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from opwest.diagnostics import Diagnostics, nearest
+from opwest.drafting.files import read_files
+from opwest.drafting.selection import Selection, select
+from opwest.drafting.sketch import sketch
+from opwest.drafting.text import draft_text
+from opwest.manifest.marks import report_marks
+from opwest.manifest.yaml_reader import read_yaml
+from opwest.model.identifiers import check_name, fault_of_name
+from opwest.targets import named_targets
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A manifest with marks."""
+
+    text: str
+    marks: int
+    """How many."""
+    operators: tuple[str, ...]
+    left_out: dict[str, str]
+
+
+def draft_manifest(
+    paths: Sequence[Path], manifest: Path, model: str | None, targets: Sequence[str], faults: Diagnostics
+) -> Draft:
+    """Return a draft for a manifest at `manifest`; raises OpwestError where the files do not allow one."""
+    if model is not None and fault_of_name(model):
+        check_name("model", model, None, faults)
+    for target in targets:
+        if target not in named_targets():
+            faults.error(f"there is no target {target!r}", hint=f"{nearest(target, named_targets())}")
+    faults.raise_if_errors()
+    files = read_files(paths, manifest.parent, faults)
+    faults.raise_if_errors()
+    selection = select(files, targets, faults)
+    if not selection.operators:
+        _report_nothing(selection, faults)
+    faults.raise_if_errors()
+    text = draft_text(model or _model_name(manifest), selection, sketch(selection.operators))
+    return Draft(text, _count(text), tuple(o.name for o in selection.operators), selection.left_out)
+
+
+def _report_nothing(selection: Selection, faults: Diagnostics) -> None:
+    reasons = [f"{symbol}: {reason}" for symbol, reason in list(selection.left_out.items())[:8]]
+    reasons += [f"{file}: {reason}" for file, reason in selection.unlisted.items()]
+    faults.error(
+        "none of the functions in these files looks like an operator",
+        expected="global functions with pointers to tensors as parameters, that return int32_t or void",
+        hint="; ".join(reasons) or "the files define no global function",
+    )
+
+
+def _count(text: str) -> int:
+    """Return how many marks a draft has, as `opwest check` finds them."""
+    manifest = read_yaml(text.encode(), "draft", Diagnostics())
+    return len(report_marks(manifest, Diagnostics(), lambda _: None)) if manifest is not None else 0
+
+
+def _model_name(manifest: Path) -> str:
+    """Return a model's name for a manifest: that of the file if it has one of its own, else of its folder."""
+    for word in (manifest.stem, manifest.absolute().parent.name):
+        name = re.sub(r"\W+", "_", word, flags=re.ASCII).strip("_").lower()
+        if word != "manifest" and name and fault_of_name(name) is None:
+            return name
+    return "model"

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that a template folder adds to a project: the user's from the start, as all of the application is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from opwest.model.c_names import CNames
+from opwest.render.application import Planned, application_name
+from opwest.render.user_templates import EXTRA, SUFFIX, UserRenderer, is_extra
+from opwest.write.plan import ProjectFile
+from opwest.write.rules import folded
+
+_OPWESTS = ("models", "modules", ".opwest")
+
+
+def extra_files(
+    renderer: UserRenderer, planned: Sequence[Planned], others: Iterable[ProjectFile], *, vendored: bool
+) -> list[ProjectFile]:
+    """Return the files that extra/ makes; report those that are in the way of `others`."""
+    user = renderer.user
+    rows = _rows(planned, vendored=vendored)
+    contents = {name: content for name, content in user.copies.items() if is_extra(name)}
+    contents |= {name: renderer.render(name, rows) for name in user.templates if is_extra(name)}
+    taken = _Taken(others)
+    files = []
+    for name in sorted(contents):
+        path = name.removeprefix(EXTRA)
+        if name in user.templates:
+            path = path.removesuffix(SUFFIX)
+        if path.split("/")[0] in _OPWESTS:
+            what = f"{path.split('/')[0]}/ is opwest's, and a template adds nothing there"
+            renderer.faults.error(what, user.place(name), expected="a path in another folder")
+        elif clash := taken.clash(path):
+            known = f"{path}{SUFFIX}" in renderer.known
+            renderer.faults.error(
+                f"{name} would be written to {path}, where {clash} is",
+                user.place(name),
+                expected="a path of its own",
+                hint=f"to replace that file, call the template {path}{SUFFIX}" if known else None,
+            )
+        else:
+            taken.add(path)
+            files.append(ProjectFile(PurePosixPath(path), contents[name], "user"))
+    return files
+
+
+class _Taken:
+    """The paths of a project, as file systems that tell no case apart see them."""
+
+    def __init__(self, files: Iterable[ProjectFile]) -> None:
+        self._files: dict[str, str] = {}
+        self._folders: dict[str, str] = {}
+        for file in files:
+            self.add(str(file.path))
+
+    def add(self, path: str) -> None:
+        self._files[folded(path)] = path
+        for parent in _parents(path):
+            self._folders.setdefault(folded(parent), parent)
+
+    def clash(self, path: str) -> str | None:
+        """Return what is where a path, or a folder that it needs, would be."""
+        if found := self._files.get(folded(path)):
+            return found
+        if found := self._folders.get(folded(path)):
+            return f"the folder {found}"
+        for parent in _parents(path):
+            if found := self._files.get(folded(parent)):
+                return f"the file {found}"
+            if (found := self._folders.get(folded(parent), parent)) != parent:
+                return f"the folder {found}"
+        return None
+
+
+def _parents(path: str) -> list[str]:
+    return [str(parent) for parent in PurePosixPath(path).parents][:-1]
+
+
+def _rows(planned: Sequence[Planned], *, vendored: bool) -> dict[str, Any]:
+    """Return what a template of extra/ knows of the project."""
+    models = [model for model, _ in planned]
+    return {
+        "application": application_name(models),
+        "vendored": vendored,
+        "boards": list(dict.fromkeys(board for model in models for board in model.boards)),
+        "models": [
+            {
+                "name": model.name,
+                "description": model.description,
+                "macro": CNames(model.name).macro,
+                "kconfig": CNames(model.name).kconfig,
+                "boards": list(model.boards),
+            }
+            for model in models
+        ],
+    }

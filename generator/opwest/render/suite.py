@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tests that come with a model.
+
+What follows the manifest (the suite, the golden vectors) is opwest's and lies with the model. The application around
+it, tests/<model>/, which twister finds, is written once and then the user's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from opwest.model.c_names import CNames
+from opwest.model.dtypes import DTYPES
+from opwest.model.model import Model, Vectors
+from opwest.plan.memory import MemoryPlan
+from opwest.render.boards import board_file
+from opwest.render.devices import device_rows
+from opwest.render.header import pool_rows
+from opwest.render.literals import c_float, c_string, kconfig_string, kconfig_value
+from opwest.render.model_files import big_endian
+from opwest.render.templates import render
+from opwest.render.tensors import interface_rows, manifest_name
+
+_DOUBLE = DTYPES["float64"]
+_FLOATS = ("float16", "float32", "float64")
+
+
+def suite_application(model: Model, integration: Sequence[str]) -> dict[str, bytes]:
+    """Return the application that runs the tests, by path inside the project; twister tries it on `integration`."""
+    template = "tests/model"
+    files = {
+        "CMakeLists.txt": render(f"{template}/CMakeLists.txt", model=model.name),
+        "Kconfig": render(f"{template}/Kconfig", title=kconfig_string(f"Tests of {model.name}")),
+        "prj.conf": render(
+            f"{template}/prj.conf",
+            kconfig=CNames(model.name).kconfig,
+            floats=any(tensor.type.dtype.name in _FLOATS for tensor in model.outputs),
+            externals=sorted({e.kconfig for e in model.externals if e.kconfig}),
+            options=sorted(f"{key}={kconfig_value(value)}" for key, value in model.application.kconfig),
+        ),
+        "testcase.yaml": render(
+            f"{template}/testcase.yaml", model=model.name, boards=model.boards, integration=integration
+        ),
+        **{f"boards/{board_file(board)}.overlay": file.content for board, file in model.application.overlays},
+    }
+    return {f"tests/{model.name}/{path}": content for path, content in files.items()}
+
+
+def suite_files(model: Model, plan: MemoryPlan) -> dict[PurePosixPath, bytes]:
+    """Return the suite and its vectors, by path inside the model's folder."""
+    common = {"model": model.name, "manifest": manifest_name(model)}
+    vectors = [_vector_rows(model, index, one) for index, one in enumerate(model.suite.vectors)]
+    arrays = [array for rows in vectors for array in rows["arrays"]]
+    contents = {file: content for array in arrays for file, content in array["contents"].items()}
+    files = {
+        f"{model.name}_suite.c": _suite(model, plan, common, vectors),
+        "suite.cmake": render("models/model/tests/suite.cmake", model=model.name, files=list(contents)),
+    }
+    if arrays:
+        files["vectors.S"] = render("models/model/tests/vectors.S", **common, arrays=arrays)
+        files |= {f"vectors/{file}": content for file, content in contents.items()}
+    return {PurePosixPath("tests") / path: content for path, content in files.items()}
+
+
+def _vector_rows(model: Model, index: int, vectors: Vectors) -> dict[str, Any]:
+    names = CNames(model.name)
+    types = {tensor.name: tensor.type for tensor in (*model.inputs, *model.outputs)}
+    arrays = []
+    for name, content in vectors.content:
+        dtype = types[name].dtype
+        file = f"{index}_{name}"
+        swapped = big_endian(model, dtype, content)
+        contents = {f"{file}.bin": content} | ({f"{file}.be.bin": swapped} if swapped is not None else {})
+        arrays.append(
+            {
+                "symbol": names.vectors(index, name),
+                "c_type": dtype.c_type,
+                "size": len(content),
+                "file": f"{file}.bin",
+                "big_endian": f"{file}.be.bin" if swapped is not None else None,
+                "contents": contents,
+            }
+        )
+    return {"file": c_string(vectors.file), "count": vectors.count, "arrays": arrays}
+
+
+def _suite(model: Model, plan: MemoryPlan, common: dict[str, str], vectors: Sequence[dict[str, Any]]) -> bytes:
+    tensors = [_tensor_row(model, tensor) for tensor in interface_rows(model)]
+    pools = pool_rows(model, plan)
+    devices = device_rows(model)
+    given = {role: [t for t in tensors if t["role"] == role and not t["placed"]] for role in ("input", "output")}
+    checked = "golden vectors, " if vectors else ""
+    return render(
+        "models/model/tests/model_suite.c",
+        **common,
+        macro=CNames(model.name).macro,
+        suite=CNames(model.name).suite,
+        contents=f"{checked}life cycle, argument checks, registry, metadata",
+        tensors=tensors,
+        has_inputs=bool(model.inputs),
+        external_inputs=given["input"],
+        external_outputs=given["output"],
+        inputs=", ".join(t["buffer"] for t in given["input"]) or "0",
+        outputs=", ".join(t["buffer"] for t in given["output"]) or "0",
+        reached=any(t["reached"] for t in tensors),
+        repeatable=model.suite.repeatable,
+        vectors=vectors,
+        pools=pools,
+        devices=devices,
+        operators=[operator.name for operator in model.operators],
+        counts={
+            "inputs": len(model.inputs),
+            "outputs": len(model.outputs),
+            "operators": len(model.operators),
+            "steps": len(model.steps),
+            "pools": len(pools),
+            "devices": len(devices),
+            "constant_size": sum(len(constant.content) for constant in model.constants),
+        },
+    )
+
+
+def _tensor_row(model: Model, tensor: dict[str, Any]) -> dict[str, Any]:
+    tolerance = next((t for t in model.suite.tolerances if t.output == tensor["name"]), None)
+    absolute, relative = (tolerance.absolute, tolerance.relative) if tolerance else (0.0, 0.0)
+    parts = ([f"{absolute:g}"] if absolute else []) + ([f"{relative:g} * |wanted|"] if relative else [])
+    place = f"workspace.{tensor['role']}.{tensor['name']}" if tensor["placed"] else tensor["buffer"]
+    return {
+        **tensor,
+        "place": place,
+        "space": f"{tensor['macro']}_SIZE" if tensor["placed"] else f"sizeof({place})",
+        "absolute": c_float(absolute, _DOUBLE),
+        "relative": c_float(relative, _DOUBLE),
+        "exactly": c_string(f"within {' + '.join(parts)}" if parts else "exactly"),
+        **_printed(tensor["dtype"]),
+    }
+
+
+def _printed(dtype: str) -> dict[str, str]:
+    """Return how an element is printed."""
+    if dtype == "float16":
+        return {
+            "format": "%.5g",
+            "got": "opwest_half_value(got[first])",
+            "wanted": "opwest_half_value(wanted[first])",
+        }
+    specifier, cast = {
+        "float32": ("%.9g", "(double)"),
+        "float64": ("%.17g", ""),
+        "int64": ('%" PRId64 "', ""),
+        "uint64": ('%" PRIu64 "', ""),
+        "uint32": ('%" PRIu32 "', ""),
+        "int32": ('%" PRId32 "', ""),
+    }.get(dtype, ("%d", "(int)"))
+    return {"format": specifier, "got": f"{cast}got[first]", "wanted": f"{cast}wanted[first]"}

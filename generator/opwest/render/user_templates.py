@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Templates of the user's own: files of project_template that are replaced, and files that are added.
+
+They are rendered in a sandbox: a template that comes with somebody else's repository reaches prepared rows, and
+nothing else of Python. Every fault names the template's file and line.
+"""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+import jinja2
+import jinja2.sandbox
+from jinja2.exceptions import SecurityError
+
+from opwest.diagnostics import Diagnostics, Location, nearest
+
+SUFFIX: Final = ".jinja"
+EXTRA: Final = "extra/"
+MAX_OUTPUT: Final = 64 << 20
+_MAX_REPEATED: Final = 1 << 20
+_UNDEFINED = re.compile(r"'(\w+)' is undefined")
+
+
+@dataclass(frozen=True)
+class UserTemplates:
+    """A folder of templates, as it was read."""
+
+    folder: str
+    """As the user knows it."""
+    templates: Mapping[str, str]
+    """The text of every template, by its path in the folder; names that begin with _ are for including."""
+    copies: Mapping[str, bytes] = field(default_factory=dict)
+    """Files of extra/ that are no templates."""
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    """The SHA-256 of every file that was read, by its path in the folder."""
+
+    @property
+    def extras(self) -> list[str]:
+        """The paths in a project of the files that extra/ adds."""
+        names = [*self.copies, *(name for name in self.templates if is_extra(name))]
+        return sorted(name.removeprefix(EXTRA).removesuffix(SUFFIX) for name in names)
+
+    def place(self, name: str, line: int = 0) -> Location:
+        """Return a line of a template as a place."""
+        return Location(str(Path(self.folder) / name), line, 1 if line else 0)
+
+
+def is_extra(name: str) -> bool:
+    """Whether a file of a template folder makes one beside those of project_template."""
+    return name.startswith(EXTRA)
+
+
+class _Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
+    """A sandbox in which nothing grows without bounds."""
+
+    intercepted_binops = frozenset(["*", "**", "%"])
+
+    def call_binop(self, context: jinja2.runtime.Context, operator: str, left: Any, right: Any) -> Any:
+        """Calculate, with limits on what can grow."""
+        for repeated, count in ((left, right), (right, left)):
+            if operator != "*" or not isinstance(repeated, (str, bytes, list, tuple)) or not isinstance(count, int):
+                continue
+            if len(repeated) * count > _MAX_REPEATED:
+                raise SecurityError(f"a result of more than {_MAX_REPEATED} elements")
+        if operator == "**" and isinstance(right, int) and abs(right) > 1000:
+            raise SecurityError("a power of more than 1000")
+        if operator == "%" and isinstance(left, str) and re.search(r"\d{5,}", left):
+            raise SecurityError("a field of more than 9999 characters")
+        return super().call_binop(context, operator, left, right)
+
+
+class UserRenderer:
+    """Renders the templates of one folder; faults are reported, and an empty file stands in."""
+
+    def __init__(self, user: UserTemplates, own: Path, faults: Diagnostics) -> None:
+        self.user = user
+        self.faults = faults
+        self.known = known_templates(own)
+        self._environment = _Sandbox(
+            loader=jinja2.ChoiceLoader(
+                [
+                    jinja2.FunctionLoader(self._load),
+                    jinja2.PrefixLoader({"opwest": jinja2.FileSystemLoader(own)}),
+                    jinja2.FileSystemLoader(own),
+                ]
+            ),
+            undefined=jinja2.StrictUndefined,
+            keep_trailing_newline=True,
+            autoescape=False,
+        )
+
+    def has(self, name: str) -> bool:
+        """Whether the user's folder has a template of this path."""
+        return name in self.user.templates
+
+    def check(self) -> None:
+        """Report templates that replace nothing, and every fault of syntax, used or not."""
+        for name, text in self.user.templates.items():
+            partial = PurePosixPath(name).name.startswith("_")
+            if not partial and not is_extra(name) and name not in self.known:
+                self.faults.error(
+                    f"opwest has no template {name!r} that this one could replace",
+                    self.user.place(name),
+                    expected="the path of a file of project_template, extra/… for a file beside those, or a name "
+                    "that begins with _ for one that others include",
+                    hint=nearest(name, self.known),
+                )
+            try:
+                self._environment.parse(text, name, str(self.user.place(name)))
+            except jinja2.TemplateSyntaxError as error:
+                self.faults.error(f"the template is broken: {error.message}", self.user.place(name, error.lineno))
+            except RecursionError:
+                self.faults.error("the template is nested too deeply", self.user.place(name))
+
+    def render(self, name: str, rows: Mapping[str, Any]) -> bytes:
+        """Return the file that a template makes of prepared rows."""
+        try:
+            parts, size = [], 0
+            for part in self._environment.get_template(name).generate(**rows):
+                parts.append(part.encode("utf-8"))
+                size += len(parts[-1])
+                if size > MAX_OUTPUT:
+                    raise SecurityError(f"the file would have more than {MAX_OUTPUT >> 20} MiB")
+            return b"".join(parts)
+        except jinja2.TemplateSyntaxError as error:
+            place = error.name if error.name is not None and self.has(error.name) else name
+            self.faults.error(f"the template is broken: {error.message}", self.user.place(place, error.lineno))
+        except Exception as error:  # whatever a template can do wrong; the machine's own troubles go on
+            if isinstance(error, OSError) and not isinstance(error, jinja2.TemplateError):
+                raise
+            self._report(name, error, rows)
+        return b""
+
+    def _report(self, name: str, error: Exception, rows: Mapping[str, Any]) -> None:
+        hint = None
+        if isinstance(error, jinja2.TemplateNotFound):
+            message = f"there is no template {error.message!r} to include"
+            hint = nearest(error.message or "", [*self.user.templates, *(f"opwest/{known}" for known in self.known)])
+        elif isinstance(error, jinja2.UndefinedError):
+            message = str(error)
+            if undefined := _UNDEFINED.fullmatch(message):
+                hint = nearest(undefined[1], rows)
+        elif isinstance(error, SecurityError):
+            message = f"a template may not do this: {error}"
+        elif isinstance(error, RecursionError):
+            message = "the template includes itself, or is nested too deeply"
+        else:
+            message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        place, line = self._place(error) or (name, 0)
+        self.faults.error(message, self.user.place(place, line), hint=hint)
+
+    def _place(self, error: Exception) -> tuple[str, int] | None:
+        """Return the innermost line of the user's templates that an error came through."""
+        names = {str(self.user.place(name)): name for name in self.user.templates}
+        frames: Iterator[Any] = traceback.walk_tb(error.__traceback__)
+        found = [(names[f.f_code.co_filename], line) for f, line in frames if f.f_code.co_filename in names]
+        return found[-1] if found else None
+
+    def _load(self, name: str) -> tuple[str, str, Callable[[], bool]] | None:
+        text = self.user.templates.get(name)
+        return None if text is None else (text, str(self.user.place(name)), lambda: True)
+
+
+def known_templates(own: Path) -> list[str]:
+    """Return the templates of project_template that make files of a project, by path."""
+    paths = (path.relative_to(own).as_posix() for path in own.rglob(f"*{SUFFIX}"))
+    return sorted(path for path in paths if not path.startswith("host/"))

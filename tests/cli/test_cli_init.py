@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest init`: from the objects of the digits example to a model that gives right answers, and what it refuses."""
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from opwest.llvm.api import is_available
+
+DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
+
+SHAPES = {
+    "conv2d_relu": {"image": "[1, 8, 8, 1]", "weight": "[8, 3, 3, 1]", "bias": "[8]", "result": "[1, 8, 8, 8]"},
+    "max_pool": {"features": "[1, 8, 8, 8]", "result": "[1, 4, 4, 8]"},
+    "dense": {"pooled": "[1, 4, 4, 8]", "weight": "[10, 128]", "bias": "[10]", "scores": "[1, 10]"},
+    "arg_max": {"scores": "[1, 10]", "label": "[1]"},
+}
+WIDE = {"bias", "scores", "label"}
+STEPS = """\
+    - {call: conv2d_relu, args: [image, conv2d_relu_weight, conv2d_relu_bias, features]}
+    - {call: max_pool, args: [features, pooled]}
+    - {call: dense, args: [pooled, dense_weight, dense_bias, scores]}
+    - {call: arg_max, args: [scores, label]}
+"""
+OBJECT, SOURCES = "objects/x86-64/operators.o", "operators/*.c"
+CONSTANTS = """
+constants:
+  conv2d_relu_weight: {file: FILL_IN}
+  conv2d_relu_bias: {file: FILL_IN}
+  dense_weight: {file: FILL_IN}
+  dense_bias: {file: FILL_IN}
+"""
+
+
+def fill_in(text):
+    """Write what somebody who knows the network would write, in place of the marks and nowhere else."""
+    operator, lines = "", []
+    for line in text.splitlines():
+        heading = re.match(r"  (\w+):", line)
+        operator = heading[1] if heading else operator
+        argument = re.match(r"      - \{name: (\w+), ", line)
+        if argument:
+            dtype = "int32" if argument[1] in WIDE else "int8"
+            line = line.replace("dtype: FILL_IN", f"dtype: {dtype}")
+            line = line.replace("shape: FILL_IN", f"shape: {SHAPES[operator][argument[1]]}")
+        line = line.replace("targets: [FILL_IN]", "targets: [x86-64]").replace("returns: FILL_IN", "returns: status")
+        constant = re.match(r"  (\w+): \{file: FILL_IN\}", line)
+        if constant:
+            key = constant[1].replace("conv2d_relu", "conv")
+            line = line.replace("file: FILL_IN", f"file: parameters.npz, key: {key}")
+        lines.append(line)
+    text = "\n".join(lines)
+    text = re.sub(r"inputs:\n.*", "inputs: {image: {dtype: int8, shape: [1, 8, 8, 1]}}", text)
+    text = re.sub(r"outputs:\n.*", "outputs: {label: {dtype: int32, shape: [1]}}", text)
+    return text[: text.index("  steps:\n")] + "  steps:\n" + STEPS
+
+
+def args_of(operator):
+    """Return the arguments of an operator of which nothing is known, as a person writes them."""
+    rows = []
+    for name, shape in SHAPES[operator].items():
+        dtype = "int32" if name in WIDE else "int8"
+        out = ", direction: out" if name in ("result", "label") or (operator, name) == ("dense", "scores") else ""
+        rows.append(f"{{name: {name}, dtype: {dtype}, shape: {shape}{out}}}")
+    return ", ".join(rows)
+
+
+@pytest.fixture(scope="module")
+def reference():
+    spec = importlib.util.spec_from_file_location("digits_reference", DIGITS / "reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """The example without its manifests; the current folder."""
+    folder = tmp_path / "digits"
+    shutil.copytree(DIGITS, folder, ignore=shutil.ignore_patterns("objects", "manifest*.yaml", "__pycache__"))
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def compile_operators(project, flags=""):
+    if shutil.which("cc") is None:
+        pytest.skip("cc not found on PATH")
+    command = [sys.executable, "compile_operators.py", "x86-64"]
+    environment = {**os.environ, "CC": f"cc {flags}"}
+    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"the operators do not compile here: {done.stderr.strip()[:200]}")
+
+
+def files(project, *patterns):
+    return [path.relative_to(project) for pattern in patterns for path in sorted(project.glob(pattern))]
+
+
+@pytest.mark.parametrize(
+    ("flags", "patterns"),
+    [("-g", [OBJECT]), ("", [OBJECT, SOURCES]), (None, [SOURCES]), (None, ["operators_ir/*.ll"]), ("", [OBJECT])],
+    ids=["debug information", "objects and sources", "sources", "ir", "no debug information"],
+)
+def test_a_draft_with_its_marks_filled_in_gives_right_answers(opwest, project, reference, flags, patterns):
+    if flags is not None:
+        compile_operators(project, flags)
+    elif "ir" in patterns[0] and not is_available():
+        pytest.skip("llvmlite is not installed")
+    done = opwest("init", *files(project, *patterns))
+    assert (done.code, done.err) == (0, "")
+    marks = int(re.fullmatch(r"manifest.yaml: 4 operators, (\d+) marks to fill in; .*\n", done.out)[1])
+    assert marks > 10
+
+    done = opwest("check", "manifest.yaml")
+    assert done.code == 1
+    faults = re.findall(r"^manifest.yaml:\d+:\d+: error: .* is not filled in yet$", done.err, re.MULTILINE)
+    assert len(faults) == marks and done.err.count(": error: ") == marks
+    assert opwest("generate", "manifest.yaml", "-o", "app").code == 1 and not (project / "app").exists()
+
+    manifest = project / "manifest.yaml"
+    text = manifest.read_text()
+    for operator in SHAPES:
+        text = re.sub(rf"(  {operator}:.*\n.*\n    args: )\[FILL_IN\]", rf"\1[{args_of(operator)}]", text)
+    if "constants:" not in text:
+        text = text.replace("\n# One inference", f"{CONSTANTS}\n# One inference")
+    manifest.write_text(fill_in(text))
+    done = opwest("check", "manifest.yaml")
+    assert (done.code, done.err) == (0, ""), done.err
+    assert opwest("generate", "manifest.yaml", "-o", "app").code == 0
+    images = np.random.default_rng(7).integers(0, 17, (3, 8, 8, 1)).astype(np.int8)
+    for image, label in zip(images, reference.predict(images), strict=True):
+        np.save("image.npy", image[None])
+        done = opwest("run", "app", "--host", "--input", "image=image.npy", "--output-dir", ".")
+        assert done.code == 0, done.err
+        assert np.load("label.npy").tolist() == [label]
+
+
+def test_a_forgotten_mark_stops_generation(opwest, project):
+    assert opwest("init", *files(project, SOURCES)).code == 0
+    manifest = project / "manifest.yaml"
+    manifest.write_text(fill_in(manifest.read_text()).replace("[10, 128]", "FILL_IN"))
+    done = opwest("generate", "manifest.yaml", "-o", "app")
+    assert done.code == 1 and not (project / "app").exists()
+    assert re.match(r"manifest.yaml:\d+:\d+: error: 'operators.dense.args\[1\].shape' is not filled in yet\n", done.err)
+
+
+def test_the_objects_of_several_targets(opwest, project):
+    done = subprocess.run([sys.executable, "compile_operators.py"], capture_output=True, text=True, check=False)
+    made = files(project, "objects/*/*.o", "objects/*/*.a")
+    if done.returncode or not made:
+        pytest.skip(f"the operators do not compile here: {done.stderr.strip()[:200]}")
+    done = opwest("init", *made, "-o", "-")
+    assert done.code == 0
+    for path in made:
+        assert f"  - target: {path.parent.name}\n    files: [{path}]\n" in done.out
+
+
+def test_an_existing_file_is_never_overwritten(opwest, project):
+    (project / "manifest.yaml").write_text("mine\n")
+    (project / "dangling.yaml").symlink_to("absent")
+    for name in ("manifest.yaml", "dangling.yaml"):
+        done = opwest("init", "operators/arg_max.c", "-o", name)
+        assert done.code == 1 and not done.out
+        assert done.err == (
+            f"{name}: error: the file exists already, and is left as it is\n"
+            "  expected: a file that does not exist\n"
+            "  hint: -o names another file; `-o -` prints the draft\n"
+        )
+    assert (project / "manifest.yaml").read_text() == "mine\n" and not (project / "absent").exists()
+
+
+def test_standard_output(opwest, project):
+    done = opwest("init", "operators/arg_max.c", "-o", "-")
+    assert (done.code, done.err) == (0, "") and not (project / "manifest.yaml").exists()
+    assert opwest("init", "operators/arg_max.c").code == 0
+    assert (project / "manifest.yaml").read_text() == done.out
+    assert "\nmodel: digits\n" in done.out and str(project) not in done.out
+
+
+def test_another_folder(opwest, project):
+    done = opwest("init", "operators/arg_max.c", "-o", "operators/net.yaml")
+    assert done.code == 0
+    text = (project / "operators" / "net.yaml").read_text()
+    assert "files: [arg_max.c]" in text and "model: net\n" in text
+    done = opwest("init", "operators/arg_max.c", "-o", "new/manifest.yaml")
+    assert done.code == 1 and not (project / "new").exists()
+    assert done.err.startswith("operators/arg_max.c: error: the file is outside the manifest's folder\n")
+
+
+def test_json(opwest, project):
+    report = json.loads(opwest("init", "operators/arg_max.c", "--json", "--model", "other").out)
+    assert report["ok"] and report["diagnostics"] == []
+    result = report["result"]
+    assert (result["manifest"], result["operators"], result["left_out"]) == ("manifest.yaml", ["arg_max"], {})
+    assert result["marks"] == 4 and "model: other\n" in result["text"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["absent.o"], "absent.o: error: there is no such file"),
+        (["operators"], "operators: error: this is a directory"),
+        (["README.md"], "README.md: error: not an object: this is text"),
+        (["empty.c"], "error: the file is empty"),
+        (["held.c"], "none of the functions in these files looks like an operator"),
+        (["operators/dense.c", "--model", "int"], "error: model name 'int' is a keyword of C"),
+        (["operators/dense.c", "--target", "cortex-m33x"], "hint: did you mean 'cortex-m33'?"),
+        (["operators/dense.c", "-o", "README.md/manifest.yaml"], "error: "),
+    ],
+)
+def test_what_is_refused(opwest, project, arguments, words):
+    (project / "empty.c").touch()
+    (project / "held.c").write_text("int value;\n")
+    done = opwest("init", *arguments)
+    assert done.code == 1 and words in done.err and not done.out
+    assert "Traceback" not in done.err and not (project / "manifest.yaml").exists()
+
+
+def test_ir_without_llvmlite(opwest, project, monkeypatch):
+    monkeypatch.setattr("opwest.drafting.files.is_available", lambda: False)
+    done = opwest("init", "operators_ir/dense.ll")
+    assert done.code == 1
+    assert done.err.startswith("operators_ir/dense.ll: error: LLVM IR needs the Python package llvmlite")

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tests that come with every model: they compile without a warning, pass on a host, and find what is wrong."""
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from c_support import RUNTIME, SANITIZED, STRICT, compile_all, execute, golden_app, includes, need_compiler, read_record
+from c_support import build as build_program
+from golden_support import PROJECTS, copy_project, generate_quickly
+from test_compile_emitted import BUILDABLE, COMPILERS, FOREIGN, STUBS
+
+ZTEST = Path(__file__).parent / "ztest_stub"
+COMPARE = RUNTIME / "src" / "compare.c"
+
+
+def suite_folder(app: Path, model: str) -> Path:
+    return app / "models" / model / "tests"
+
+
+def models_of(app: Path) -> list[str]:
+    return [model["name"] for model in read_record(app)["models"]]
+
+
+def assembled(app: Path, model: str, work: Path, flags=()) -> list[Path]:
+    """Return the object of the model's vectors, where it has any."""
+    folder = suite_folder(app, model)
+    if not (folder / "vectors.S").exists():
+        return []
+    compile_all(work, [folder / "vectors.S"], "gcc", flags, [f"-Wa,-I{folder / 'vectors'}"])
+    return [work / "vectors.o"]
+
+
+def program_of(app: Path, model: str, work: Path, flags=SANITIZED, compiler="gcc") -> Path:
+    """Build the suite of a model for this machine."""
+    folder = suite_folder(app, model)
+    objects = assembled(app, model, work / "vectors", [flag for flag in flags if flag == "-m32"])
+    options = [*includes(app), f"-I{ZTEST}"]
+    compile_all(work / "suite", [folder / f"{model}_suite.c", COMPARE], compiler, flags, options)
+    objects += sorted((work / "suite").glob("*.o"))
+    return build_program(app, work / "build", None, compiler, flags, extra_objects=objects)
+
+
+@pytest.fixture(scope="module", params=PROJECTS)
+def app(request, tmp_path_factory):
+    return golden_app(request.param, tmp_path_factory.mktemp(f"suite_{request.param}"))
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_suites_compile_without_warnings(app, compiler, tmp_path):
+    command, *flags = COMPILERS[compiler]
+    need_compiler(command, flags)
+    sources = [suite_folder(app, model) / f"{model}_suite.c" for model in models_of(app)]
+    hosted = [*includes(app), f"-I{ZTEST}"]
+    if compiler == "cortex-m3":
+        hosted += ["-D__ZEPHYR__=1", f"-I{STUBS}", "-DCONFIG_BOARD_MPS2_AN385=1"]
+        flags = [*flags, *(flag for flag in STRICT if flag not in ("-Wpedantic", "-Wundef"))]
+    else:
+        flags = [*flags, *STRICT]
+    compile_all(tmp_path / "suite", [*sources, COMPARE], command, flags, hosted)
+
+
+@pytest.mark.parametrize("name", [name for name in BUILDABLE if name not in FOREIGN])
+def test_suites_pass_under_sanitizers(name, tmp_path):
+    need_compiler("gcc", ("-fsanitize=address,undefined",), link=True)
+    app = golden_app(name, tmp_path)
+    for model in models_of(app):
+        done = execute(program_of(app, model, tmp_path / model))
+        lines = done.stdout.splitlines()
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert not [line for line in lines if line.startswith(("FAIL", "SKIP"))], done.stdout
+        for test in ("open_and_close", "run_checks_its_arguments", "registry", "metadata"):
+            assert f"PASS test_{test}" in lines
+        assert ("PASS test_vectors" in lines) == (name == "vectors")
+
+
+def outcome(folder: Path, work: Path) -> subprocess.CompletedProcess:
+    """Generate the project of golden vectors in `folder`, and run its suite."""
+    app = generate_quickly([folder / "manifest.yaml"], work / "app", vendored=False)
+    return execute(program_of(app, "vectors", work / "program"))
+
+
+@pytest.fixture
+def project(tmp_path):
+    need_compiler("gcc", ("-fsanitize=address,undefined",), link=True)
+    return copy_project("vectors", tmp_path / "source")[0].parent
+
+
+def change(file: Path, array: str, index: tuple[int, ...], value: float) -> None:
+    """Change an element of an .npz file."""
+    with np.load(file) as loaded:
+        arrays = dict(loaded)
+    arrays[array][index] = value
+    np.savez(file, **arrays)
+
+
+def test_a_vector_that_differs_is_named(project, tmp_path):
+    change(project / "random.npz", "total", (2, 0), 7)
+    done = outcome(project, tmp_path)
+    assert done.returncode == 1
+    with np.load(copy_project("vectors", tmp_path / "again")[0].parent / "random.npz") as loaded:
+        total = int(loaded["total"][2, 0])
+    lines = done.stdout.splitlines()
+    assert f"random.npz, case 2: output total[0] is {total}, wanted 7 exactly; 1 of 1 elements differ" in lines
+    assert "vectors: 4 of 5 cases are as wanted" in lines
+    assert any(line.endswith(": 1 of 5 cases differ from the vectors") for line in lines)
+    assert "FAIL test_vectors" in lines and sum(line.startswith("FAIL") for line in lines) == 1
+
+
+def test_a_vector_out_of_tolerance_is_named(project, tmp_path):
+    change(project / "vectors" / "edge cases.npz", "y", (0, 1, 2), -8.001)
+    done = outcome(project, tmp_path)
+    found = "vectors/edge cases.npz, case 0: output y[5] is -8, wanted -8.00100040 within 1e-06 + 1e-05 * |wanted|"
+    assert done.returncode == 1
+    assert f"{found}; 1 of 6 elements differ" in done.stdout.replace("-8.0010004 ", "-8.00100040 ")
+
+
+def test_a_half_is_shown_as_a_number(project, tmp_path):
+    change(project / "random.npz", "signs", (0, 0, 0), 1.5)
+    done = outcome(project, tmp_path)
+    assert "output signs[0] is -1, wanted 1.5 within 0.001 * |wanted|; 1 of 6 elements differ" in done.stdout.replace(
+        "is 1,", "is -1,"
+    )
+
+
+def test_an_operator_that_reads_what_nobody_wrote_is_found(project, tmp_path):
+    """The memory of the workspace decides what comes out: the golden vectors can't tell, the poisoned runs do."""
+    source = project / "operators" / "blend.c"
+    text = source.read_text()
+    assert "total[0] = 0;" in text
+    source.write_text(text.replace("total[0] = 0;", "total[0] = total[1];"))
+    manifest = project / "manifest.yaml"
+    text = manifest.read_text().replace("name: total, dtype: int64, shape: [1]", "name: total, dtype: int64, shape: [2]")
+    text = text.replace("total: {dtype: int64, shape: [1]}", "total: {dtype: int64, shape: [2], pool: sram}")
+    manifest.write_text(text[: text.index("tests:")])
+    done = outcome(project, tmp_path)
+    assert "FAIL test_workspace_may_hold_anything" in done.stdout, done.stdout
+    assert "output total changes with what the workspace held before" in done.stdout
+
+
+def test_an_operator_that_keeps_state_is_found(project, tmp_path):
+    source = project / "operators" / "blend.c"
+    source.write_text(source.read_text().replace("total[0] = 0;", "static int64_t calls;\n\ttotal[0] = calls++;"))
+    manifest = project / "manifest.yaml"
+    text = manifest.read_text()
+    stateful = text.replace("files: [operators/blend.c]", "files: [operators/blend.c], stateful: true")
+    manifest.write_text(stateful[: stateful.index("tests:")])
+    done = outcome(project, tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "test_runs_repeat" not in done.stdout  # the manifest says that runs differ
+
+
+def test_a_model_that_refuses_zeros_is_not_blamed(project, tmp_path):
+    source = project / "operators" / "blend.c"
+    text = source.read_text()
+    source.write_text(text.replace("int32_t scale(", "int32_t scale(", 1).replace("\treturn 0;", "\treturn -22;", 1))
+    manifest = project / "manifest.yaml"
+    text = manifest.read_text()
+    manifest.write_text(text[: text.index("tests:")])
+    done = outcome(project, tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "vectors: run on zeros returned -22 in step 0, scale: give manifest.yaml vectors (tests:)" in done.stdout
+    assert "SKIP test_zeros" in done.stdout
+
+
+def test_a_run_that_fails_on_a_vector_is_named(project, tmp_path):
+    source = project / "operators" / "blend.c"
+    source.write_text(source.read_text().replace("total[0] = 0;", "if (bias[0] == 127) return 5;\n\ttotal[0] = 0;"))
+    done = outcome(project, tmp_path)
+    assert done.returncode == 1
+    assert "vectors/edge cases.npz, case 0: run returned -5 in step 1, round_off" in done.stdout

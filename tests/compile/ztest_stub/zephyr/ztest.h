@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stands in for Zephyr's ztest on a host: what emitted suites use of it, and a main() that runs them. Included by one
+ * file of a program. Prints what became of each test; the exit code is 1 where one failed.
+ */
+#ifndef STUB_ZTEST_H_
+#define STUB_ZTEST_H_
+
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+enum stub_outcome {
+	STUB_PASS,
+	STUB_SKIP,
+	STUB_FAIL,
+};
+
+struct stub_test {
+	const char *name;
+	void (*run)(void);
+	struct stub_test *next;
+};
+
+static struct stub_test *stub_tests;
+static void (*stub_after)(void *fixture);
+static jmp_buf stub_end;
+
+#define ZTEST(suite, name)                                                                         \
+	static void suite##_##name(void);                                                          \
+	static void __attribute__((constructor)) stub_add_##suite##_##name(void)                   \
+	{                                                                                          \
+		static struct stub_test test = {#name, suite##_##name, NULL};                      \
+		test.next = stub_tests;                                                            \
+		stub_tests = &test;                                                                \
+	}                                                                                          \
+	static void suite##_##name(void)
+
+#define ZTEST_SUITE(suite, predicate, setup, before, after, teardown)                              \
+	static void __attribute__((constructor)) stub_suite_##suite(void)                          \
+	{                                                                                          \
+		stub_after = after;                                                                \
+	}                                                                                          \
+	struct stub_suite_##suite
+
+#define TC_PRINT(...) (void)printf(__VA_ARGS__)
+
+/* Fail the running test with the message that follows the condition. */
+#define STUB_CHECK(condition, ...)                                                                 \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			(void)printf("line %d: ", __LINE__);                                       \
+			(void)printf(__VA_ARGS__);                                                 \
+			(void)printf("\n");                                                        \
+			longjmp(stub_end, STUB_FAIL);                                              \
+		}                                                                                  \
+	} while (0)
+
+#define zassert_true(condition, ...) STUB_CHECK(condition, __VA_ARGS__)
+#define zassert_false(condition, ...) STUB_CHECK(!(condition), __VA_ARGS__)
+#define zassert_equal(a, b, ...) STUB_CHECK((a) == (b), __VA_ARGS__)
+#define zassert_is_null(pointer, ...) STUB_CHECK((pointer) == NULL, __VA_ARGS__)
+#define zassert_not_null(pointer, ...) STUB_CHECK((pointer) != NULL, __VA_ARGS__)
+#define zassert_mem_equal(a, b, size, ...) STUB_CHECK(memcmp(a, b, size) == 0, __VA_ARGS__)
+
+static inline void ztest_test_skip(void)
+{
+	longjmp(stub_end, STUB_SKIP);
+}
+
+static enum stub_outcome stub_run(void (*run)(void))
+{
+	switch (setjmp(stub_end)) {
+	case STUB_PASS:
+		run();
+		return STUB_PASS;
+	case STUB_SKIP:
+		return STUB_SKIP;
+	default:
+		return STUB_FAIL;
+	}
+}
+
+int main(void)
+{
+	static const char *const words[] = {"PASS", "SKIP", "FAIL"};
+	int failed = 0;
+
+	for (const struct stub_test *test = stub_tests; test != NULL; test = test->next) {
+		const enum stub_outcome outcome = stub_run(test->run);
+
+		if (stub_after != NULL) {
+			stub_after(NULL);
+		}
+		(void)printf("%s %s\n", words[outcome], test->name);
+		failed |= outcome == STUB_FAIL;
+	}
+	return failed;
+}
+
+#endif /* STUB_ZTEST_H_ */

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Marks that are left in a manifest: each is told with its place and what belongs there, and nothing goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from opwest.diagnostics import Diagnostics
+from opwest.manifest.load import load_manifest
+
+GOOD = """\
+version: 1
+model: m
+objects: [{files: [f.c]}]
+operators:
+  f: {args: [{name: x, dtype: int8, shape: [4]}, {name: y, dtype: int8, shape: [4], direction: out}]}
+run:
+  inputs: {x: {dtype: int8, shape: [4]}}
+  outputs: {y: {dtype: int8, shape: [4]}}
+  steps:
+    - {call: f, args: [x, y]}
+"""
+
+
+def load(tmp_path: Path, *changes: tuple[str, str]) -> tuple[bool, list[str]]:
+    text = GOOD
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    path = tmp_path / "m.yaml"
+    path.write_text(text)
+    faults = Diagnostics()
+    loaded = load_manifest(path, faults) is not None
+    return loaded, [str(d).replace(f"{tmp_path}/", "") for d in faults.in_order()]
+
+
+def test_without_marks(tmp_path: Path) -> None:
+    assert load(tmp_path) == (True, [])
+
+
+def test_a_mark_in_place_of_a_list(tmp_path: Path) -> None:
+    assert load(tmp_path, ("shape: [4]", "shape: FILL_IN")) == (
+        False,
+        [
+            "m.yaml:5:44: error: 'operators.f.args[0].shape' is not filled in yet\n"
+            "  expected: a list, at most 16 items (The dimensions. Required unless `scalar` is true)"
+        ],
+    )
+
+
+def test_marks_that_the_schema_takes_for_values(tmp_path: Path) -> None:
+    loaded, told = load(
+        tmp_path, ("model: m", "model: FILL_IN"), ("[x, y]", "[FILL_IN_x, y]"), ("inputs: {x", "inputs: {FILL_IN")
+    )
+    assert not loaded
+    assert [line.splitlines()[0] for line in told] == [
+        "m.yaml:2:8: error: 'model' is not filled in yet",
+        "m.yaml:7:12: error: the name 'FILL_IN' in 'run.inputs' is not filled in yet",
+        "m.yaml:10:24: error: 'run.steps[0].args[0]' (FILL_IN_x) is not filled in yet",
+    ]
+
+
+def test_other_faults_are_told_in_the_same_run(tmp_path: Path) -> None:
+    loaded, told = load(tmp_path, ("shape: [4]", "shape: FILL_IN"), ("shape: [4]}}", "shape: [0], alin: 4}}"))
+    assert not loaded
+    assert [line.split(": ", 2)[2].splitlines()[0] for line in told] == [
+        "'operators.f.args[0].shape' is not filled in yet",
+        "'run.inputs.x.shape[0]' is the integer 0",
+        "unknown key 'alin' in 'run.inputs.x'",
+    ]
+
+
+def test_words_that_only_hold_the_mark_are_no_marks(tmp_path: Path) -> None:
+    assert load(tmp_path, ("model: m", 'model: m\ndescription: "not FILL_IN"'), ("f.c", "my_FILL_IN.c")) == (True, [])
+
+
+def test_a_mark_that_aliases_share_is_told_once_a_place(tmp_path: Path) -> None:
+    loaded, told = load(tmp_path, ("shape: [4]", "shape: &s [FILL_IN]"), ("shape: [4]", "shape: *s"))
+    assert not loaded and len(told) == 1
+    assert told[0].startswith("m.yaml:5:48: error: 'operators.f.args[0].shape[0]' is not filled in yet\n")

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a draft lists: targets, files, operators, symbols that nobody provides; and the run it sketches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from drafting_support import draft, drafted
+from objects_factory import compile_object, make_archive
+from opwest.diagnostics import OpwestError
+from opwest.llvm.api import is_available
+from opwest.model.targets import make_target, target_abi
+from opwest.objects.compat import abi_faults
+from opwest.objects.inspect import inspect_object
+
+F = "int f(const int *x, int *y) { return *y = *x; }"
+ARM, RISCV = "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"
+M4F = ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"]
+TARGETS = [
+    ("gcc", ["-m64"], "x86-64"),
+    ("gcc", ["-m32"], "i386"),
+    (ARM, ["-mcpu=cortex-m0plus", "-mthumb"], "cortex-m0"),
+    (ARM, ["-mcpu=cortex-m3", "-mthumb"], "cortex-m3"),
+    (ARM, ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=soft"], "cortex-m4"),
+    (ARM, M4F, "cortex-m4f"),
+    (ARM, ["-mcpu=cortex-m33", "-mthumb", "-mfloat-abi=soft"], "cortex-m33"),
+    (RISCV, ["-march=rv32imac", "-mabi=ilp32"], "rv32imac"),
+    (RISCV, ["-march=rv32imafc", "-mabi=ilp32f"], "rv32imafc"),
+    (RISCV, ["-march=rv64gc", "-mabi=lp64d", "-mcmodel=medany"], "rv64gc"),
+]
+
+
+@pytest.mark.parametrize(("compiler", "flags", "target"), TARGETS, ids=[t[2] for t in TARGETS])
+def test_the_plainest_target_that_fits(tmp_path: Path, compiler: str, flags: list[str], target: str) -> None:
+    path = compile_object(tmp_path, F, compiler, flags)
+    assert drafted(path)["objects"] == [{"target": target, "files": ["operators.o"]}]
+
+
+def test_other_targets_are_named(tmp_path: Path) -> None:
+    text = draft(compile_object(tmp_path, F, ARM, M4F))
+    assert "  # guessed; fits too: cortex-m7f, " in text
+
+
+def test_a_folder_named_as_a_target_decides(tmp_path: Path) -> None:
+    path = compile_object(
+        tmp_path / "objects" / "cortex-m7", F, ARM, ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=soft"]
+    )
+    other = compile_object(tmp_path / "objects" / "x86-64", F, ARM, ["-mcpu=cortex-m3", "-mthumb"])
+    assert drafted(path, other, folder=tmp_path)["objects"] == [
+        {"target": "cortex-m7", "files": ["objects/cortex-m7/operators.o"]},
+        {"target": "cortex-m3", "files": ["objects/x86-64/operators.o"]},
+    ]
+
+
+def test_two_sets_for_one_processor_go_to_two_targets(tmp_path: Path) -> None:
+    flags = ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=soft"]
+    one, two = (compile_object(tmp_path / name, F, ARM, flags) for name in ("a", "b"))
+    assert [e["target"] for e in drafted(one, two, folder=tmp_path)["objects"]] == ["cortex-m4", "cortex-m7"]
+
+
+def test_a_given_target(tmp_path: Path) -> None:
+    path = compile_object(tmp_path, F, ARM, ["-mcpu=cortex-m3", "-mthumb"])
+    assert drafted(path, targets=("cortex-m55",))["objects"][0]["target"] == "cortex-m55"
+    assert "fits too" not in draft(path, targets=("cortex-m55",))
+    with pytest.raises(OpwestError, match=r"operators\.o: compiled for arm, 32 bits"):
+        draft(path, targets=("x86-64",))
+    with pytest.raises(OpwestError, match="there is no target 'cortex-m5'"):
+        draft(path, targets=("cortex-m5",))
+
+
+@pytest.mark.parametrize(
+    ("compiler", "flags", "name"),
+    [
+        (ARM, ["-mcpu=cortex-a9", "-mfloat-abi=soft"], "arm-v7-A-soft"),
+        (ARM, ["-mcpu=cortex-m3", "-mthumb", "-mbig-endian"], "arm-big-v7-M-soft"),
+        (RISCV, ["-march=rv32im_zba", "-mabi=ilp32"], "riscv-rv32i_m_zba_zmmul-soft"),
+    ],
+)
+def test_a_target_of_its_own_fits(tmp_path: Path, compiler: str, flags: list[str], name: str) -> None:
+    path = compile_object(tmp_path, F, compiler, flags)
+    manifest = drafted(path)
+    ((declared, entry),) = manifest["targets"].items()
+    assert manifest["objects"] == [{"target": declared, "files": ["operators.o"]}]
+    assert declared.split("-")[0] == name.split("-")[0] and entry["kconfig"] == "FILL_IN"
+    entry["kconfig"] = {}
+    (member,) = inspect_object(path).members
+    assert abi_faults(member.abi, target_abi(make_target(declared, entry))) == []
+
+
+@pytest.mark.skipif(not is_available(), reason="llvmlite is not installed")
+def test_targets_of_ir(tmp_path: Path) -> None:
+    body = "define i32 @f(ptr readonly %x, ptr writeonly %y) { ret i32 0 }\n"
+    plain, made = tmp_path / "plain.ll", tmp_path / "made.ll"
+    plain.write_text(body)
+    made.write_text(f'target triple = "thumbv7em-unknown-none-eabi"\n{body.replace("@f", "@g")}')
+    assert drafted(plain)["objects"] == [{"files": ["plain.ll"], "targets": ["FILL_IN"]}]
+    assert drafted(made)["objects"] == [{"files": ["made.ll"], "targets": ["cortex-m4"]}]
+    both = drafted(plain, made, targets=("x86-64", "cortex-m3"))["objects"]
+    assert both == [{"files": ["plain.ll", "made.ll"], "targets": ["x86-64", "cortex-m3"]}]
+    beside = compile_object(tmp_path, F.replace("f(", "h("))
+    assert drafted(plain, beside)["objects"][1] == {"files": ["plain.ll"]}
+
+
+def test_helpers_libraries_and_programs_are_left_out(tmp_path: Path) -> None:
+    conv = "#include <math.h>\nint row(const int *, int *); int npu_submit(int);\n"
+    conv += "int conv(const int *x, int *y) { *y = expf(*x); npu_submit(1); return row(x, y); }"
+    one = compile_object(tmp_path, conv, flags=["-g"], name="conv.o")
+    two = compile_object(
+        tmp_path,
+        "int row(const int *x, int *y) { return *y = *x; } void *memcpy(void *d, const void *s, unsigned long n) "
+        "{ return d; } int unused(const int *x, int *y) { return *y = *x; }",
+        flags=["-g", "-fno-builtin"],
+        name="row.o",
+    )
+    main = tmp_path / "main.c"
+    main.write_text("int conv(const int *, int *); int main(void) { return conv(0, 0); }\n")
+    text, manifest = draft(one, two, main), drafted(one, two, main)
+    assert set(manifest["operators"]) == {"conv", "unused"}
+    assert "# - row: conv.o calls it: a helper\n" in text
+    assert "# - memcpy: a function of the C library\n" in text
+    assert "# - main.c: it defines main(): a program; C may go under `application`\n" in text
+    assert manifest["objects"] == [{"target": "x86-64", "files": ["conv.o", "row.o"]}]
+    assert manifest["externals"] == [{"symbol": "npu_submit", "from": "FILL_IN"}]
+    assert "# for conv.o\n" in text
+
+
+def test_members_that_are_not_linked_need_nothing(tmp_path: Path) -> None:
+    one = compile_object(tmp_path, F, flags=["-g"], name="one.o")
+    two = compile_object(tmp_path, "int absent(void); int two(void) { return absent(); }", flags=["-g"], name="two.o")
+    manifest = drafted(make_archive(tmp_path / "lib.a", [one, two]))
+    assert list(manifest["operators"]) == ["f"] and "externals" not in manifest
+
+
+def test_state_has_to_be_decided(tmp_path: Path) -> None:
+    path = compile_object(tmp_path, "static int calls;\nint f(const int *x, int *y) { return *y = *x + calls++; }")
+    assert drafted(path)["objects"][0]["stateful"] == "FILL_IN"
+    assert "calls; else make them const" in draft(path)
+
+
+def test_functions_that_a_target_lacks(tmp_path: Path) -> None:
+    one = compile_object(tmp_path, F, name="one.o")
+    two = compile_object(tmp_path, F.replace("f(", "g("), "gcc", ["-m32"], name="two.o")
+    assert "  f:  # in one.o; not in the files for i386\n" in draft(one, two)
+
+
+def test_an_object_that_cannot_be_linked_is_warned_of(tmp_path: Path) -> None:
+    from opwest.diagnostics import Diagnostics
+    from opwest.drafting.draft import draft_manifest
+
+    path = compile_object(tmp_path, f"{F}\n__thread int t; int *g(void) {{ return &t; }}")
+    faults = Diagnostics()
+    draft_manifest([path], tmp_path / "manifest.yaml", None, [], faults)
+    (fault,) = faults
+    assert fault.severity == "warning" and "thread-local" in fault.message
+
+
+CHAIN = """#include <stdint.h>
+int32_t last(const int32_t *scores, int32_t *label) { return 0; }
+int32_t dense(const int8_t *pooled, const int8_t *weight, const int32_t *bias, int32_t *scores) { return 0; }
+int32_t pool(const int8_t *image, int8_t *pooled, int32_t stride) { return 0; }
+"""
+
+
+def test_the_run_that_names_suggest(tmp_path: Path) -> None:
+    path = tmp_path / "chain.c"
+    path.write_text(CHAIN)
+    run = drafted(path)["run"]
+    assert run == {
+        "inputs": {"image": {"dtype": "int8", "shape": "FILL_IN"}},
+        "outputs": {"label": {"dtype": "int32", "shape": "FILL_IN"}},
+        "steps": [
+            {"call": "pool", "args": ["image", "pooled", "FILL_IN_stride"]},
+            {"call": "dense", "args": ["pooled", "dense_weight", "dense_bias", "scores"]},
+            {"call": "last", "args": ["scores", "label"]},
+        ],
+    }
+    assert drafted(path)["constants"] == {"dense_weight": {"file": "FILL_IN"}, "dense_bias": {"file": "FILL_IN"}}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "int f(const int *a, int *b) { return 0; } int g(const int *b, int *a) { return 0; }",  # a ring
+        "int f(const int *a, int *a2) { return 0; } int g(const int *a2, int *a2x, int *a) { return 0; }",
+        "int f(const int *x, int *y) { return 0; } int g(const float *x, float *y) { return 0; }",
+        "int f(int *x) { return 0; }",
+        "int f(const int *x, int *x_) { return 0; } int f_x(const int *x_, int *x) { return 0; }",
+    ],
+)
+def test_runs_are_sketched_of_anything(tmp_path: Path, source: str) -> None:
+    path = tmp_path / "f.c"
+    path.write_text(source)
+    run = drafted(path)["run"]
+    assert len(run["steps"]) == len(drafted(path)["operators"])
+    written = [name for step in run["steps"] for name in step["args"] if not name.startswith("FILL_IN")]
+    assert run["inputs"] and run["outputs"] and written is not None
+
+
+def test_file_names_that_yaml_would_read_otherwise(tmp_path: Path) -> None:
+    for index, name in enumerate(["a b.c", "# x.c", "x: y.c", "[x].c", "1.c", "ü.c", "'q\".c"]):
+        path = tmp_path / name
+        path.write_text(F.replace("f(", f"f{index}("))
+        assert drafted(path)["objects"] == [{"files": [name]}]
+
+
+def test_files_outside_the_folder(tmp_path: Path) -> None:
+    path = compile_object(tmp_path / "a", F)
+    with pytest.raises(OpwestError, match="outside the manifest's folder"):
+        draft(path, folder=tmp_path / "b")
+    assert drafted(path, folder=tmp_path)["objects"][0]["files"] == ["a/operators.o"]
+
+
+def test_drafts_hold_no_absolute_path_and_are_the_same_every_time(tmp_path: Path) -> None:
+    path = compile_object(tmp_path / "model_x", CHAIN, flags=["-g"])
+    text = draft(path)
+    assert text == draft(path) and str(tmp_path) not in text
+    assert drafted(path)["model"] == "model_x"
+    assert drafted(path, model="other")["model"] == "other"
+    assert all(len(line) <= 160 for line in text.splitlines())

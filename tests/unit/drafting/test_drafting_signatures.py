@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a draft says of functions: from debug information, C sources and LLVM IR, and where none of it is there."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from drafting_support import SOURCE, UNFIT, arguments, draft, drafted
+from objects_factory import compile_object, make_archive, skip_without
+from opwest.diagnostics import OpwestError
+from opwest.llvm.api import is_available
+
+MACHINES = [
+    ("gcc", ["-g"]),
+    ("gcc", ["-g", "-m32"]),
+    ("gcc", ["-g", "-O0", "-gdwarf-4"]),
+    ("clang", ["-g"]),
+    ("arm-none-eabi-gcc", ["-g", "-mcpu=cortex-m3", "-mthumb"]),
+    ("riscv64-unknown-elf-gcc", ["-g", "-march=rv32imac", "-mabi=ilp32"]),
+]
+needs_llvmlite = pytest.mark.skipif(not is_available(), reason="llvmlite is not installed")
+
+
+def check_all(manifest: dict) -> None:
+    """Compare with SOURCE."""
+    assert list(manifest["operators"]) == ["conv", "scale", "npu", "vendor", "relu"]
+    assert arguments(manifest, "conv") == ["image int8 in", "weight int8 in", "features int8 out"]
+    assert arguments(manifest, "scale") == [
+        "features uint16 in",
+        "arg1 uint16 out",
+        "factor float32 scalar",
+        "fast bool scalar",
+    ]
+    assert arguments(manifest, "npu") == arguments(manifest, "vendor") == ["x int8 in", "y int8 out"]
+    assert arguments(manifest, "relu") == ["data float32 FILL_IN"]
+    returns = {name: entry.get("returns") for name, entry in manifest["operators"].items()}
+    assert returns == {"conv": None, "npu": None, "vendor": None, "scale": "void", "relu": "void"}
+    assert manifest["operators"]["npu"]["device"] == {}
+    assert manifest["operators"]["vendor"]["device"] == {"handle": "struct npu_handle *"}
+    assert manifest["devices"] == {
+        "accelerator": {"devicetree": {"nodelabel": "FILL_IN"}},
+        "npu_handle": {"handle": {"type": "struct npu_handle *", "header": "FILL_IN", "expression": "FILL_IN"}},
+    }
+
+
+def ordered(manifest: dict) -> dict:
+    """Return a manifest with operators in the order of SOURCE: symbol tables have their own."""
+    wanted = ["conv", "scale", "npu", "vendor", "relu"]
+    manifest["operators"] = {name: manifest["operators"][name] for name in wanted if name in manifest["operators"]}
+    return manifest
+
+
+@pytest.mark.parametrize(("compiler", "flags"), MACHINES, ids=lambda v: v if isinstance(v, str) else "".join(v))
+def test_debug_information(tmp_path: Path, compiler: str, flags: list[str]) -> None:
+    path = compile_object(tmp_path, SOURCE, compiler, flags)
+    check_all(ordered(drafted(path)))
+
+
+def test_a_source(tmp_path: Path) -> None:
+    path = tmp_path / "operators.c"
+    path.write_text(SOURCE)
+    check_all(drafted(path))
+
+
+@needs_llvmlite
+def test_ir_with_debug_information(tmp_path: Path) -> None:
+    skip_without("clang")
+    (tmp_path / "operators.c").write_text(SOURCE)
+    for name, flags in (("o.ll", ["-S"]), ("o.bc", [])):
+        command = ["clang", "-g", "-O1", "-c", "-emit-llvm", *flags, "operators.c", "-o", name]
+        subprocess.run(command, cwd=tmp_path, check=True)
+        check_all(drafted(tmp_path / name))
+
+
+IR = """
+define i32 @f(ptr readonly %x, ptr writeonly %y, i16 %n, float %s, ptr %data, ptr %dev) {
+  %a = load i8, ptr %x
+  %b = getelementptr inbounds float, ptr %y, i32 %0
+  store float 1.0, ptr %y
+  store i64 1, ptr %data
+  ret i32 0
+}
+define void @g(ptr %0, ptr %1) {
+  %3 = load double, ptr %1
+  ret void
+}
+define internal void @hidden(ptr %x) {
+  ret void
+}
+"""
+
+
+@needs_llvmlite
+def test_ir_without_debug_information(tmp_path: Path) -> None:
+    path = tmp_path / "operators.ll"
+    path.write_text(IR.replace("i32 %0\n", "i32 0\n"))
+    manifest = drafted(path)
+    assert arguments(manifest, "f") == [
+        "x FILL_IN in", "y float32 out", "n FILL_IN scalar", "s float32 scalar", "data FILL_IN FILL_IN",
+    ]  # fmt: skip
+    assert manifest["operators"]["f"]["device"] == {}
+    assert arguments(manifest, "g") == ["arg0 FILL_IN FILL_IN", "arg1 float64 FILL_IN"]
+    assert manifest["operators"]["g"]["returns"] == "void"
+    text = draft(path)
+    assert "# dtype: int8 or uint8?\n" in text and "# dtype: int16 or uint16\n" in text
+    assert "# direction: in, out, inout or scratch; dtype: int64 or uint64?\n" in text
+
+
+def test_without_debug_information_everything_is_left_open(tmp_path: Path) -> None:
+    manifest = drafted(compile_object(tmp_path, "int f(const int *x, int *y) { return *y = *x; }"))
+    assert manifest["operators"] == {"f": {"returns": "FILL_IN", "args": ["FILL_IN"]}}
+    assert manifest["run"]["inputs"] == {"FILL_IN": {"dtype": "FILL_IN", "shape": "FILL_IN"}}
+    assert manifest["run"]["steps"] == [{"call": "f", "args": ["FILL_IN"]}]
+
+
+def test_a_stripped_object_takes_signatures_from_its_source(tmp_path: Path) -> None:
+    path = compile_object(tmp_path, SOURCE)
+    manifest = ordered(drafted(path, path.with_suffix(".c")))
+    check_all(manifest)
+    assert manifest["objects"] == [{"target": "x86-64", "files": ["operators.o"]}]
+    assert "- operators.c: operators.o defines conv too; read for its signatures only" in draft(
+        path, path.with_suffix(".c")
+    )
+
+
+def test_archives(tmp_path: Path) -> None:
+    one = compile_object(tmp_path, "int one(const int *x, int *y) { return *y = *x; }", flags=["-g"], name="one.o")
+    two = compile_object(tmp_path, "int two(const int *x, int *y) { return *y = *x; }", flags=["-g"], name="two.o")
+    path = make_archive(tmp_path / "lib.a", [one, two])
+    text = draft(path)
+    assert "  one:  # from the debug information of lib.a(one.o)\n" in text
+    assert drafted(path)["objects"] == [{"target": "x86-64", "files": ["lib.a"]}]
+    assert set(drafted(path)["operators"]) == {"one", "two"}
+
+
+@pytest.mark.parametrize("source", UNFIT)
+def test_functions_that_are_no_operators(tmp_path: Path, source: str) -> None:
+    for path in (compile_object(tmp_path, source, flags=["-g"]), tmp_path / "operators.c"):
+        with pytest.raises(OpwestError) as caught:
+            draft(path)
+        (fault,) = caught.value.diagnostics
+        assert fault.message == "none of the functions in these files looks like an operator"
+        assert fault.hint and UNFIT[source] in fault.hint
+
+
+def test_types_that_differ_between_targets(tmp_path: Path) -> None:
+    source = "#include <stddef.h>\nvoid f(const long *x, float *y, size_t n, void *p, unsigned char *c) { }"
+    path = compile_object(tmp_path, source, flags=["-g"])
+    assert arguments(drafted(path), "f") == [
+        "x int64 in", "y float32 out", "n uint64 scalar", "p FILL_IN out", "c uint8 out",
+    ]  # fmt: skip
+    assert "# size_t in C: other targets may have another size" in draft(path)
+    path = tmp_path / "operators.c"
+    assert arguments(drafted(path), "f") == [
+        "x FILL_IN in", "y float32 out", "n FILL_IN scalar", "p FILL_IN out", "c uint8 out",
+    ]  # fmt: skip
+    assert "# `size_t` in C" in draft(path)
+
+
+def test_shapes_and_comments_of_a_source(tmp_path: Path) -> None:
+    path = tmp_path / "f.c"
+    path.write_text(
+        "#include <stdint.h>\n#define N 4\n"
+        "/** Another function's.\n * @param a wrong\n */\nint other(void);\n"
+        '/**\n * Text.\n * @param[in] a  int16 [3, 4]: "rows" # columns\n * \\param b one\n'
+        " *   line more\n * @return 0\n */\n"
+        "int32_t f(const int16_t a[3][4], int16_t b[N], int8_t c[static 2], float (*d)[8]) { return 0; }\n"
+        "int32_t g(const int16_t *a, int16_t *b) { return 0; }\n"
+    )
+    args = drafted(path)["operators"]["f"]["args"]
+    assert [a["shape"] for a in args] == [[3, 4], "FILL_IN", [2], "FILL_IN"]
+    text = draft(path)
+    assert '# the source says: int16 [3, 4]: "rows" # columns\n' in text
+    assert "the source says: one line more" in text
+    assert text.count("the source says") == 2
+
+
+def test_names_that_c_does_not_take(tmp_path: Path) -> None:
+    source = "void linux(const int *, int *, int *class) { }"
+    path = tmp_path / "f.c"
+    path.write_text(source)
+    manifest = drafted(path)
+    assert manifest["operators"]["op_linux"]["symbol"] == "linux"
+    assert arguments(manifest, "op_linux") == ["arg0 int32 in", "arg1 int32 out", "arg2 int32 out"]

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kills of an update: the whole old project or the whole new one, with its merges and their bases."""
+
+import hashlib
+import itertools
+import os
+import random
+import shutil
+import signal
+import time
+from pathlib import PurePosixPath
+
+import pytest
+from opwest.cli.main import main
+from opwest.diagnostics import OpwestError
+from opwest.write import ProjectFile, disk, recover
+from opwest.write.single import replace_file
+from update_support import change, merge, source_and_app
+from write_support import child, gen, killed_at, tree, user, write
+
+LINES = "one\ntwo\nthree\nfour\nfive\n"
+
+
+def local(content):
+    return ProjectFile(PurePosixPath(".opwest/origin.json"), content, "local")
+
+
+OLD = (
+    *[
+        user(path, LINES)
+        for path in ("src/merged.c", "src/conflict.c", "plain.conf", "deleted.conf", "boards/gone.conf")
+    ],
+    ProjectFile(PurePosixPath("logo"), b"\0old", "user"),
+    gen("models/m/a.c", "old\n"),
+    gen("models/m/gone.c"),
+    local(b"here\n"),
+)
+NEW = (
+    *[user(path, LINES.replace("five", "FIVE")) for path in ("src/merged.c", "src/conflict.c", "plain.conf")],
+    user("deleted.conf", LINES),
+    user("boards/new.conf"),
+    ProjectFile(PurePosixPath("logo"), b"\0new", "user"),
+    gen("models/m/a.c", "new\n"),
+    gen("models/n/b.c"),
+    local(b"there\n"),
+)
+
+
+def digest(folder):
+    """Return one hash of all that a folder holds."""
+    content = repr(sorted(tree(folder).items())).encode("utf-8", "surrogateescape")
+    return hashlib.sha256(content).hexdigest()
+
+
+def edit(app):
+    (app / "src/merged.c").write_text("mine\n" + LINES)
+    (app / "src/conflict.c").write_text(LINES.replace("five", "fünf"))
+    (app / "logo").write_bytes(b"\0mine")
+    (app / "deleted.conf").unlink()
+    (app / "notes.txt").write_text("mine\n")
+
+
+def copy(source, target):
+    if target.exists():
+        shutil.rmtree(target)
+    shutil.copytree(source, target, symlinks=True)
+    return target
+
+
+@pytest.fixture
+def start(tmp_path):
+    """A project before an update, and the same after it."""
+    start = tmp_path / "start"
+    write(start, *OLD)
+    edit(start)
+    merge(copy(start, tmp_path / "expected"), *NEW, record={"new": True})
+    return start, tree(start), tree(tmp_path / "expected")
+
+
+def run(app):
+    merge(app, *NEW, record={"new": True})
+
+
+def test_killed_at_every_step(start, tmp_path):
+    before, old, new = start
+    outcomes, number, chained = [], 0, 0
+    while True:
+        number += 1
+        app = copy(before, tmp_path / "app")
+        if not killed_at(number, lambda app=app: run(app)):
+            break
+        again = copy(app, tmp_path / "again")
+        run(again)
+        assert tree(again) == new, number
+        chain = copy(app, tmp_path / "chain")  # and recovery itself is killed at each of its steps
+        step = 1
+        while killed_at(step, lambda chain=chain: recover(chain)):
+            step += 1
+        chained += step - 1
+        outcomes.append(recover(app))
+        found = tree(app)
+        assert tree(chain) == found, number
+        assert found == (new if "rolled forward" in outcomes else old), number
+    assert tree(app) == new
+    print(f"{number - 1} crash points, and {chained} kills of their recovery")
+    assert number > 60
+    assert [outcome for outcome, _ in itertools.groupby(outcomes)] == [
+        "nothing",
+        "rolled back",
+        "rolled forward",
+        "nothing",
+    ]
+
+
+def test_system_error_at_every_step(start, tmp_path, monkeypatch):
+    """A full disk: the project is as before, or complete already."""
+    before, old, new = start
+    steps = []
+    monkeypatch.setattr(disk, "_step", steps.append)
+    run(copy(before, tmp_path / "app"))
+    total = len(steps)
+    for number in range(1, total + 1):
+        app = copy(before, tmp_path / "app")
+        seen = itertools.count(1)
+
+        def step(name, seen=seen, number=number):
+            if next(seen) == number:
+                raise OSError(28, "No space left on device", name)
+
+        monkeypatch.setattr(disk, "_step", step)
+        try:
+            run(app)
+        except OpwestError:
+            assert tree(app) == old, number
+            continue
+        monkeypatch.setattr(disk, "_step", lambda name: None)  # it was complete, and only the stage is left
+        assert tree(app, own=False) == {path: content for path, content in new.items() if path[:7] != ".opwest"}
+        run(app)
+        assert tree(app) == new, number
+    assert total > 60
+
+
+def test_a_manifest_is_replaced_whole(tmp_path):
+    manifest = tmp_path / "manifest.yaml"
+    number = 0
+    while True:
+        number += 1
+        for place in tmp_path.iterdir():
+            place.unlink()
+        manifest.write_text("old")
+        if not killed_at(number, lambda: replace_file(manifest, b"new", "version0")):
+            break
+        copies = {place.name: place.read_text() for place in tmp_path.glob("manifest.yaml.version0*")}
+        assert manifest.read_text() == "old" or (manifest.read_text() == "new" and copies)
+        assert set(copies.values()) <= {"old"}
+        replace_file(manifest, b"new", "version0")
+        assert manifest.read_text() == "new"
+        kept = {place.read_text() for place in tmp_path.glob("manifest.yaml.version0*")}
+        assert "old" in kept and kept <= {"old", "new"}
+        assert not [place for place in tmp_path.iterdir() if "draft" in place.name]
+    assert number > 5
+
+
+MOMENTS = 100
+
+
+def test_killed_at_random_moments(tmp_path, capsys):
+    """The command as a user runs it, killed by the clock: half of the moments at any time, half while it writes."""
+    manifest, before = source_and_app(tmp_path)
+    change(before / "src/main.c", "/*\n", "/* mine */\n/*\n")
+    change(before / "prj.conf", "4096", "8192")
+    (before / "Kconfig").unlink()
+    change(manifest, "model: minimal", "model: other\nboards: [qemu_cortex_m3]")
+    expected = copy(before, tmp_path / "expected")
+    main(["update", str(expected)])
+    old, new = digest(before), digest(expected)
+    assert old != new
+
+    def timed():
+        begin = time.monotonic()
+        steps = []
+        disk._step = lambda _: steps.append(time.monotonic() - begin)
+        main(["update", str(copy(before, tmp_path / "timed"))])
+        (tmp_path / "times").write_text(f"{steps[0]} {time.monotonic() - begin}")
+
+    assert child(timed) == 0
+    first, last = map(float, (tmp_path / "times").read_text().split())
+    chance = random.Random(5)
+    found = {"old": 0, "new": 0, "killed": 0}
+    for number in range(MOMENTS):
+        app = copy(before, tmp_path / "victim")
+        moment = chance.uniform(0 if number % 2 else first, last * 1.1)
+
+        def doomed(app=app, moment=moment):
+            signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+            signal.setitimer(signal.ITIMER_REAL, max(moment, 1e-4))
+            main(["update", str(app)])
+
+        found["killed"] += child(doomed) != 0
+        again = copy(app, tmp_path / "again")
+        recover(app)
+        assert digest(app) in (old, new), moment
+        found["new" if digest(app) == new else "old"] += 1
+        assert main(["update", str(again)]) == 0  # one more call
+        assert digest(again) == new, moment
+    capsys.readouterr()
+    print(found, f"writing from {first:.3f} to {last:.3f} s")
+    assert found["killed"] > MOMENTS / 4 and found["old"] and found["new"]

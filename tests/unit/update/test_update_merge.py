@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Merging of texts: what both sides wrote is there afterwards."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opwest.update.merge import BETWEEN, OPWESTS, YOURS, marker_lines, merge_text
+from opwest.write import Merged
+
+BASE = b"one\ntwo\nthree\nfour\nfive\n"
+
+
+@pytest.mark.parametrize(
+    ("yours", "new", "merged"),
+    [
+        (b"ONE\ntwo\nthree\nfour\nfive\n", b"one\ntwo\nthree\nfour\nFIVE\n", b"ONE\ntwo\nthree\nfour\nFIVE\n"),
+        (b"zero\n" + BASE, BASE + b"six\n", b"zero\n" + BASE + b"six\n"),
+        (b"one\nfive\n", BASE + b"six\n", b"one\nfive\nsix\n"),
+        (BASE + b"same\n", BASE + b"same\n", BASE + b"same\n"),
+        # the user's line ends, and the user's last line
+        (BASE.replace(b"\n", b"\r\n"), b"zero\n" + BASE, b"zero\r\n" + BASE.replace(b"\n", b"\r\n")),
+        (BASE[:-1], b"zero\n" + BASE, b"zero\n" + BASE[:-1]),
+        (b"zero\n" + BASE, BASE[:-1], b"zero\n" + BASE[:-1]),
+        # a form feed, a line separator and a lone carriage return end no line
+        (b"zero\n" + BASE, BASE + "a\fb\u2028c\rd\n".encode(), b"zero\n" + BASE + "a\fb\u2028c\rd\n".encode()),
+    ],
+)
+def test_changes_of_different_lines_are_joined(yours, new, merged):
+    assert merge_text(BASE, yours, new) == Merged(merged)
+
+
+def test_changes_of_the_same_line_get_markers():
+    merged = merge_text(BASE, b"one\nZWEI\nthree\nfour\nfive\n", b"one\ndeux\nthree\nfour\nfive\nsix\n")
+    assert merged is not None
+    assert merged.content.decode().splitlines() == [
+        *["one", YOURS, "ZWEI", BETWEEN, "deux", OPWESTS],
+        *["three", "four", "five", "six"],
+    ]
+    assert merged.conflicts == (2,) == marker_lines(merged.content)
+
+
+def test_two_conflicts_without_a_last_line_end():
+    merged = merge_text(BASE, b"1\ntwo\nthree\nfour\n5", b"I\ntwo\nthree\nfour\nV")
+    assert merged is not None
+    assert merged.content.decode() == (
+        f"{YOURS}\n1\n{BETWEEN}\nI\n{OPWESTS}\ntwo\nthree\nfour\n{YOURS}\n5\n{BETWEEN}\nV\n{OPWESTS}\n"
+    )
+    assert merged.conflicts == (1, 9) == marker_lines(merged.content)
+
+
+def test_markers_with_the_users_line_ends():
+    merged = merge_text(b"a\n", b"b\r\n", b"c\n")
+    assert merged == Merged(f"{YOURS}\r\nb\r\n{BETWEEN}\r\nc\r\n{OPWESTS}\r\n".encode(), (1,))
+    assert marker_lines(merged.content) == (1,)
+
+
+@pytest.mark.parametrize("sides", [(b"\0", b"a", b"b"), (b"a", b"\xff", b"b"), (b"a", b"b", b"\0")])
+def test_what_is_no_text_is_not_merged(sides):
+    assert merge_text(*sides) is None
+
+
+def test_other_markers_are_not_ours():
+    assert marker_lines(b"<<<<<<< HEAD\n") == ()
+    assert marker_lines(b"x <<<<<<< yours\n") == ()
+    assert marker_lines(b"a\n<<<<<<< yours\r\n") == (2,)
+
+
+LINES = st.lists(st.sampled_from("abcdefgh"), max_size=12)
+
+
+@given(LINES, LINES, LINES)
+def test_nothing_is_lost(base, yours, new):
+    """Every line that a side added is in the result; without changes on a side, the result is the other side."""
+    texts = [("".join(f"{line}\n" for line in lines)).encode() for lines in (base, yours, new)]
+    merged = merge_text(*texts)
+    assert merged is not None
+    found = merged.content.decode().splitlines()
+    for side in (yours, new):
+        for line in set(side) - set(base):
+            assert found.count(line) >= 1
+    assert len(merged.conflicts) == found.count(YOURS) == found.count(BETWEEN) == found.count(OPWESTS)
+    assert all(found[line - 1] == YOURS for line in merged.conflicts)
+    if texts[0] == texts[1]:
+        assert merged == Merged(texts[2])
+    if texts[0] == texts[2]:
+        assert merged == Merged(texts[1])
+    if texts[1] == texts[2]:
+        assert merged == Merged(texts[1])
+
+
+def test_files_with_many_equal_lines_are_quick():
+    base = b"same\n" * 20_000
+    begin = time.monotonic()
+    merged = merge_text(base, b"first\n" + base, base + b"last\n")
+    assert time.monotonic() - begin < 20
+    assert merged is not None and b"first\n" in merged.content and b"last\n" in merged.content

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Manifests of an older version: there is none yet, so these steps are made up."""
+
+import pytest
+from opwest.diagnostics import Diagnostics
+from opwest.manifest import schema
+from opwest.update import migrations
+from opwest.update.migrations import Migration, migrate, replace_value
+from update_support import change, source_and_app, update
+from write_support import refusal, tree
+
+
+def rename_title(text, manifest):
+    """Version 0 called the model `title`."""
+    return replace_value(text, manifest.keys_at["title"], "title", "model")
+
+
+def needs_a_model(text, manifest):
+    """Rely on a key that a good manifest has."""
+    return text + manifest["model"]
+
+
+FROM_0 = Migration(0, "title is now called model", rename_title)
+FROM_MINUS_1 = Migration(-1, "shapes doubled", lambda text, _: text.replace("shape: [2]", "shape: [4]"))
+
+OLD = b"""\
+# A comment at the top.
+version: 0  # the version
+title: minimal   # its name
+
+objects: [{files: [negate.c]}]  # kept
+"""
+
+
+def test_steps_keep_all_but_what_they_change():
+    faults = Diagnostics()
+    done = migrate(OLD, "m.yaml", faults, migrations=[FROM_0])
+    assert not len(faults)
+    assert done.content == OLD.replace(b"version: 0", b"version: 1").replace(b"title", b"model")
+    assert (done.version, done.steps) == (0, ("title is now called model",))
+
+
+def test_steps_follow_each_other():
+    content = OLD.replace(b"version: 0", b"version: -1").replace(b"kept", b"shape: [2]")
+    done = migrate(content, "m.yaml", Diagnostics(), migrations=[FROM_0, FROM_MINUS_1])
+    assert b"shape: [4]" in done.content and b"version: 1  # the version" in done.content
+    assert done.steps == ("shapes doubled", "title is now called model")
+
+
+@pytest.mark.parametrize(
+    "head", [b"{version: 0, title: x}", b"%YAML 1.2\n---\nversion: 0x0\r\ntitle: x\r\n", b"title: x\nversion:\n  0"]
+)
+def test_versions_wherever_they_stand(head):
+    migration = Migration(0, "", lambda text, _: text.replace("title", "model"))
+    done = migrate(head, "m.yaml", Diagnostics(), migrations=[migration])
+    assert done.content == head.replace(b"title", b"model").replace(b"0x0", b"1").replace(b" 0", b" 1")
+
+
+@pytest.mark.parametrize(
+    "content", [b"version: 1\n", b"version: 7\n", b"version: '0'\n", b"a: b\n", b"{", b"\xff", b""]
+)
+def test_what_loading_tells_is_not_told_here(content):
+    faults = Diagnostics()
+    assert migrate(content, "m.yaml", faults, migrations=[FROM_0]) is None
+    assert not len(faults)
+
+
+@pytest.mark.parametrize(
+    ("known", "version", "expected"),
+    [
+        ([], 0, "version: 1"),
+        ([FROM_0], -1, "version: 0 to 1"),
+        ([FROM_MINUS_1], -1, "version: 1"),
+        ([], -(10**30), "version: 1"),
+    ],
+)
+def test_a_version_that_nothing_leads_from(known, version, expected):
+    faults = Diagnostics()
+    content = OLD.replace(b"version: 0", f"version: {version}".encode())
+    assert migrate(content, "m.yaml", faults, migrations=known) is None
+    (fault,) = faults
+    assert str(fault) == (
+        f"m.yaml:2:10: error: the manifest has version {version}, "
+        "and this opwest knows no way from there to version 1\n"
+        f"  expected: {expected}\n"
+        "  hint: write it anew for version 1, which docs/manifest.md describes"
+    )
+
+
+@pytest.mark.parametrize(
+    "apply",
+    [needs_a_model, lambda text, _: "{", lambda text, _: "a: b\n", lambda text, _: text.replace("version: 0", "")],
+)
+def test_a_step_that_comes_to_nothing(apply):
+    faults = Diagnostics()
+    assert migrate(OLD, "m.yaml", faults, migrations=[Migration(0, "a change", apply)]) is None
+    (fault,) = faults
+    assert str(fault) == (
+        "m.yaml:2:10: error: the manifest could not be brought from version 0 to 1 (a change)\n"
+        "  expected: a manifest that was good for version 0\n"
+        "  hint: nothing was changed; mend it for that version, or write it anew"
+    )
+
+
+def test_replacing_what_is_not_there():
+    with pytest.raises(ValueError, match="line 1, column 1 does not begin with 'b'"):
+        replace_value("a", (1, 1), "b", "c")
+
+
+# --- as a part of update
+
+
+@pytest.fixture
+def old_project(tmp_path, monkeypatch):
+    manifest, app = source_and_app(tmp_path)
+    monkeypatch.setattr(migrations, "MIGRATIONS", (FROM_0,))
+    change(manifest, "version: 1", "version: 0  # old")
+    change(manifest, "model: minimal", "title: renamed")
+    return manifest, app
+
+
+def test_update_migrates_and_keeps_the_old_manifest(old_project):
+    manifest, app = old_project
+    old = manifest.read_text()
+    manifest.chmod(0o640)
+    outcome, told = update(app)
+    assert outcome.state == "updated"
+    copy = manifest.with_name("manifest.yaml.version0")
+    assert told == (
+        f"{manifest}: note: brought from version 0 to today's: title is now called model\n"
+        f"  hint: what it was is in {copy}"
+    )
+    assert copy.read_text() == old
+    assert manifest.read_text() == old.replace("version: 0", "version: 1").replace("title", "model")
+    assert manifest.stat().st_mode & 0o777 == 0o640
+    assert (app / "models/renamed").is_dir()
+    assert update(app)[0].state == "unchanged"
+    manifest.write_text(old + "# other\n")  # and once more, from version control: the first copy is not written over
+    update(app)
+    assert copy.read_text() == old and manifest.with_name("manifest.yaml.version0-2").read_text() == old + "# other\n"
+
+
+def test_a_preview_of_a_migration_writes_nothing(old_project):
+    manifest, app = old_project
+    before = tree(manifest.parent), tree(app)
+    outcome, told = update(app, preview=True)
+    assert (tree(manifest.parent), tree(app)) == before
+    assert outcome.state == "would change"
+    assert told == f"{manifest}: note: would be brought from version 0 to today's: title is now called model"
+    assert [(c.path, b"version: 1" in c.new) for c in outcome.migrated] == [(str(manifest), True)]
+    assert any(change.path.startswith("models/renamed/") for change in outcome.changes)
+
+
+def test_a_manifest_that_can_not_be_migrated_changes_nothing(old_project):
+    manifest, app = old_project
+    change(manifest, "version: 0", "version: -3")
+    before = tree(manifest.parent), tree(app)
+    assert "the manifest has version -3, and this opwest knows no way from there" in refusal(update, app)
+    assert (tree(manifest.parent), tree(app)) == before
+
+
+def test_a_newer_version_is_left_to_a_newer_opwest(tmp_path):
+    manifest, app = source_and_app(tmp_path)
+    change(manifest, "version: 1", "version: 2")
+    text = refusal(update, app)
+    assert text.startswith(f"{manifest}:3:10: error: version is ")
+    assert text.endswith("expected: version: 1\n  hint: a newer opwest may read it")
+
+
+def test_there_is_one_version_and_no_step():
+    """Whoever adds version 2 adds the step that leads to it, and a test of that step."""
+    assert schema.SUPPORTED_VERSIONS == (1,)
+    assert migrations.MIGRATIONS == ()

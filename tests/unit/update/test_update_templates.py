@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Templates of the user's own: what they replace and add, that they survive, and what is said of their faults."""
+
+import json
+
+import pytest
+from opwest import pipeline
+from opwest.diagnostics import Diagnostics, OpwestError
+from opwest.resources import resource
+from update_support import change, source_and_app, update
+from write_support import refusal, tree
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of templates: {path: text} is put there by the tests."""
+
+    def make(files):
+        for name, text in files.items():
+            path = tmp_path / "template" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return tmp_path / "template"
+
+    return make
+
+
+def faults_of(tmp_path, template):
+    """Generate with a template that is at fault; return what is said, with paths inside the template."""
+    faults = Diagnostics()
+    try:
+        source_and_app(tmp_path, template=template)
+    except OpwestError as error:
+        return str(error).replace(f"{template}/", "")
+    raise AssertionError(f"not refused: {[*faults]}")
+
+
+def test_a_template_replaces_one_file(tmp_path, folder):
+    template = folder({"src/main.c.jinja": "/* {{ models[0].name }} */\n"})
+    _, plain = source_and_app(tmp_path / "plain")
+    _, app = source_and_app(tmp_path, template=template)
+    ours, theirs = tree(plain, own=False), tree(app, own=False)
+    assert theirs.pop("src/main.c") == b"/* minimal */\n"
+    ours.pop("src/main.c")
+    assert ours == theirs
+
+
+def test_a_template_is_remembered_and_survives_updates(tmp_path, folder):
+    template = folder({"src/main.c.jinja": "int a;\n\n\nint b;\n", "models/model/Kconfig.jinja": "# mine\n"})
+    _, app = source_and_app(tmp_path, template=template)
+    assert json.loads((app / ".opwest/origin.json").read_text())["template"] == "../template"
+    record = json.loads((app / ".opwest/lock.json").read_text())["record"]
+    assert sorted(record["template"]) == ["models/model/Kconfig.jinja", "src/main.c.jinja"]
+    assert update(app)[0].state == "unchanged"
+    change(app / "src/main.c", "int a;", "int mine;")
+    folder({"src/main.c.jinja": "int a;\n\n\nint b, c;\n", "models/model/Kconfig.jinja": "# mine, newer\n"})
+    outcome, told = update(app)
+    assert (outcome.result.merged, told) == (("src/main.c",), "")
+    assert (app / "src/main.c").read_text() == "int mine;\n\n\nint b, c;\n"
+    assert (app / "models/minimal/Kconfig").read_text() == "# mine, newer\n"
+
+
+def test_another_template_and_none(tmp_path, folder):
+    _, app = source_and_app(tmp_path)
+    ours = (app / "prj.conf").read_text()
+    template = folder({"prj.conf.jinja": "CONFIG_MINE=y\n"})
+    update(app, template=template)
+    assert (app / "prj.conf").read_text() == "CONFIG_MINE=y\n"
+    update(app, own_template=True)
+    assert (app / "prj.conf").read_text() == ours
+    assert update(app)[0].state == "unchanged"
+
+
+def test_a_template_that_is_gone(tmp_path, folder):
+    template = folder({"prj.conf.jinja": "CONFIG_MINE=y\n"})
+    _, app = source_and_app(tmp_path, template=template)
+    template.rename(tmp_path / "moved")
+    assert refusal(update, app) == (
+        f"{app}/.opwest/origin.json: error: the template is no longer where it was: {template}\n"
+        "  hint: say where it is with --template DIR, or leave it with --no-template"
+    )
+    assert update(app, template=tmp_path / "moved")[0].state == "unchanged"
+    assert update(app)[0].state == "unchanged"
+
+
+def test_generating_again_without_the_template_is_told(tmp_path, folder):
+    template = folder({"prj.conf.jinja": "CONFIG_MINE=y\n"})
+    manifest, app = source_and_app(tmp_path, template=template)
+    faults = Diagnostics()
+    pipeline.generate([manifest], app, vendored=False, faults=faults)
+    text = "\n".join(map(str, faults))
+    assert f"{app}: warning: the project was made with the template {template}, and is now made without\n" in text
+    assert f"{app}: note: kept as you have it, and would now be generated otherwise: prj.conf\n" in text
+
+
+def test_templates_may_include_each_other_and_ours(tmp_path, folder):
+    template = folder(
+        {
+            "prj.conf.jinja": '{% include "opwest/prj.conf.jinja" %}\n{% include "parts/_more.jinja" %}',
+            "parts/_more.jinja": "CONFIG_MORE=y # {{ models[0].kconfig }}\n",
+        }
+    )
+    _, plain = source_and_app(tmp_path / "plain")
+    _, app = source_and_app(tmp_path, template=template)
+    expected = (plain / "prj.conf").read_text() + "\nCONFIG_MORE=y # OPWEST_MODEL_MINIMAL\n"
+    assert (app / "prj.conf").read_text().replace("\n\n", "\n") == expected.replace("\n\n", "\n")
+
+
+def test_every_template_can_be_replaced_by_its_copy(tmp_path, folder):
+    own = resource("project_template")
+    files = {path.relative_to(own).as_posix(): path.read_text() for path in own.rglob("*.jinja")}
+    template = folder({name: text for name, text in files.items() if not name.startswith("host/")})
+    _, plain = source_and_app(tmp_path / "plain", "many_kinds")
+    _, app = source_and_app(tmp_path, "many_kinds", template=template)
+    assert tree(app, own=False) == tree(plain, own=False)
+
+
+# --- files beside those of project_template
+
+
+def test_extra_files_are_the_users(tmp_path, folder):
+    template = folder(
+        {
+            "extra/docs/notes.md.jinja": "{{ application }}: {{ models[0].name }} {{ models[0].macro }}\n",
+            "extra/logo.bin": b"\0\xff",
+            "extra/.editorconfig": "root = true\n",
+            "extra/_partial/__init__.py": "",
+        }
+    )
+    _, app = source_and_app(tmp_path, template=template)
+    assert (app / "docs/notes.md").read_text() == "minimal: minimal MINIMAL\n"
+    assert (app / "logo.bin").read_bytes() == b"\0\xff"
+    assert (app / ".editorconfig").exists() and (app / "_partial/__init__.py").exists()
+    (app / "docs/notes.md").write_text("minimal: minimal MINIMAL\nmine\n")
+    folder({"extra/docs/notes.md.jinja": "New.\n\n{{ application }}: minimal MINIMAL\n"})
+    assert update(app)[0].result.merged == ("docs/notes.md",)
+    assert (app / "docs/notes.md").read_text() == "New.\n\nminimal: minimal MINIMAL\nmine\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (
+            "extra/prj.conf",
+            "extra/prj.conf: error: extra/prj.conf would be written to prj.conf, where prj.conf is\n"
+            "  expected: a path of its own\n"
+            "  hint: to replace that file, call the template prj.conf.jinja",
+        ),
+        (
+            "extra/PRJ.conf",
+            "extra/PRJ.conf: error: extra/PRJ.conf would be written to PRJ.conf, where prj.conf is\n"
+            "  expected: a path of its own",
+        ),
+        ("extra/src", "extra/src would be written to src, where the folder src is"),
+        ("extra/Src/a.c", "extra/Src/a.c would be written to Src/a.c, where the folder src is"),
+        ("extra/prj.conf/a", "extra/prj.conf/a would be written to prj.conf/a, where the file prj.conf is"),
+        ("extra/models/mine/a.c", "error: models/ is opwest's, and a template adds nothing there"),
+        ("extra/.opwest/lock.json", "error: .opwest/ is opwest's, and a template adds nothing there"),
+    ],
+)
+def test_extra_files_in_the_way(tmp_path, folder, name, told):
+    assert told in faults_of(tmp_path, folder({name: "x\n"}))
+
+
+# --- faults
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({"prj.conf.jinja": "a\nb {% if %}\n"}, "prj.conf.jinja:2:1: error: the template is broken: Expected an expr"),
+        ({"prj.conf.jinja": "a\n{% for m in models %}\n\n"}, "prj.conf.jinja:2:1: error: the template is broken: "),
+        ({"boards/board.conf.jinja": "\n{{ }}"}, "boards/board.conf.jinja:2:1: error: the template is broken"),
+        (
+            {"prj.conf.jinja": "a\n\n{{ modles[0] }}\n"},
+            "prj.conf.jinja:3:1: error: 'modles' is undefined\n  hint: did you mean 'models'?",
+        ),
+        (
+            {"prj.conf.jinja": "{% for m in models %}\n{{ m.nmae }}{% endfor %}"},
+            "prj.conf.jinja:2:1: error: 'dict object' ",
+        ),
+        ({"prj.conf.jinja": "\n{{ 1 / 0 }}"}, "prj.conf.jinja:2:1: error: ZeroDivisionError: division by zero"),
+        ({"prj.conf.jinja": "\n{{ models | nosuch }}"}, "prj.conf.jinja:2:1: error: the template is broken: No filter"),
+        (
+            {"prj.conf.jinja": '\n{% include "parts/_mor.jinja" %}', "parts/_more.jinja": ""},
+            "prj.conf.jinja:2:1: error: there is no template 'parts/_mor.jinja' to include\n"
+            "  hint: did you mean 'parts/_more.jinja'?",
+        ),
+        (
+            {"prj.conf.jinja": '\n{% include "_a.jinja" %}', "_a.jinja": "\n\n\n{{ oops }}"},
+            "_a.jinja:4:1: error: 'oops' is undefined",
+        ),
+        (
+            {"prj.conf.jinja": '\n{% extends "prj.conf.jinja" %}'},
+            "prj.conf.jinja:2:1: error: the template includes itself, or is nested too deeply",
+        ),
+        ({"prj.conf.jinja": "{{ '\\ud800' }}"}, "prj.conf.jinja: error: UnicodeEncodeError: "),
+        ({"prj.conf.jinja": b"a\n\xff"}, "prj.conf.jinja:2:1: error: byte 0xff is not UTF-8"),
+        (
+            {"src/man.c.jinja": ""},
+            "src/man.c.jinja: error: opwest has no template 'src/man.c.jinja' that this one could replace\n"
+            "  expected: the path of a file of project_template, extra/… for a file beside those, or a name that "
+            "begins with _ for one that others include\n  hint: did you mean 'src/main.c.jinja'?",
+        ),
+        (
+            {"src/main.c": ""},
+            "src/main.c: error: src/main.c replaces nothing: a template's name ends in .jinja\n"
+            "  hint: call it src/main.c.jinja",
+        ),
+        ({"host/main.c.jinja": ""}, "opwest has no template 'host/main.c.jinja'"),
+        ({"extra/a.jinja": "\n\n{{ b }}"}, "extra/a.jinja:3:1: error: 'b' is undefined"),
+    ],
+)
+def test_faults_name_file_and_line(tmp_path, folder, files, told):
+    assert told in faults_of(tmp_path, folder(files))
+    assert not (tmp_path / "app").exists()
+
+
+def test_all_faults_are_told_at_once(tmp_path, folder):
+    template = folder({"prj.conf.jinja": "{{ a }}", "src/main.c.jinja": "{{ b }}", "extra/c.jinja": "{{ c }}"})
+    text = faults_of(tmp_path, template)
+    assert [line.split(":")[0] for line in text.splitlines() if "error" in line] == [
+        "extra/c.jinja",
+        "prj.conf.jinja",
+        "src/main.c.jinja",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{{ ''.__class__.__mro__ }}", "error: a template may not do this: access to attribute '__class__' of 'str'"),
+        ("{{ models.append(1) }}", "error: a template may not do this: "),
+        ("{{ (''|attr('format')).__self__ }}", "error: "),
+        ("{% for i in range(10000000) %}{% endfor %}", "error: OverflowError: Range too big"),
+        ("{{ 'x' * 10000000 }}", "error: a template may not do this: a result of more than 1048576 elements"),
+        ("{{ 9 ** 9999999 }}", "error: a template may not do this: a power of more than 1000"),
+        ("{{ '%99999999d' % 1 }}", "error: a template may not do this: a field of more than 9999 characters"),
+        (
+            "{% for i in range(90000) %}{% for j in range(90000) %}{{ 'x' * 100000 }}{% endfor %}{% endfor %}",
+            "error: a template may not do this: the file would have more than 64 MiB",
+        ),
+        (
+            "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+            "error: the template includes itself, or is nested too deep",
+        ),
+        ("{{ self.__init__.__globals__ }}", "error: "),
+        ("{{ cycler.__init__.__globals__.os.popen('true') }}", "error: "),
+    ],
+)
+def test_templates_are_in_a_sandbox(tmp_path, folder, text, told):
+    found = faults_of(tmp_path, folder({"prj.conf.jinja": f"\n{text}\n"}))
+    assert found.startswith(("prj.conf.jinja:2:1: ", "prj.conf.jinja: error: a template may not")) and told in found
+
+
+def test_files_that_are_no_templates(tmp_path, folder):
+    template = folder(
+        {
+            "README.md": "",
+            "LICENSE": "",
+            ".git/config": "",
+            ".gitignore": "",
+            "notes.txt": "",
+            "prj.conf.jinja": "A=y\n",
+        }
+    )
+    faults = Diagnostics()
+    source_and_app(tmp_path / "plain")
+    (manifest, _) = source_and_app(tmp_path)
+    pipeline.generate([manifest], tmp_path / "other", vendored=False, faults=faults, template=template)
+    assert [str(d) for d in faults] == [
+        f"{template}/notes.txt: warning: the file is no template, and is ignored\n"
+        "  hint: put files that every project gets into extra/"
+    ]
+
+
+@pytest.mark.parametrize(("kind", "told"), [("absent", "the folder does not exist"), ("file", "this is no folder")])
+def test_no_folder(tmp_path, kind, told):
+    place = tmp_path / "template"
+    if kind == "file":
+        place.write_text("")
+    with pytest.raises(OpwestError) as error:
+        source_and_app(tmp_path, template=place)
+    assert str(error.value) == (
+        f"{place}: error: {told}\n  expected: a folder with templates, such as src/main.c.jinja"
+    )

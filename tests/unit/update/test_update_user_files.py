@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of the user's files: by `generate`, which leaves them alone, and by `update`, which merges."""
+
+import json
+import shutil
+from pathlib import PurePosixPath
+
+import pytest
+from opwest.update.merge import BETWEEN, OPWESTS, YOURS
+from opwest.write import ProjectFile, preview_project
+from update_support import MERGING, RECORD, merge, remarks
+from write_support import gen, refusal, times, tree, user, write
+
+OLD = "one\ntwo\nthree\n"
+NEW = "one\ntwo\nTHREE\n"
+EDITED = "ONE\ntwo\nthree\n"
+
+
+def base(app, path):
+    return app / f".opwest/base/{path}.base"
+
+
+def test_bases_are_what_was_generated(app):
+    write(app, user("src/main.c", OLD), gen("models/m.c"))
+    assert base(app, "src/main.c").read_text() == OLD
+    assert sorted(p.name for p in (app / ".opwest/base").iterdir()) == ["src"]
+
+
+def test_an_untouched_file_is_replaced_and_an_edited_one_merged(app):
+    write(app, user("plain", OLD), user("edited", OLD), user("src/same", OLD))
+    (app / "edited").write_text(EDITED)
+    (app / "src/same").write_text("mine\n")
+    result = merge(app, user("plain", NEW), user("edited", NEW), user("src/same", OLD))
+    assert (result.written, result.merged, result.kept) == (("plain",), ("edited",), ("src/same",))
+    assert not result.remarks
+    assert (app / "plain").read_text() == NEW
+    assert (app / "edited").read_text() == "ONE\ntwo\nTHREE\n"
+    assert (app / "src/same").read_text() == "mine\n"
+    assert base(app, "edited").read_text() == NEW
+    before = times(app)
+    again = merge(app, user("plain", NEW), user("edited", NEW), user("src/same", OLD))
+    assert (again.written, again.merged, again.remarks) == ((), (), ())
+    assert times(app) == before
+
+
+def test_a_conflict_has_markers_until_they_are_removed(app):
+    write(app, user("a", OLD))
+    (app / "a").write_text("one\ntwo\nmine\n")
+    result = merge(app, user("a", NEW))
+    assert (result.merged, remarks(result.remarks)) == (("a",), [("conflict", "a", 3)])
+    text = f"one\ntwo\n{YOURS}\nmine\n{BETWEEN}\nTHREE\n{OPWESTS}\n"
+    assert (app / "a").read_text() == text
+    newer = "zero\n" + NEW
+    result = merge(app, user("a", newer))
+    assert (result.merged, remarks(result.remarks)) == ((), [("unresolved", "a", 3)])
+    assert (app / "a").read_text() == text and base(app, "a").read_text() == NEW
+    (app / "a").write_text("one\ntwo\nboth\n")
+    result = merge(app, user("a", newer))
+    assert (result.merged, result.remarks) == (("a",), ())
+    assert (app / "a").read_text() == "zero\none\ntwo\nboth\n"
+    assert base(app, "a").read_text() == newer
+
+
+def test_generate_keeps_and_says_what_update_would_merge(app):
+    write(app, user("a", OLD), user("b", OLD))
+    (app / "a").write_text(EDITED)
+    result = write(app, user("a", NEW), user("b", NEW))
+    assert remarks(result.remarks) == [("stale", "a"), ("stale", "b")]
+    assert (app / "a").read_text() == EDITED and (app / "b").read_text() == OLD
+    assert base(app, "a").read_text() == OLD  # it is still what the user's file was made from
+    result = merge(app, user("a", NEW), user("b", NEW))
+    assert (result.written, result.merged) == (("b",), ("a",))
+    assert not write(app, user("a", NEW), user("b", NEW)).remarks
+
+
+def test_a_user_who_wrote_what_is_generated_now(app):
+    write(app, user("a", OLD))
+    (app / "a").write_text(NEW)
+    assert not write(app, user("a", NEW)).remarks
+    assert base(app, "a").read_text() == NEW
+
+
+def test_a_deleted_file_stays_deleted_and_that_is_said_once(app):
+    write(app, user("a", OLD), user("b", OLD))
+    (app / "a").unlink()
+    result = merge(app, user("a", NEW), user("b", NEW))
+    assert remarks(result.remarks) == [("deleted", "a", ".opwest/base/a.base")]
+    assert not (app / "a").exists()
+    assert not merge(app, user("a", NEW), user("b", NEW)).remarks
+    assert not write(app, user("a", NEW), user("b", NEW)).remarks
+    assert not merge(app, user("a", NEW), user("b", NEW)).remarks
+    shutil.copy(base(app, "a"), app / "a")  # what the hint says
+    assert merge(app, user("a", NEW), user("b", NEW)).written == ("a",)
+    (app / "a").unlink()  # and again
+    assert len(merge(app, user("a", NEW), user("b", NEW)).remarks) == 1
+
+
+def test_a_new_file_appears(app):
+    write(app, user("a", OLD))
+    assert merge(app, user("a", OLD), user("boards/b.conf", NEW)).written == ("boards/b.conf",)
+    assert base(app, "boards/b.conf").read_text() == NEW
+
+
+def test_a_file_that_is_no_longer_generated(app):
+    write(app, user("boards/plain", OLD), user("boards/edited", OLD), user("deleted", OLD), gen("x"))
+    (app / "boards/edited").write_text(EDITED)
+    (app / "deleted").unlink()
+    result = merge(app, gen("x"))
+    assert result.removed == ("boards/plain",)
+    assert remarks(result.remarks) == [("released", "boards/edited")]
+    assert tree(app, own=False) == {"boards": None, "boards/edited": EDITED.encode(), "x": b"generated\n"}
+    assert not merge(app, gen("x")).remarks
+    result = merge(app, gen("x"), user("boards/edited", NEW))  # generated again: the user's own by now
+    assert remarks(result.remarks) == [("foreign", "boards/edited")]
+
+
+def test_generate_removes_no_file_of_the_user(app):
+    write(app, user("a", OLD), gen("x"))
+    assert write(app, gen("x")).removed == ()
+    assert merge(app, gen("x")).removed == ("a",)
+
+
+def test_a_file_that_the_user_made_is_left_alone(app):
+    write(app, gen("x"))
+    (app / "a").write_text("mine\n")
+    (app / "b").write_text(NEW)
+    result = merge(app, gen("x"), user("a", NEW), user("b", NEW))
+    assert (remarks(result.remarks), result.kept) == ([("foreign", "a")], ("a", "b"))
+    assert (app / "a").read_text() == "mine\n" and not base(app, "a").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "mine", "new"), [(b"\0old", b"\0mine", b"\0new"), (b"old", b"\xffmine", b"new"), (b"old", b"mine", b"\xff")]
+)
+def test_what_is_no_text_is_kept_beside(app, old, mine, new):
+    def binary(content):
+        return ProjectFile(PurePosixPath("logo"), content, "user")
+
+    write(app, binary(old))
+    (app / "logo").write_bytes(mine)
+    result = merge(app, binary(new))
+    assert remarks(result.remarks) == [("beside", "logo", "logo.opwest-new")]
+    assert (app / "logo").read_bytes() == mine and (app / "logo.opwest-new").read_bytes() == new
+    assert not merge(app, binary(new)).remarks  # said, and both are there
+    result = merge(app, binary(new + b"er"))  # the first one is still there: nothing is written over it
+    assert remarks(result.remarks) == [("beside", "logo", "logo.opwest-new2")]
+    assert (app / "logo.opwest-new").read_bytes() == new
+
+
+def test_links_and_folders_are_not_merged_into(app, tmp_path):
+    write(app, user("a", OLD), user("b", OLD), user("d/c", OLD))
+    (tmp_path / "elsewhere").write_text(EDITED)
+    (app / "a").unlink()
+    (app / "a").symlink_to(tmp_path / "elsewhere")
+    (app / "b").unlink()
+    (app / "b").mkdir()
+    shutil.rmtree(app / "d")
+    (app / "d").symlink_to(tmp_path)
+    (tmp_path / "c").write_text(EDITED)
+    files = [user("a", NEW), user("b", NEW), user("d/c", NEW)]
+    result = merge(app, *files)
+    assert remarks(result.remarks) == [("linked", "a"), ("linked", "b"), ("linked", "d/c")]
+    assert (tmp_path / "elsewhere").read_text() == (tmp_path / "c").read_text() == EDITED
+    assert (result.written, result.merged) == ((), ())
+
+
+# --- projects of an opwest that kept no bases
+
+
+def without_bases(app):
+    """Make a project what opwest 0.1.0 wrote before it kept bases."""
+    lock = app / ".opwest/lock.json"
+    value = json.loads(lock.read_text())
+    value.pop("bases")
+    lock.write_text(json.dumps(value, indent=2, sort_keys=True) + "\n")
+    shutil.rmtree(app / ".opwest/base")
+
+
+def test_without_bases(app):
+    write(app, user("same", OLD), user("edited", OLD), user("deleted", OLD), gen("was_ours", OLD))
+    without_bases(app)
+    (app / "edited").write_text(EDITED)
+    (app / "deleted").unlink()
+    files = [user(name, NEW) for name in ("edited", "deleted", "was_ours")] + [user("same", OLD)]
+    assert not write(app, *files).remarks  # generate says nothing of what it does not know
+    result = merge(app, *files)
+    assert remarks(result.remarks) == [("deleted", "deleted"), ("unknown", "edited", ".opwest/base/edited.base")]
+    assert (app / "was_ours").read_text() == NEW  # equals a checksum in the lock: untouched
+    assert (app / "edited").read_text() == EDITED
+    assert base(app, "edited").read_text() == NEW and base(app, "same").read_text() == OLD
+    newer = NEW + "four\n"  # from now on it is merged
+    result = merge(app, user("edited", newer), user("deleted", NEW), user("was_ours", NEW), user("same", OLD))
+    assert (result.merged, remarks(result.remarks)) == (("edited",), [("conflict", "edited", 3)])
+
+
+@pytest.mark.parametrize("damage", ["edited", "deleted", "folder"])
+def test_a_base_that_was_tampered_with_is_not_used(app, damage):
+    write(app, user("a", OLD), user("b", OLD))
+    (app / "a").write_text(EDITED)
+    place = base(app, "a")
+    if damage == "edited":
+        place.write_text("other")
+    else:
+        place.unlink()
+    if damage == "folder":
+        place.mkdir()
+        assert refusal(merge, app, user("a", NEW), user("b", OLD)) == (
+            f"{place}: error: a folder is where opwest keeps a file of its own\n  hint: delete it and run opwest again"
+        )
+        return
+    result = merge(app, user("a", NEW), user("b", OLD))
+    assert remarks(result.remarks) == [("unknown", "a", ".opwest/base/a.base")]
+    assert (app / "a").read_text() == EDITED and place.read_text() == NEW
+
+
+def test_modes_of_the_users_files_stay(app):
+    write(app, user("run.sh", OLD), gen("tool.sh", OLD))
+    (app / "run.sh").chmod(0o755)
+    (app / "tool.sh").chmod(0o700)
+    merge(app, user("run.sh", NEW), gen("tool.sh", NEW))
+    assert (app / "run.sh").stat().st_mode & 0o777 == 0o755
+    assert (app / "tool.sh").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_local_file_is_no_part_of_the_lock(tmp_path):
+    local = [ProjectFile(PurePosixPath(".opwest/origin.json"), where, "local") for where in (b"here", b"there")]
+    write(tmp_path / "one", gen("a"), local[0])
+    write(tmp_path / "two", gen("a"), local[1])
+    locks = [(tmp_path / name / ".opwest/lock.json").read_bytes() for name in ("one", "two")]
+    assert locks[0] == locks[1]
+    write(tmp_path / "one", gen("a"), local[1])
+    assert (tmp_path / "one/.opwest/origin.json").read_bytes() == b"there"
+
+
+def test_a_preview_writes_nothing(app):
+    write(app, user("a", OLD), gen("b"), gen("c"), user("d", OLD))
+    (app / "a").write_text(EDITED)
+    before = times(app)
+    files = [user("a", NEW), gen("b", "new"), user("d", OLD), gen("e")]
+    preview = preview_project(app, files, RECORD, merging=MERGING)
+    assert times(app) == before
+    shown = {c.path: (c.old, c.new) for c in preview.changes if not c.path.startswith(".opwest/")}
+    assert shown == {
+        "a": (EDITED.encode(), b"ONE\ntwo\nTHREE\n"),
+        "b": (b"generated\n", b"new"),
+        "c": (b"generated\n", None),
+        "e": (None, b"generated\n"),
+    }
+    assert preview.result == merge(app, *files)
+    assert preview_project(app, files, RECORD, merging=MERGING).changes == ()

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of regeneration share."""
+
+from pathlib import Path
+
+from golden_support import copy_project
+from opwest import pipeline
+from opwest.diagnostics import Diagnostics
+from opwest.pipeline import ZephyrOptions
+from opwest.update.merge import MERGING
+from opwest.update.project import Request, update_project
+from opwest.write import write_project
+from write_support import RECORD
+
+
+def merge(directory, *files, record=RECORD):
+    """Write as `update` does; return the result."""
+    return write_project(directory, files, record, merging=MERGING)
+
+
+def remarks(result):
+    return [(remark.kind, remark.path, *remark.lines, *([remark.other] if remark.other else [])) for remark in result]
+
+
+def no_zephyr(boards, version):
+    return ZephyrOptions(boards)
+
+
+def source_and_app(tmp_path, name="minimal", **options) -> tuple[Path, Path]:
+    """Return the manifest of a golden project and what was generated from it."""
+    (manifest,) = copy_project(name, tmp_path / "source")
+    app = tmp_path / "app"
+    pipeline.generate([manifest], app, vendored=False, faults=Diagnostics(), **options)
+    return manifest, app
+
+
+def update(app, **options):
+    """Update a project; return the outcome and what is reported, as text."""
+    faults = Diagnostics()
+    outcome = update_project(app, Request(no_zephyr, **options), faults)
+    return outcome, "\n".join(map(str, faults.in_order()))
+
+
+def change(path: Path, old: str, new: str):
+    text = path.read_text()
+    assert old in text, (path, old)
+    path.write_text(text.replace(old, new))

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <opwest/service.h>
+
+const struct opwest_tensor *opwest_service_tensor(const struct opwest_served_model *served,
+						  uint16_t index)
+{
+	const struct opwest_model *model = served->model;
+
+	if (index < model->input_count) {
+		return &model->inputs[index];
+	}
+	if (index - model->input_count < model->output_count) {
+		return &model->outputs[index - model->input_count];
+	}
+	return NULL;
+}
+
+int opwest_service_find(const struct opwest_served_model *served, const char *name,
+			uint16_t *index)
+{
+	const struct opwest_tensor *tensor;
+
+	for (uint16_t i = 0; (tensor = opwest_service_tensor(served, i)) != NULL; i++) {
+		if (strcmp(tensor->name, name) == 0) {
+			*index = i;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+int opwest_service_open(const struct opwest_served_model *served)
+{
+	if (*served->opened) {
+		(void)served->close();
+	}
+	return served->open();
+}
+
+/* Find the bytes between an offset and the end of a tensor. */
+static int locate(const struct opwest_served_model *served, uint16_t index, uint32_t offset,
+		  uint8_t **data, uint32_t *left)
+{
+	const struct opwest_tensor *tensor = opwest_service_tensor(served, index);
+	uint8_t *memory;
+
+	if (tensor == NULL) {
+		return -ENOENT;
+	}
+	if (!*served->opened) {
+		return -EPERM;
+	}
+	if (offset > tensor->size) {
+		return -ERANGE;
+	}
+	memory = served->memory(index);
+	if (memory == NULL) {
+		return -ENOENT;
+	}
+	*data = memory + offset;
+	*left = tensor->size - offset;
+	return 0;
+}
+
+int opwest_service_write(const struct opwest_served_model *served, uint16_t index, uint32_t offset,
+			 const uint8_t *data, uint32_t size)
+{
+	uint8_t *memory;
+	uint32_t left;
+	int rc;
+
+	if (index >= served->model->input_count) {
+		return -ENOENT;
+	}
+	rc = locate(served, index, offset, &memory, &left);
+	if (rc != 0) {
+		return rc;
+	}
+	if (size > left) {
+		return -ERANGE;
+	}
+	memcpy(memory, data, size);
+	return 0;
+}
+
+int opwest_service_read(const struct opwest_served_model *served, uint16_t index, uint32_t offset,
+			const uint8_t **data, uint32_t *size)
+{
+	uint8_t *memory;
+	uint32_t left;
+	int rc = locate(served, index, offset, &memory, &left);
+
+	if (rc != 0) {
+		return rc;
+	}
+	*data = memory;
+	if (*size > left) {
+		*size = left;
+	}
+	return 0;
+}
+
+const char *opwest_service_error_name(int error)
+{
+	switch (error) {
+	case -EALREADY:
+		return "EALREADY";
+	case -EBUSY:
+		return "EBUSY";
+	case -EFAULT:
+		return "EFAULT";
+	case -EINVAL:
+		return "EINVAL";
+	case -EIO:
+		return "EIO";
+	case -ENODEV:
+		return "ENODEV";
+	case -ENOENT:
+		return "ENOENT";
+	case -ENOMEM:
+		return "ENOMEM";
+	case -ENOTSUP:
+		return "ENOTSUP";
+	case -EPERM:
+		return "EPERM";
+	case -ERANGE:
+		return "ERANGE";
+	case -ETIMEDOUT:
+		return "ETIMEDOUT";
+	default:
+		return "";
+	}
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The MCUmgr command group with which a host runs the models of this image: CBOR maps over any SMP transport.
+ * Models and tensors go by number; docs/running-on-boards.md lists the commands.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <zephyr/devicetree.h>
+#include <zephyr/mgmt/mcumgr/mgmt/handlers.h>
+#include <zephyr/mgmt/mcumgr/mgmt/mgmt.h>
+#include <zephyr/mgmt/mcumgr/smp/smp.h>
+#include <zephyr/sys/util.h>
+
+#include <mgmt/mcumgr/util/zcbor_bulk.h>
+#include <zcbor_common.h>
+#include <zcbor_decode.h>
+#include <zcbor_encode.h>
+
+#include "service_internal.h"
+
+#ifdef CONFIG_MCUMGR_TRANSPORT_UART
+BUILD_ASSERT(DT_HAS_CHOSEN(zephyr_uart_mcumgr),
+	     "the devicetree chooses no zephyr,uart-mcumgr: that of the console will do");
+#endif
+
+/* Commands of the group. */
+enum {
+	COMMAND_MODEL = 0,
+	COMMAND_TENSOR = 1,
+	COMMAND_DATA = 2,
+	COMMAND_ACTION = 3,
+};
+
+/* What an answer holds besides the data: the header, the map, its keys, an offset and a length. */
+#define AROUND_DATA 48
+#define CHUNK (CONFIG_MCUMGR_TRANSPORT_NETBUF_SIZE - AROUND_DATA)
+BUILD_ASSERT(CHUNK > 0, "CONFIG_MCUMGR_TRANSPORT_NETBUF_SIZE is too small for data");
+
+/* The numbers that requests hold. */
+struct request {
+	uint32_t model;
+	uint32_t tensor;
+	uint32_t offset;
+	uint32_t action;
+	struct zcbor_string data;
+};
+
+static bool decode(struct smp_streamer *ctxt, struct request *request)
+{
+	struct zcbor_map_decode_key_val keys[] = {
+		ZCBOR_MAP_DECODE_KEY_DECODER("model", zcbor_uint32_decode, &request->model),
+		ZCBOR_MAP_DECODE_KEY_DECODER("tensor", zcbor_uint32_decode, &request->tensor),
+		ZCBOR_MAP_DECODE_KEY_DECODER("off", zcbor_uint32_decode, &request->offset),
+		ZCBOR_MAP_DECODE_KEY_DECODER("do", zcbor_uint32_decode, &request->action),
+		ZCBOR_MAP_DECODE_KEY_DECODER("data", zcbor_bstr_decode, &request->data),
+	};
+	size_t decoded;
+
+	*request = (struct request){0};
+	return zcbor_map_decode_bulk(ctxt->reader->zs, keys, ARRAY_SIZE(keys), &decoded) == 0 &&
+	       request->tensor <= UINT16_MAX;
+}
+
+static bool put_text(zcbor_state_t *zse, const char *text)
+{
+	return zcbor_tstr_encode_ptr(zse, text, strlen(text));
+}
+
+static int answered(bool ok)
+{
+	return ok ? MGMT_ERR_EOK : MGMT_ERR_EMSGSIZE;
+}
+
+static int refused(int error)
+{
+	switch (error) {
+	case -ENOENT:
+		return MGMT_ERR_ENOENT;
+	case -EPERM:
+		return MGMT_ERR_EBADSTATE;
+	default:
+		return MGMT_ERR_EINVAL;
+	}
+}
+
+static int read_model(struct smp_streamer *ctxt)
+{
+	zcbor_state_t *zse = ctxt->writer->zs;
+	const struct opwest_served_model *served;
+	struct request request;
+
+	if (!decode(ctxt, &request)) {
+		return MGMT_ERR_EINVAL;
+	}
+	served = opwest_service_model(request.model);
+	if (served == NULL) {
+		return MGMT_ERR_ENOENT;
+	}
+	return answered(zcbor_tstr_put_lit(zse, "service") &&
+			zcbor_uint32_put(zse, OPWEST_SERVICE_VERSION) &&
+			zcbor_tstr_put_lit(zse, "models") &&
+			zcbor_uint32_put(zse, opwest_service_model_count()) &&
+			zcbor_tstr_put_lit(zse, "name") && put_text(zse, served->model->name) &&
+			zcbor_tstr_put_lit(zse, "inputs") &&
+			zcbor_uint32_put(zse, served->model->input_count) &&
+			zcbor_tstr_put_lit(zse, "outputs") &&
+			zcbor_uint32_put(zse, served->model->output_count));
+}
+
+static int read_tensor(struct smp_streamer *ctxt)
+{
+	zcbor_state_t *zse = ctxt->writer->zs;
+	const struct opwest_served_model *served;
+	const struct opwest_tensor *tensor;
+	struct request request;
+	bool ok;
+
+	if (!decode(ctxt, &request)) {
+		return MGMT_ERR_EINVAL;
+	}
+	served = opwest_service_model(request.model);
+	tensor = served != NULL ? opwest_service_tensor(served, (uint16_t)request.tensor) : NULL;
+	if (tensor == NULL) {
+		return MGMT_ERR_ENOENT;
+	}
+	ok = zcbor_tstr_put_lit(zse, "name") && put_text(zse, tensor->name) &&
+	     zcbor_tstr_put_lit(zse, "dtype") && put_text(zse, opwest_dtype_name(tensor->dtype)) &&
+	     zcbor_tstr_put_lit(zse, "size") && zcbor_uint32_put(zse, tensor->size) &&
+	     zcbor_tstr_put_lit(zse, "shape") && zcbor_list_start_encode(zse, tensor->rank);
+	for (uint8_t i = 0; i < tensor->rank; i++) {
+		ok = ok && zcbor_uint32_put(zse, tensor->shape[i]);
+	}
+	return answered(ok && zcbor_list_end_encode(zse, tensor->rank));
+}
+
+static int read_data(struct smp_streamer *ctxt)
+{
+	zcbor_state_t *zse = ctxt->writer->zs;
+	const struct opwest_served_model *served;
+	struct request request;
+	const uint8_t *data;
+	uint32_t size = CHUNK;
+	bool ok;
+	int rc;
+
+	if (!decode(ctxt, &request)) {
+		return MGMT_ERR_EINVAL;
+	}
+	served = opwest_service_model(request.model);
+	if (served == NULL) {
+		return MGMT_ERR_ENOENT;
+	}
+	opwest_service_lock();
+	rc = opwest_service_read(served, (uint16_t)request.tensor, request.offset, &data, &size);
+	ok = rc == 0 && zcbor_tstr_put_lit(zse, "off") && zcbor_uint32_put(zse, request.offset) &&
+	     zcbor_tstr_put_lit(zse, "data") && zcbor_bstr_encode_ptr(zse, (const char *)data, size);
+	opwest_service_unlock();
+	return rc != 0 ? refused(rc) : answered(ok);
+}
+
+static int write_data(struct smp_streamer *ctxt)
+{
+	zcbor_state_t *zse = ctxt->writer->zs;
+	const struct opwest_served_model *served;
+	struct request request;
+	int rc;
+
+	if (!decode(ctxt, &request)) {
+		return MGMT_ERR_EINVAL;
+	}
+	served = opwest_service_model(request.model);
+	if (served == NULL) {
+		return MGMT_ERR_ENOENT;
+	}
+	opwest_service_lock();
+	rc = opwest_service_write(served, (uint16_t)request.tensor, request.offset,
+				  request.data.value, (uint32_t)request.data.len);
+	opwest_service_unlock();
+	if (rc != 0) {
+		return refused(rc);
+	}
+	return answered(zcbor_tstr_put_lit(zse, "off") &&
+			zcbor_uint32_put(zse, request.offset + (uint32_t)request.data.len));
+}
+
+static int write_action(struct smp_streamer *ctxt)
+{
+	zcbor_state_t *zse = ctxt->writer->zs;
+	const struct opwest_served_model *served;
+	struct opwest_service_report report;
+	struct request request;
+
+	if (!decode(ctxt, &request) || request.action >= OPWEST_SERVICE_ACTIONS) {
+		return MGMT_ERR_EINVAL;
+	}
+	served = opwest_service_model(request.model);
+	if (served == NULL) {
+		return MGMT_ERR_ENOENT;
+	}
+	opwest_service_lock();
+	opwest_service_do(served, (enum opwest_service_action)request.action, &report);
+	opwest_service_unlock();
+	return answered(
+		zcbor_tstr_put_lit(zse, "result") && zcbor_int32_put(zse, report.result) &&
+		zcbor_tstr_put_lit(zse, "error") && put_text(zse, report.error) &&
+		zcbor_tstr_put_lit(zse, "code") && zcbor_int32_put(zse, report.code) &&
+		zcbor_tstr_put_lit(zse, "hook") && put_text(zse, report.hook) &&
+		zcbor_tstr_put_lit(zse, "device") && put_text(zse, report.device) &&
+		zcbor_tstr_put_lit(zse, "operator") && put_text(zse, report.operator_name) &&
+		zcbor_tstr_put_lit(zse, "step") && zcbor_int32_put(zse, report.step) &&
+		zcbor_tstr_put_lit(zse, "ns") && zcbor_uint64_put(zse, report.nanoseconds));
+}
+
+static const struct mgmt_handler handlers[] = {
+	[COMMAND_MODEL] = {.mh_read = read_model},
+	[COMMAND_TENSOR] = {.mh_read = read_tensor},
+	[COMMAND_DATA] = {.mh_read = read_data, .mh_write = write_data},
+	[COMMAND_ACTION] = {.mh_write = write_action},
+};
+
+static struct mgmt_group group = {
+	.mg_handlers = handlers,
+	.mg_handlers_count = ARRAY_SIZE(handlers),
+	.mg_group_id = CONFIG_OPWEST_SERVICE_SMP_GROUP,
+};
+
+static void register_group(void)
+{
+	mgmt_register_group(&group);
+}
+
+MCUMGR_HANDLER_DEFINE(opwest_service, register_group);
