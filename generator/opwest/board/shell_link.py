@@ -163,7 +163,7 @@ class ShellLink:
             raise self._gone() from error
         if not data:
             raise self._gone()
-        self._received = (self._received + _ESCAPES.sub(b"", data))[-_KEPT:]
+        self._received = _ESCAPES.sub(b"", self._received + data)[-_KEPT:]
         return True
 
     def _send(self, data: bytes) -> None:

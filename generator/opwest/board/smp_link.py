@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The service as an MCUmgr command group: SMP over a serial device. smpclient frames, this asks.
+
+Import it only where it is needed: smpclient is an extra.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import cbor2
+from smp.error import MGMT_ERR
+from smp.header import OP, CommandId, Flag, GroupId, Header, Version
+from smpclient.transport import SMPTransportDisconnected
+from smpclient.transport.serial import SMPSerialTransport
+
+from opwest.board.link import NO_SERVICE_HINT, Action, LinkError, Report, Served, Tensor, check_version, printable
+
+DEFAULT_GROUP = 28535
+"""CONFIG_OPWEST_SERVICE_SMP_GROUP of the runtime."""
+
+_MODEL, _TENSOR, _DATA, _ACTION = range(4)
+_ATTEMPTS = 3
+_AGAIN_SECONDS = 1.0
+_LONGEST_NUMBER = 5
+_MALFORMED = (ValueError, KeyError, TypeError, AssertionError)  # ValueError: base64, CBOR and SMP's own, too
+
+
+class SmpLink:
+    """An SMP server behind a serial device. Implements Link."""
+
+    def __init__(self, device: str, baud: int, timeout: float, group: int = DEFAULT_GROUP) -> None:
+        self.device = device
+        self._timeout = timeout
+        self._group = group
+        self._sequence = 0
+        self._malformed: str | None = None
+        self._console = b""
+        logging.getLogger("smpclient").setLevel(logging.CRITICAL)  # what it logs, our errors say
+        self._transport = SMPSerialTransport(baudrate=baud, exclusive=True, write_timeout=timeout)
+        self._runner = asyncio.Runner()
+        try:
+            self._runner.run(self._transport.connect(device, 0.1))
+        except (OSError, TimeoutError) as error:
+            self._runner.close()
+            raise LinkError(f"the serial device {device} can't be opened, though it is there and free") from error
+
+    def describe(self) -> list[Served]:
+        """Wait for the image and return its models."""
+        parameters = self._request(
+            OP.READ,
+            GroupId.OS_MANAGEMENT,
+            CommandId.OSManagement.MCUMGR_PARAMETERS,
+            {},
+            "the answer to an SMP request",
+            attempts=max(1, int(self._timeout / _AGAIN_SECONDS)),
+        )
+        size = parameters.get("buf_size")
+        if isinstance(size, int) and size > _LONGEST_NUMBER:
+            self._transport.initialize(size)
+        models: list[Served] = []
+        while True:
+            found = self._ask(OP.READ, _MODEL, {"model": len(models)}, f"the description of model {len(models)}")
+            if not models:
+                check_version(int(found["service"]), self.device)
+            models.append(self._model(len(models), found))
+            if len(models) >= int(found["models"]):
+                return models
+
+    def _model(self, index: int, found: Mapping[str, Any]) -> Served:
+        tensors = []
+        for number in range(int(found["inputs"]) + int(found["outputs"])):
+            asked = {"model": index, "tensor": number}
+            tensor = self._ask(OP.READ, _TENSOR, asked, f"the description of tensor {number} of {found['name']}")
+            role = "input" if number < int(found["inputs"]) else "output"
+            tensors.append(
+                Tensor(str(tensor["name"]), role, str(tensor["dtype"]), int(tensor["size"]), tuple(tensor["shape"]))
+            )
+        return Served(index, str(found["name"]), tuple(tensors))
+
+    def act(self, model: Served, action: Action) -> Report:
+        """Open, run or close a model."""
+        awaited = f"the end of {model.name}_{action.name.lower()}"
+        found = self._ask(OP.WRITE, _ACTION, {"model": model.index, "do": int(action)}, awaited, attempts=1)
+        return Report(
+            int(found["result"]),
+            str(found["error"]),
+            int(found["code"]),
+            str(found["hook"]),
+            str(found["device"]),
+            str(found["operator"]),
+            int(found["step"]),
+            int(found["ns"]),
+        )
+
+    def write(self, model: Served, tensor: int, offset: int, data: bytes) -> int:
+        """Write the first bytes of `data` to a tensor; return how many."""
+        asked: dict[str, Any] = {"model": model.index, "tensor": tensor, "off": offset, "data": b""}
+        room = self._transport.max_unencoded_size - Header.SIZE - len(cbor2.dumps(asked)) - _LONGEST_NUMBER
+        asked["data"] = data[: max(1, room)]
+        awaited = f"the receipt of input {model.tensors[tensor].name} at {offset}"
+        return int(self._ask(OP.WRITE, _DATA, asked, awaited)["off"]) - offset
+
+    def read(self, model: Served, tensor: int, offset: int) -> bytes:
+        """Return bytes of a tensor from `offset` on."""
+        asked = {"model": model.index, "tensor": tensor, "off": offset}
+        awaited = f"tensor {model.tensors[tensor].name} at {offset}"
+        return bytes(self._ask(OP.READ, _DATA, asked, awaited)["data"])
+
+    def disconnect(self) -> None:
+        """Let go of the device."""
+        self._runner.run(self._transport.disconnect())
+        self._runner.close()
+
+    def _ask(
+        self, operation: OP, command: int, asked: Mapping[str, Any], awaited: str, attempts: int = _ATTEMPTS
+    ) -> dict[str, Any]:
+        return self._request(operation, self._group, command, asked, awaited, attempts)
+
+    def _request(
+        self, operation: OP, group: int, command: int, asked: Mapping[str, Any], awaited: str, attempts: int
+    ) -> dict[str, Any]:
+        """Send a request until it is answered; a request that must not be repeated has one attempt."""
+        begin = time.monotonic()
+        answer = None
+        for _ in range(attempts):
+            try:
+                answer = self._runner.run(self._exchange(operation, group, command, asked, self._timeout / attempts))
+            except (SMPTransportDisconnected, OSError) as error:
+                raise self._lost(error, awaited) from error
+            if answer is not None:
+                break
+        if answer is None:
+            raise self._silence(awaited, time.monotonic() - begin)
+        if "rc" in answer:
+            raise self._refused(int(answer["rc"]), group, awaited)
+        return answer
+
+    async def _exchange(
+        self, operation: OP, group: int, command: int, asked: Mapping[str, Any], seconds: float
+    ) -> dict[str, Any] | None:
+        self._sequence = (self._sequence + 1) % 256
+        payload = cbor2.dumps(asked)
+        header = Header(operation, Version.V2, Flag(0), len(payload), group, self._sequence, command)
+        try:
+            async with asyncio.timeout(seconds):
+                await self._transport.send(bytes(header) + payload)
+                while True:
+                    answer = await self._answer(operation, group, command)
+                    if answer is not None:
+                        return answer
+        except TimeoutError:
+            self._console += await self._transport.read_serial()
+            return None
+
+    async def _answer(self, operation: OP, group: int, command: int) -> dict[str, Any] | None:
+        """Return the next frame if it answers the request; what is damaged or late is passed over."""
+        try:
+            frame = await self._transport.receive()
+            header = Header.loads(frame[: Header.SIZE])
+            answer = cbor2.loads(frame[Header.SIZE :])
+        except SMPTransportDisconnected:
+            raise
+        except TimeoutError:
+            raise
+        except Exception as error:  # frames come from outside: what a decoder makes of noise is its own affair
+            self._malformed = f"{type(error).__name__}: {error}"
+            return None
+        expected = (OP(operation + 1), group, self._sequence, command)
+        if (header.op, header.group_id, header.sequence, header.command_id) != expected:
+            return None
+        return answer if isinstance(answer, dict) else None
+
+    def _refused(self, code: int, group: int, awaited: str) -> LinkError:
+        if code == MGMT_ERR.ENOTSUP:
+            missing = (
+                f"no command group {group}" if group == self._group else "none of MCUmgr's own commands for parameters"
+            )
+            return LinkError(
+                f"the image on {self.device} has no opwest service: it answers SMP, but has {missing}", NO_SERVICE_HINT
+            )
+        if code == MGMT_ERR.ENOENT and awaited == "the description of model 0":
+            return LinkError(f"the image on {self.device} has an opwest service, but no models")
+        name = MGMT_ERR(code).name if code in MGMT_ERR.__members__.values() else str(code)
+        return LinkError(f"{self.device}: instead of {awaited} came the SMP error {name}")
+
+    def _lost(self, error: Exception, awaited: str) -> LinkError:
+        if "imeout" in f"{error.__cause__}":
+            return LinkError(f"{self.device}: waited {self._timeout:g} s to send a request: the board reads nothing")
+        return LinkError(
+            f"the serial device {self.device} went away before {awaited} came: the board was unplugged, or the "
+            "emulator ended"
+        )
+
+    def _silence(self, awaited: str, seconds: float) -> LinkError:
+        message = f"{self.device}: waited {seconds:.0f} s for {awaited}; "
+        text = printable(self._console)
+        if self._malformed is not None:
+            return LinkError(
+                message + f"what came is no SMP frame ({self._malformed})", "does --baud say what the board uses?"
+            )
+        if text:
+            return LinkError(message + f"the last that came is console output: {text!r}", NO_SERVICE_HINT)
+        return LinkError(
+            message + "nothing came at all",
+            f"is it the board's UART for MCUmgr, and is it running? Else {NO_SERVICE_HINT}",
+        )
