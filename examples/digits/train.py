@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train the digits network in floating point, quantize it, and write what the firmware needs.
 
-Writes parameters.npz (weights and biases) and application/held_out.h (images that training never
-saw, their true labels, and what the integer reference answers). Both are checked in; running this
-again on the same machine writes the same bytes.
+Writes parameters.npz (weights and biases), application/held_out.h (images that training never saw,
+their true labels, and what the integer reference answers), and vectors.npz (some of these images and
+answers as golden vectors). All are checked in; running this again on the same machine writes the same
+bytes.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ except ModuleNotFoundError as error:
 EXAMPLE = Path(__file__).resolve().parent
 SEED = 20240229
 HELD_OUT = 360
+VECTORS = 20
 # Chosen by cross-validation on the training images; the held-out ones took no part.
 EPOCHS = 100
 BATCH = 64
@@ -196,16 +198,17 @@ def main() -> None:
     print(f"training images: {in_training:.2%} of {len(training)}")
     print(f"held-out images: {correct / HELD_OUT:.2%} of {HELD_OUT} ({HELD_OUT - correct} wrong)")
 
-    archive = output / "parameters.npz"
+    archive, vectors = output / "parameters.npz", output / "vectors.npz"
     header = output / "application" / "held_out.h"
     try:
         header.parent.mkdir(parents=True, exist_ok=True)
         np.savez(archive, **integers)  # members are dated 1980, so equal arrays are equal bytes
+        np.savez(vectors, image=images[held_out[:VECTORS]], label=predictions[:VECTORS])
         text = held_out_header(images[held_out], labels[held_out], predictions)
         header.write_text(text, encoding="ascii", newline="\n")
     except OSError as error:
         sys.exit(f"error: {error.filename}: {error.strerror}")
-    for path in (archive, header):
+    for path in (archive, vectors, header):
         print(f"{path}: {path.stat().st_size} bytes")
     print(f"{time.perf_counter() - started:.1f} s")
 

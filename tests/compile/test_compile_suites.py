@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tests that come with every model: they compile without a warning, pass on a host, and find what is wrong."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -111,17 +112,15 @@ def test_a_vector_that_differs_is_named(project, tmp_path):
 def test_a_vector_out_of_tolerance_is_named(project, tmp_path):
     change(project / "vectors" / "edge cases.npz", "y", (0, 1, 2), -8.001)
     done = outcome(project, tmp_path)
-    found = "vectors/edge cases.npz, case 0: output y[5] is -8, wanted -8.00100040 within 1e-06 + 1e-05 * |wanted|"
+    found = "vectors/edge cases.npz, case 0: output y[5] is -8, wanted -8.0010004 within 1e-06 + 1e-05 * |wanted|"
     assert done.returncode == 1
-    assert f"{found}; 1 of 6 elements differ" in done.stdout.replace("-8.0010004 ", "-8.00100040 ")
+    assert f"{found}; 1 of 6 elements differ" in done.stdout.splitlines()
 
 
 def test_a_half_is_shown_as_a_number(project, tmp_path):
     change(project / "random.npz", "signs", (0, 0, 0), 1.5)
     done = outcome(project, tmp_path)
-    assert "output signs[0] is -1, wanted 1.5 within 0.001 * |wanted|; 1 of 6 elements differ" in done.stdout.replace(
-        "is 1,", "is -1,"
-    )
+    assert re.search(r"output signs\[0\] is -?1, wanted 1\.5 within 0\.001 \* \|wanted\|; 1 of 6 elements", done.stdout)
 
 
 def test_an_operator_that_reads_what_nobody_wrote_is_found(project, tmp_path):
@@ -154,7 +153,7 @@ def test_an_operator_that_keeps_state_is_found(project, tmp_path):
 def test_a_model_that_refuses_zeros_is_not_blamed(project, tmp_path):
     source = project / "operators" / "blend.c"
     text = source.read_text()
-    source.write_text(text.replace("int32_t scale(", "int32_t scale(", 1).replace("\treturn 0;", "\treturn -22;", 1))
+    source.write_text(text.replace("\treturn 0;", "\treturn -22;", 1))
     manifest = project / "manifest.yaml"
     text = manifest.read_text()
     manifest.write_text(text[: text.index("tests:")])

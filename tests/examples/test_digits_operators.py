@@ -156,6 +156,14 @@ def test_held_out_header_agrees_with_the_reference(held_out):
     assert (predictions == labels).mean() >= 0.96
 
 
+def test_golden_vectors_are_held_out_images(held_out):
+    with np.load(DIGITS / "vectors.npz") as file:
+        images, labels = file["image"], file["label"]
+    assert len(images) == 20
+    np.testing.assert_array_equal(images, held_out[0][:20])
+    np.testing.assert_array_equal(labels, held_out[2][:20])
+
+
 def test_network_on_random_images(operators, parameters):
     images = np.random.default_rng(1).integers(-128, 128, (200, 8, 8, 1), dtype=np.int8)
     check_network(operators, images, parameters)

@@ -145,6 +145,13 @@ def _zipped() -> bytes:
     return content.getvalue()
 
 
+def _vectors(**arrays: np.ndarray) -> bytes:
+    content = io.BytesIO()
+    np.savez(content, **arrays)
+    return content.getvalue()
+
+
+_CASES = np.zeros((3, 4), "int8")
 _ARRAYS: dict[str, Callable[[], bytes]] = {
     "int8.npy": lambda: _numpy(np.zeros(4, "int8")),
     "int16.npy": lambda: _numpy(np.zeros(4, "int16")),
@@ -153,6 +160,16 @@ _ARRAYS: dict[str, Callable[[], bytes]] = {
     "text.npy": lambda: _numpy(np.array(["a", "b"])),
     "none.npy": lambda: _numpy(np.zeros((0, 4), "int8")),
     "weights.npz": _zipped,
+    "vectors.npz": lambda: _vectors(image=_CASES, scores=_CASES),
+    "vectors_without_scores.npz": lambda: _vectors(image=_CASES),
+    "vectors_misspelt.npz": lambda: _vectors(image=_CASES, score=_CASES),
+    "vectors_and_more.npz": lambda: _vectors(image=_CASES, scores=_CASES, labels=_CASES),
+    "vectors_of_floats.npz": lambda: _vectors(image=_CASES, scores=_CASES.astype("float32")),
+    "vectors_of_five.npz": lambda: _vectors(image=_CASES, scores=np.zeros((3, 5), "int8")),
+    "vectors_of_one.npz": lambda: _vectors(image=_CASES[0], scores=_CASES[:1]),
+    "vectors_of_two_counts.npz": lambda: _vectors(image=_CASES, scores=_CASES[:2]),
+    "vectors_of_none.npz": lambda: _vectors(image=_CASES[:0], scores=_CASES[:0]),
+    "vectors_of_texts.npz": lambda: _vectors(image=_CASES, scores=np.array(["a"], object)),
 }
 
 

@@ -181,7 +181,7 @@ def test_the_chosen_sram_is_ordinary_memory(workspace: Workspace, opwest: Opwest
 @pytest.mark.parametrize(
     ("near", "message"),
     [
-        ("itcm", "pool near: nodelabel itcm of board mps3/corstone300/an547 is its flash, which can't be written"),
+        ("itcm", "pool near: nodelabel itcm of board mps3/corstone300/an547 is its flash: read only"),
         ("no_such", "pool near: board mps3/corstone300/an547 has no enabled node nodelabel no_such"),
         ("uart1", "pool near: nodelabel uart1 of board mps3/corstone300/an547 is no zephyr,memory-region"),
     ],
@@ -200,7 +200,7 @@ def test_a_region_smaller_than_its_pool(workspace: Workspace, opwest: Opwest, tm
     assert code != 0
     text = " ".join(built.log.split())
     assert re.search(
-        r"manifest.yaml:9: pool near: the region nodelabel fast of board mps2/an385 is smaller than the plan's \d+",
+        r"manifest.yaml:9: pool near: the region nodelabel fast of board mps2/an385 is smaller than its plan: 2048 bytes",
         text,
     )
 
@@ -211,7 +211,7 @@ def test_what_is_told_before_any_build(opwest: Opwest, tmp_path: Path) -> None:
     text = (tmp_path / "manifest.yaml").read_text()
     shutil.rmtree(tmp_path / "app")
     for old, new, message in (
-        ("    align: 32\n", "    align: 32\n    size: 1KiB\n", "manifest.yaml:13:11: error: pool 'far' is too small: "),
+        ("    align: 32\n", "    align: 32\n    size: 1KiB\n", "manifest.yaml:12:11: error: pool 'far' is too small: "),
         ("pool: far", "pool: near", "tensor 'pinned' is used by dma, which can't reach pool 'near'"),
         ("[cpu, dma]", "[dma]", "no pool can be reached by all that use tensor 'c': cpu, dma"),
     ):

@@ -22,6 +22,10 @@ class LinkError(Exception):
         self.hint = hint
 
 
+class ModelError(LinkError):
+    """A model failed; the connection is good."""
+
+
 @dataclass(frozen=True)
 class Tensor:
     """An input or output, as the image describes it."""

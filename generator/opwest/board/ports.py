@@ -20,7 +20,7 @@ def serial_devices() -> list[str]:
     """Return the serial devices of this machine that a board may be behind, by path."""
     from serial.tools import list_ports
 
-    return sorted(port.device for port in list_ports.comports() if port.vid is not None)
+    return sorted(str(port.device) for port in list_ports.comports() if port.vid is not None)
 
 
 def choose_device(given: str | None) -> str:
@@ -93,6 +93,6 @@ def _holders(device: str) -> Iterator[str]:
             continue
         with contextlib.suppress(OSError):
             for link in (process / "fd").iterdir():
-                if os.readlink(link) == wanted:
+                if str(link.readlink()) == wanted:
                     yield f"{(process / 'comm').read_text().strip()} (process {process.name})"
                     break

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from opwest.board.link import Action, Link, LinkError, Served
+from opwest.board.link import Action, Link, LinkError, ModelError, Served
 from opwest.board.progress import Progress
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def run_model(link: Link, model: Served, inputs: Mapping[str, Array], *, repeat:
             for index, tensor in enumerate(model.tensors)
             if tensor.role == "output"
         }
-    except LinkError:
+    except ModelError:
         with contextlib.suppress(LinkError):  # the first fault is the one to tell
             link.act(model, Action.CLOSE)
         raise
@@ -77,7 +77,7 @@ def run_model(link: Link, model: Served, inputs: Mapping[str, Array], *, repeat:
 def _act(link: Link, model: Served, action: Action) -> int:
     report = link.act(model, action)
     if report.result != 0:
-        raise LinkError(report.fault(model.name, action), _hint(report.error))
+        raise ModelError(report.fault(model.name, action), _hint(report.error))
     return report.nanoseconds
 
 

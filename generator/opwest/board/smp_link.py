@@ -136,8 +136,9 @@ class SmpLink:
                 break
         if answer is None:
             raise self._silence(awaited, time.monotonic() - begin)
-        if "rc" in answer:
-            raise self._refused(int(answer["rc"]), group, awaited)
+        code = answer.get("rc", answer.get("err", {}).get("rc", 0))
+        if code != 0:
+            raise self._refused(int(code), group, awaited)
         return answer
 
     async def _exchange(
@@ -163,9 +164,7 @@ class SmpLink:
             frame = await self._transport.receive()
             header = Header.loads(frame[: Header.SIZE])
             answer = cbor2.loads(frame[Header.SIZE :])
-        except SMPTransportDisconnected:
-            raise
-        except TimeoutError:
+        except (SMPTransportDisconnected, OSError):
             raise
         except Exception as error:  # frames come from outside: what a decoder makes of noise is its own affair
             self._malformed = f"{type(error).__name__}: {error}"

@@ -135,10 +135,14 @@ def init(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 
 def run(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Compile a generated application for this machine and run it: once on your arrays, or its own main()."""
-    from opwest.host.run import run_on_host
+    """Run a generated application, on this machine or under Zephyr: once on your arrays, or its own main()."""
+    if options.host:
+        from opwest.host.run import run_on_host
 
-    return run_on_host(options, faults)
+        return run_on_host(options, faults)
+    from opwest.board.run import run_on_board
+
+    return run_on_board(options, faults)
 
 
 def targets(options: argparse.Namespace, faults: Diagnostics) -> Result:

@@ -26,6 +26,7 @@ Turns compiled operators and a device manifest into a Zephyr application.
   opwest generate manifest.yaml -o app          the application; then: west build -b BOARD app
   opwest update app                             the application again, with what you changed since
   opwest run app --host                         the same code on this machine, without Zephyr
+  opwest run app --board B --input x=x.npy      on a board, in QEMU or on native_sim
 """
 
 
@@ -146,11 +147,14 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
 
     run = verbs.add_parser("run", help="run a generated application", description=commands.run.__doc__)
     run.add_argument("directory", metavar="DIR", type=Path, help="a folder that `opwest generate` wrote")
-    run.add_argument(
-        "--host",
-        action="store_true",
-        required=True,
-        help="compile for this machine with $CC (default cc) and run here",
+    where = run.add_mutually_exclusive_group(required=True)
+    where.add_argument(
+        "--host", action="store_true", help="compile for this machine with $CC (default cc) and run here"
+    )
+    where.add_argument(
+        "--board",
+        metavar="BOARD",
+        help="build with west, then start native_sim or QEMU, or flash a board, and run there",
     )
     run.add_argument("--model", metavar="NAME", help="which model, where there are several")
     run.add_argument(
@@ -158,10 +162,11 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
         metavar="NAME=FILE.npy",
         action="append",
         default=[],
-        help="an input; without any, the application's own main() runs",
+        help="an input; without any, --host runs the application's own main()",
     )
     run.add_argument("--output-dir", metavar="DIR", type=Path, help="where the outputs go, one NAME.npy each")
     run.add_argument("--bits", type=int, choices=(32, 64), help="build with -m32 or -m64 (default: the compiler's own)")
+    _add_board(run)
     _add_json(run)
     run.set_defaults(function=commands.run)
 
@@ -217,6 +222,43 @@ def _add_zephyr(command: argparse.ArgumentParser) -> None:
         type=Path,
         help="the Zephyr tree (default: $ZEPHYR_BASE, or the workspace around the current folder)",
     )
+
+
+def _add_board(command: argparse.ArgumentParser) -> None:
+    board = command.add_argument_group("with --board")
+    board.add_argument(
+        "--reference",
+        metavar="NAME=FILE.npy",
+        action="append",
+        default=[],
+        help="what an output should be: its error is shown",
+    )
+    board.add_argument("--repeat", metavar="N", type=_count, default=1, help="run so many times, for the latency")
+    board.add_argument("--serial", metavar="DEV", help="the board's serial device (default: the only one there is)")
+    board.add_argument("--baud", metavar="N", type=_count, default=115200, help="its speed (default: 115200)")
+    board.add_argument(
+        "--timeout", metavar="S", type=_seconds, default=30.0, help="how long to wait for any answer (default: 30)"
+    )
+    board.add_argument("--build-dir", metavar="DIR", type=Path, help="the build folder (default: DIR/build/run_BOARD)")
+    board.add_argument("--no-build", action="store_true", help="take the image that is in the build folder")
+    board.add_argument("--no-flash", action="store_true", help="the board runs the image already")
+    board.add_argument(
+        "--zephyr-base", metavar="DIR", type=Path, help="the Zephyr tree (default: as for generate, or ~/zephyrproject)"
+    )
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
+
+
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not 0 < number < 86400:
+        raise argparse.ArgumentTypeError("must be a time in seconds")
+    return number
 
 
 def _add_json(command: argparse.ArgumentParser) -> None:

@@ -80,7 +80,10 @@ def _one(project: Path, request: Request, faults: Diagnostics) -> _Row:
 
 def _distinct(directories: list[Path]) -> list[Path]:
     """Return the folders, each once, however it is spelled."""
-    return list({os.path.realpath(directory): directory for directory in reversed(directories)}.values())[::-1]
+    known: dict[str, Path] = {}
+    for directory in directories:
+        known.setdefault(os.path.realpath(directory), directory)
+    return list(known.values())
 
 
 def _cached(options: argparse.Namespace, zephyr: Callable[[argparse.Namespace], pipeline.ZephyrOptions]) -> FindZephyr:

@@ -9,42 +9,30 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opwest.cli.commands import Result
-from opwest.diagnostics import Diagnostics, nearest
+from opwest.diagnostics import Diagnostics
 from opwest.host.compile import HostCompiler, build_program, fail
+from opwest.host.project import choose_model, keep_outputs, make_folder, project_record, read_inputs, tensors_of
 from opwest.render.templates import render
-from opwest.write.project import read_record
 
 HOOKS = ("operator", "ready", "activate", "open", "close", "deactivate", "sync", "cache")
 """enum opwest_hook of the runtime."""
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.generic]
 
 
 def run_on_host(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Build and run; with inputs return the outputs, without any let the application print what it prints."""
     project: Path = options.directory
-    record = read_record(project) if project.is_dir() else None
+    record = project_record(project)
     if record is None:
         raise fail(
             "this is not a folder that opwest generated",
             project,
             hint="opwest generate MANIFEST -o DIR makes one",
         )
-    if (project / ".opwest" / "journal.json").exists():
-        raise fail(
-            "a run of opwest was interrupted here and the project is half written",
-            project,
-            hint="run `opwest generate` again",
-        )
     if options.model is not None:
-        _model(options, project, record)  # an unknown name is a fault, whatever else is asked for
+        choose_model(options.model, project, record)  # an unknown name is a fault, whatever else is asked for
     with tempfile.TemporaryDirectory(prefix="opwest-") as work:
         compiler = HostCompiler(Path(work), options.bits)
         if options.input or options.output_dir:
@@ -87,10 +75,12 @@ def _run_model(
 ) -> Result:
     import numpy as np
 
-    model = _model(options, project, record)
-    inputs = [t for t in model["tensors"] if t["role"] == "input"]
-    outputs = [t for t in model["tensors"] if t["role"] == "output"]
-    arrays = _read_inputs(options.input, inputs, faults)
+    model = choose_model(options.model, project, record)
+    inputs, outputs = tensors_of(model, "input"), tensors_of(model, "output")
+    arrays = read_inputs(options.input, inputs, faults)
+    faults.raise_if_errors()
+    if options.output_dir:
+        make_folder(options.output_dir)
     harness = work / "host_main.c"
     rows = [{**t, "position": i + 1, "buffer": _buffer(t)} for i, t in enumerate([*inputs, *outputs])]
     harness.write_bytes(
@@ -111,18 +101,12 @@ def _run_model(
     done = subprocess.run([program, *paths], check=False, capture_output=True, text=True, errors="replace")
     if done.returncode != 0:
         raise _failure(project, model, done)
-    lines, values = [], {}
-    if options.output_dir:
-        _make_folder(options.output_dir)
-    for tensor, path in zip(outputs, paths[len(inputs) :], strict=True):
-        array = np.frombuffer(path.read_bytes(), dtype=tensor["dtype"]).reshape(tensor["shape"])
-        values[tensor["name"]] = array.tolist()
-        lines.append(
-            f"{tensor['name']}: {tensor['dtype']} {tensor['shape']}: {np.array2string(array.reshape(-1), threshold=8)}"
-        )
-        if options.output_dir:
-            np.save(options.output_dir / f"{tensor['name']}.npy", array)
-            lines.append(f"  written to {options.output_dir / tensor['name']}.npy")
+    results = {
+        tensor["name"]: np.frombuffer(path.read_bytes(), dtype=tensor["dtype"]).reshape(tensor["shape"])
+        for tensor, path in zip(outputs, paths[len(inputs) :], strict=True)
+    }
+    lines = keep_outputs(results, options.output_dir)
+    values = {name: array.tolist() for name, array in results.items()}
     return Result("\n".join(lines), {"model": model["name"], "outputs": values})
 
 
@@ -130,65 +114,6 @@ def _buffer(tensor: dict[str, Any]) -> str:
     """Return the C expression of a tensor's memory in the harness."""
     name: str = tensor["buffer"]
     return f"workspace.{tensor['role']}.{tensor['name']}" if tensor["placed"] else name
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        if not os.access(path, os.W_OK):
-            raise PermissionError(13, os.strerror(13))
-    except OSError as error:
-        raise fail(f"the outputs can't be written here: {error.strerror}", path) from error
-
-
-def _model(options: argparse.Namespace, project: Path, record: dict[str, Any]) -> dict[str, Any]:
-    models: dict[str, dict[str, Any]] = {model["name"]: model for model in record["models"]}
-    if options.model is None:
-        if len(models) > 1:
-            raise fail(f"there are several models: {', '.join(models)}", project, expected="--model NAME")
-        return next(iter(models.values()))
-    if options.model not in models:
-        raise fail(f"there is no model {options.model!r}", project, hint=nearest(options.model, models))
-    return models[options.model]
-
-
-def _read_inputs(given: list[str], inputs: list[dict[str, Any]], faults: Diagnostics) -> dict[str, Array]:
-    """Return the arrays by input name; report every one that is missing, unknown, or of another type."""
-    import numpy as np
-
-    known = {t["name"]: t for t in inputs}
-    arrays: dict[str, Array] = {}
-    for text in given:
-        name, separator, file = text.partition("=")
-        if not separator or not file:
-            faults.error(f"--input {text!r} is not of the form NAME=FILE.npy")
-        elif name not in known:
-            faults.error(f"there is no input {name!r}", hint=nearest(name, known))
-        elif name in arrays:
-            faults.error(f"input {name!r} is given twice")
-        else:
-            try:
-                array = np.load(file, allow_pickle=False)
-            except (OSError, ValueError, EOFError) as error:
-                faults.error(f"input {name!r}: {file} can't be read: {error}", expected="a file written by numpy.save")
-                arrays[name] = np.zeros(0, np.int8)
-                continue
-            tensor = known[name]
-            arrays[name] = array
-            if (
-                not isinstance(array, np.ndarray)
-                or array.dtype.name != tensor["dtype"]
-                or list(array.shape) != tensor["shape"]
-            ):
-                seen = f"{array.dtype.name} {list(array.shape)}" if isinstance(array, np.ndarray) else "an .npz file"
-                faults.error(f"input {name!r}: {file} holds {seen}", expected=f"{tensor['dtype']} {tensor['shape']}")
-                continue
-            arrays[name] = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
-    for name in known:
-        if name not in arrays:
-            faults.error(f"input {name!r} is not given", expected=f"--input {name}=FILE.npy")
-    faults.raise_if_errors()
-    return arrays
 
 
 def _failure(project: Path, model: dict[str, Any], done: subprocess.CompletedProcess[str]) -> Exception:

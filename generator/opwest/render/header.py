@@ -51,13 +51,13 @@ def _bindings(model: Model, pool: Pool, size: int) -> list[dict[str, str]]:
                 "size_fault": where_fault(
                     model,
                     line,
-                    f"pool {pool.name}: the region {node} of board {board} is smaller than the plan's {size} bytes",
+                    f"pool {pool.name}: the region {node} of board {board} is smaller than its plan: {size} bytes",
                 ),
                 "kind_fault": where_fault(
                     model, line, f"pool {pool.name}: {node} of board {board} is no zephyr,memory-region"
                 ),
                 "flash_fault": where_fault(
-                    model, line, f"pool {pool.name}: {node} of board {board} is its flash, which can't be written"
+                    model, line, f"pool {pool.name}: {node} of board {board} is its flash: read only"
                 ),
             }
         )

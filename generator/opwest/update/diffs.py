@@ -21,9 +21,10 @@ def unified(changes: Sequence[FileChange]) -> str:
 def of_file(path: str, old: bytes | None, new: bytes | None) -> Iterator[str]:
     """Yield the lines of the diff of one file."""
     before, after = ("" if content is None else decoded(content) for content in (old, new))
-    names = ("/dev/null" if old is None else f"a/{path}", "/dev/null" if new is None else f"b/{path}")
+    end = "\t" if " " in path else ""  # where the name ends, for `patch`
+    names = ("/dev/null" if old is None else f"a/{path}{end}", "/dev/null" if new is None else f"b/{path}{end}")
     if before is None or after is None:
-        yield f"Binary files {names[0]} and {names[1]} differ\n"
+        yield f"Binary files {names[0].rstrip()} and {names[1].rstrip()} differ\n"
         return
     yield f"diff --git a/{path} b/{path}\n"
     if old is None:

@@ -179,6 +179,7 @@ def test_extra_files_in_the_way(tmp_path, folder, name, told):
             {"prj.conf.jinja": "{% for m in models %}\n{{ m.nmae }}{% endfor %}"},
             "prj.conf.jinja:2:1: error: 'dict object' ",
         ),
+        ({"prj.conf.jinja": "\n{{ lipsum(2) }}"}, "prj.conf.jinja:2:1: error: 'lipsum' is undefined"),
         ({"prj.conf.jinja": "\n{{ 1 / 0 }}"}, "prj.conf.jinja:2:1: error: ZeroDivisionError: division by zero"),
         ({"prj.conf.jinja": "\n{{ models | nosuch }}"}, "prj.conf.jinja:2:1: error: the template is broken: No filter"),
         (

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An image that runs on this machine: `west build -t run`, until we end it, with the serial device that it offers."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from opwest.board.link import LinkError
+
+_DEVICE = re.compile(r"(?:connected to pseudotty: |redirected to )(/dev/\S+)")
+"""What native_sim and QEMU say of the pseudo terminal that stands for a UART."""
+_LINES = 12
+
+
+class RunningImage:
+    """A process group with an emulator or simulator in it. Use it with `with`: it ends there."""
+
+    def __init__(self, command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
+        self._last: deque[str] = deque(maxlen=_LINES)
+        self._device: str | None = None
+        self._process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        # Read to the end: an emulator whose output nobody reads stands still.
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def __enter__(self) -> RunningImage:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            found = _DEVICE.search(line)
+            if found and self._device is None:
+                self._device = found[1]
+            if line.strip():
+                self._last.append(line.rstrip())
+
+    def device(self, seconds: float) -> str:
+        """Wait for the serial device that the image offers, and return it."""
+        end = time.monotonic() + seconds
+        while self._device is None:
+            if self._process.poll() is not None:
+                self._reader.join(1)
+                if self._device is None:
+                    raise LinkError(
+                        f"the image ended before it ran (exit code {self._process.returncode}):\n{self.said()}"
+                    )
+                break
+            if time.monotonic() > end:
+                raise LinkError(
+                    f"waited {seconds:g} s for the image to name its serial device; it printed:\n{self.said()}"
+                )
+            time.sleep(0.02)
+        return self._device
+
+    def ended(self) -> bool:
+        """Whether the image has ended by itself."""
+        return self._process.poll() is not None
+
+    def said(self) -> str:
+        """Return the last lines it printed."""
+        return "\n".join(f"  {line}" for line in list(self._last)) or "  nothing"
+
+    def stop(self) -> None:
+        """End the image and all that started it."""
+        for how, seconds in ((signal.SIGTERM, 3), (signal.SIGKILL, 3)):
+            try:
+                os.killpg(self._process.pid, how)
+                self._process.wait(seconds)
+            except ProcessLookupError:
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        self._process.wait()
+        self._reader.join(3)
+        if self._process.stdout is not None:
+            self._process.stdout.close()

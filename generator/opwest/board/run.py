@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest run --board`: build, start or flash, connect, run the model on the user's arrays, report."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from opwest.board.compare import difference
+from opwest.board.image import RunningImage
+from opwest.board.link import Link, LinkError, Served
+from opwest.board.ports import check_device, choose_device, wait_for_device
+from opwest.board.progress import Progress, make_progress
+from opwest.board.session import Outcome, check_tensors, find_model, run_model
+from opwest.board.west import Build, find_west, missing_tools
+from opwest.cli.commands import Result
+from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
+from opwest.host.compile import fail
+from opwest.host.project import (
+    choose_model,
+    keep_outputs,
+    make_folder,
+    project_record,
+    read_inputs,
+    read_references,
+    tensors_of,
+)
+from opwest.render.boards import board_file
+from opwest.zephyr.workspace import Workspace, find_workspace
+
+_INSTALL = "pip install 'opwest[board]'"
+
+
+def run_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Run a model of an application under Zephyr and return its outputs, latency and errors."""
+    project: Path = options.directory
+    record = project_record(project)
+    if record is None and not (project / "CMakeLists.txt").is_file():
+        raise fail(
+            "this is no application: neither opwest nor anyone else made a CMakeLists.txt here",
+            project,
+            hint="opwest generate MANIFEST -o DIR makes one",
+        )
+    model = choose_model(options.model, project, record) if record else None
+    arrays = _Arrays(options, faults)
+    if model is not None:  # what is wrong with the arrays is told before anything is built
+        arrays.read(model["tensors"])
+    if options.output_dir:
+        make_folder(options.output_dir)
+    progress = make_progress(quiet=options.json)
+    try:
+        if not options.board.startswith("native_"):
+            _need_smpclient()
+        build = _prepare(options, record, progress)
+        with _connected(options, build, progress) as link:
+            progress.show(f"waiting for the image on {link.device}")
+            served = _served(link, model, options.model)
+            if model is not None:
+                check_tensors(served, model["tensors"], link.device)
+            else:
+                arrays.read([asdict(tensor) for tensor in served.tensors])
+            outcome = run_model(link, served, arrays.inputs, repeat=options.repeat, progress=progress)
+            device = link.device
+    except LinkError as error:
+        progress.end()
+        raise OpwestError([Diagnostic("error", error.message, hint=error.hint)]) from error
+    return _result(options, build, served, device, outcome, arrays)
+
+
+class _Arrays:
+    """The arrays of the command line, once it is known what they are for."""
+
+    def __init__(self, options: argparse.Namespace, faults: Diagnostics) -> None:
+        self._options = options
+        self._faults = faults
+        self.inputs: dict[str, Any] = {}
+        self.references: dict[str, Any] = {}
+
+    def read(self, tensors: Sequence[Mapping[str, Any]]) -> None:
+        """Read all, or raise with every fault."""
+        model = {"tensors": tensors}
+        self.inputs = read_inputs(self._options.input, tensors_of(model, "input"), self._faults)
+        self.references = read_references(self._options.reference, tensors_of(model, "output"), self._faults)
+        self._faults.raise_if_errors()
+
+
+def _need_smpclient() -> None:
+    if importlib.util.find_spec("smpclient") is None or importlib.util.find_spec("serial") is None:
+        raise LinkError(
+            "boards are reached with the Python packages smpclient and pyserial", f"install them: {_INSTALL}"
+        )
+
+
+def _prepare(options: argparse.Namespace, record: Mapping[str, Any] | None, progress: Progress) -> Build:
+    """Return the build, made or found."""
+    workspace = find_workspace(options.zephyr_base) or _usual_workspace()
+    if workspace is None or workspace.version is None:
+        raise LinkError(
+            "no Zephyr workspace was found", "set ZEPHYR_BASE, or run in the workspace, or give --zephyr-base"
+        )
+    west = find_west(workspace)
+    missing = [*([] if west else ["west"]), *missing_tools()]
+    if west is None or missing:
+        raise LinkError(f"Zephyr is at {workspace.base}, but {', '.join(missing)} is not installed")
+    project = options.directory.resolve()
+    folder: Path = (options.build_dir or options.directory / "build" / f"run_{board_file(options.board)}").resolve()
+    for path in (project, folder):
+        if " " in str(path):
+            raise LinkError(f"Zephyr can't build where a folder's name has a space: {path}")
+    build = Build(workspace, west, project, options.board, folder, progress)
+    if not options.no_build:
+        snippet = project / "modules" / "opwest" / "snippets"
+        if record is not None and record["runtime"] == "vendored" and not snippet.is_dir():
+            raise LinkError(
+                f"the application in {options.directory} has the runtime of an older opwest, without the service that "
+                "`run --board` talks to",
+                "generate it again",
+            )
+        build.build()
+    configuration = build.configuration()
+    if not configuration and not options.no_flash:
+        raise LinkError(f"there is no build in {build.folder}", "leave out --no-build")
+    if configuration and configuration.get("CONFIG_OPWEST_SERVICE") != "y":
+        raise LinkError(
+            f"the image in {build.folder} has no opwest service (CONFIG_OPWEST_SERVICE)",
+            "leave out --no-build, or build with `west build -S opwest-service`",
+        )
+    return build
+
+
+def _usual_workspace() -> Workspace | None:
+    usual = Workspace(Path.home() / "zephyrproject" / "zephyr")
+    return usual if usual.version is not None else None
+
+
+@contextlib.contextmanager
+def _connected(options: argparse.Namespace, build: Build, progress: Progress) -> Iterator[Link]:
+    """Start or flash the image, and yield a connection to it."""
+    configuration = build.configuration()
+    native = configuration.get("CONFIG_ARCH_POSIX") == "y"
+    simulated = native or configuration.get("CONFIG_QEMU_TARGET") == "y"
+    if simulated and options.serial is None:
+        progress.show(f"starting {build.board}")
+        with RunningImage(build.run_command(), build.workspace.top, build.environment) as image:
+            device = image.device(options.timeout)
+            with _linked(options, configuration, device, native=native) as link:
+                try:
+                    yield link
+                except LinkError as error:
+                    if image.ended():
+                        raise LinkError(f"{error.message}\n{image.said()}", error.hint) from error
+                    raise
+        return
+    _need_smpclient()
+    device = choose_device(options.serial)
+    if options.no_flash:
+        check_device(device)
+    else:
+        if Path(device).exists():
+            check_device(device)
+        build.flash()
+        wait_for_device(device, options.timeout)
+        check_device(device)
+    with _linked(options, configuration, device, native=native) as link:
+        yield link
+
+
+@contextlib.contextmanager
+def _linked(
+    options: argparse.Namespace, configuration: Mapping[str, str], device: str, *, native: bool
+) -> Iterator[Link]:
+    link: Link
+    if native:
+        from opwest.board.shell_link import ShellLink
+
+        link = ShellLink(device, options.timeout)
+    else:
+        from opwest.board.smp_link import DEFAULT_GROUP, SmpLink
+
+        group = int(configuration.get("CONFIG_OPWEST_SERVICE_SMP_GROUP", DEFAULT_GROUP))
+        link = SmpLink(device, options.baud, options.timeout, group)
+    try:
+        yield link
+    finally:
+        link.disconnect()
+
+
+def _served(link: Link, model: Mapping[str, Any] | None, wanted: str | None) -> Served:
+    models = link.describe()
+    name = model["name"] if model is not None else wanted
+    if name is None:
+        if len(models) != 1:
+            names = ", ".join(one.name for one in models) or "none"
+            raise LinkError(f"the image has several models or none: {names}", "--model NAME")
+        return models[0]
+    return find_model(models, name, link.device)
+
+
+def _result(
+    options: argparse.Namespace, build: Build, served: Served, device: str, outcome: Outcome, arrays: _Arrays
+) -> Result:
+    configuration = build.configuration()
+    lines = [f"{served.name} on {build.board}, {device}"]
+    lines += keep_outputs(outcome.outputs, options.output_dir)
+    errors = {name: difference(outcome.outputs[name], reference) for name, reference in arrays.references.items()}
+    lines += [f"{name}: {error.as_text()}" for name, error in errors.items()]
+    # The clock of native_sim stands still while code runs.
+    timed = configuration.get("CONFIG_ARCH_POSIX") != "y"
+    lines.append(
+        f"latency: {_latency(outcome.nanoseconds)}" if timed else "latency: unknown: native_sim has no clock for it"
+    )
+    if timed and configuration.get("CONFIG_QEMU_TARGET") == "y" and options.serial is None:
+        lines.append("  of this machine's emulation: the board's own is another")
+    return Result(
+        "\n".join(lines),
+        {
+            "model": served.name,
+            "board": build.board,
+            "device": device,
+            "build": str(build.folder),
+            "outputs": {name: array.tolist() for name, array in outcome.outputs.items()},
+            "errors": {name: error.as_json() for name, error in errors.items()},
+            "latency_ns": list(outcome.nanoseconds) if timed else None,
+        },
+    )
+
+
+def _latency(nanoseconds: Sequence[int]) -> str:
+    """Return the latency of a run, or the median of several, in words."""
+    middle = statistics.median(nanoseconds)
+    if len(nanoseconds) == 1:
+        return f"{_time(middle)}, without the transfers"
+    low, high = min(nanoseconds), max(nanoseconds)
+    return f"{_time(middle)} (median of {len(nanoseconds)} runs, {_time(low)} to {_time(high)}), without the transfers"
+
+
+def _time(nanoseconds: float) -> str:
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if nanoseconds >= size:
+            return f"{nanoseconds / size:.3f} {unit}"
+    return f"{nanoseconds:.0f} ns"

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every way of running a project needs: its record, the model, arrays from files, outputs to show and keep."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opwest.diagnostics import Diagnostics, nearest
+from opwest.host.compile import fail
+from opwest.write.project import read_record
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.generic]
+
+
+def project_record(project: Path) -> dict[str, Any] | None:
+    """Return the record of a project, None where there is none; refuse one that is half written."""
+    record = read_record(project) if project.is_dir() else None
+    if record is not None and (project / ".opwest" / "journal.json").exists():
+        raise fail(
+            "a run of opwest was interrupted here and the project is half written",
+            project,
+            hint="run `opwest generate` again",
+        )
+    return record
+
+
+def choose_model(wanted: str | None, project: Path, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the model that was asked for, or the only one."""
+    models: dict[str, dict[str, Any]] = {model["name"]: model for model in record["models"]}
+    if wanted is None:
+        if len(models) > 1:
+            raise fail(f"there are several models: {', '.join(models)}", project, expected="--model NAME")
+        return next(iter(models.values()))
+    if wanted not in models:
+        raise fail(f"there is no model {wanted!r}", project, hint=nearest(wanted, models))
+    return models[wanted]
+
+
+def tensors_of(model: Mapping[str, Any], role: str) -> list[dict[str, Any]]:
+    """Return the inputs or the outputs of a model of a record."""
+    return [tensor for tensor in model["tensors"] if tensor["role"] == role]
+
+
+def read_inputs(given: Sequence[str], inputs: Sequence[Mapping[str, Any]], faults: Diagnostics) -> dict[str, Array]:
+    """Return the arrays by input name; report every one that is missing, unknown, or of another type."""
+    import numpy as np
+
+    arrays = _read(given, "input", inputs, faults)
+    for tensor in inputs:
+        name = tensor["name"]
+        array = arrays.get(name)
+        if name not in arrays:
+            faults.error(f"input {name!r} is not given", expected=f"--input {name}=FILE.npy")
+        elif array is None:
+            continue  # that it can't be read was said
+        elif array.dtype.name != tensor["dtype"] or list(array.shape) != list(tensor["shape"]):
+            seen = f"{array.dtype.name} {list(array.shape)}"
+            file = _file(given, name)
+            faults.error(f"input {name!r}: {file} holds {seen}", expected=f"{tensor['dtype']} {list(tensor['shape'])}")
+        else:
+            arrays[name] = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+    return {name: array for name, array in arrays.items() if array is not None}
+
+
+def read_references(
+    given: Sequence[str], outputs: Sequence[Mapping[str, Any]], faults: Diagnostics
+) -> dict[str, Array]:
+    """Return the arrays to compare outputs with, by name; report those that can't be compared."""
+    arrays = _read(given, "reference", outputs, faults)
+    for tensor in outputs:
+        array = arrays.get(tensor["name"])
+        if array is not None and (list(array.shape) != list(tensor["shape"]) or array.dtype.kind not in "biuf"):
+            faults.error(
+                f"reference {tensor['name']!r}: {_file(given, tensor['name'])} holds {array.dtype.name} "
+                f"{list(array.shape)}",
+                expected=f"numbers {list(tensor['shape'])}",
+            )
+    return {name: array for name, array in arrays.items() if array is not None}
+
+
+def _file(given: Sequence[str], name: str) -> str:
+    return next(text.partition("=")[2] for text in given if text.partition("=")[0] == name)
+
+
+def _read(
+    given: Sequence[str], option: str, tensors: Sequence[Mapping[str, Any]], faults: Diagnostics
+) -> dict[str, Array | None]:
+    """Return the arrays that were named, None for those that can't be read."""
+    import numpy as np
+
+    role = "input" if option == "input" else "output"
+    known = [tensor["name"] for tensor in tensors]
+    arrays: dict[str, Array | None] = {}
+    for text in given:
+        name, separator, file = text.partition("=")
+        if not separator or not file:
+            faults.error(f"--{option} {text!r} is not of the form NAME=FILE.npy")
+        elif name not in known:
+            faults.error(f"there is no {role} {name!r}", hint=nearest(name, known))
+        elif name in arrays:
+            faults.error(f"{option} {name!r} is given twice")
+        else:
+            arrays[name] = None
+            expected = "a file written by numpy.save"
+            try:
+                array = np.load(file, allow_pickle=False)
+            except (OSError, ValueError, EOFError) as error:
+                faults.error(f"{option} {name!r}: {file} can't be read: {error}", expected=expected)
+                continue
+            if isinstance(array, np.ndarray):
+                arrays[name] = array
+            else:
+                faults.error(f"{option} {name!r}: {file} holds an .npz file", expected=expected)
+    return arrays
+
+
+def keep_outputs(outputs: Mapping[str, Array], folder: Path | None) -> list[str]:
+    """Write outputs to a folder, one NAME.npy each, where one is given; return the lines that show them."""
+    import numpy as np
+
+    lines = []
+    if folder is not None:
+        make_folder(folder)
+    for name, array in outputs.items():
+        shown = np.array2string(array.reshape(-1), threshold=8)
+        lines.append(f"{name}: {array.dtype.name} {list(array.shape)}: {shown}")
+        if folder is not None:
+            np.save(folder / f"{name}.npy", array)
+            lines.append(f"  written to {folder / name}.npy")
+    return lines
+
+
+def make_folder(path: Path) -> None:
+    """Make the folder that outputs go to."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if not os.access(path, os.W_OK):
+            raise PermissionError(13, os.strerror(13))
+    except OSError as error:
+        raise fail(f"the outputs can't be written here: {error.strerror}", path) from error

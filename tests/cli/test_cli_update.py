@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest update` as users call it: one project, or fifty of which one is broken."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+from golden_support import copy_project
+from test_cli_commands import report_of
+
+
+def change(path, old, new):
+    text = path.read_text()
+    assert old in text, (path, old)
+    path.write_text(text.replace(old, new))
+
+
+def tree(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "mutex"
+    }
+
+
+@pytest.fixture
+def manifest(tmp_path):
+    (path,) = copy_project("minimal", tmp_path / "source")
+    return path
+
+
+@pytest.fixture
+def app(opwest, manifest, tmp_path):
+    app = tmp_path / "app"
+    assert opwest("generate", manifest, "-o", app, "--runtime=module").code == 0
+    return app
+
+
+@pytest.fixture
+def edited(app, manifest):
+    """A project with edits of the user, and a manifest that changed since."""
+    change(app / "src/main.c", "int main(void)\n{\n", 'int main(void)\n{\n\tprintf("mine\\n");\n')
+    change(app / "prj.conf", "4096", "8192")
+    change(app / "CMakeLists.txt", "cmake_minimum", "# mine\ncmake_minimum")
+    change(manifest, "model: minimal", "model: minimal\nboards: [qemu_cortex_m3]")
+    return app
+
+
+def test_nothing_to_do(opwest, app):
+    before = tree(app)
+    done = opwest("update", app)
+    assert (done.code, done.out, done.err) == (0, f"{app}: unchanged\n", "")
+    assert tree(app) == before
+    assert opwest("update", "--check", app).code == 0
+    assert opwest("update", "--dry-run", app).out == ""
+
+
+def test_edits_survive_a_change_of_the_manifest_and_of_the_template(opwest, edited, tmp_path):
+    app = edited
+    (app / "boards").mkdir(exist_ok=True)
+    (app / "boards/mine.overlay").write_text("/ { };\n")
+    done = opwest("update", app)
+    assert done.code == 0 and done.out.startswith(f"{app}: updated: ") and not done.err
+    assert "mine" in (app / "src/main.c").read_text() and "8192" in (app / "prj.conf").read_text()
+    assert (app / "boards/qemu_cortex_m3.conf").exists()
+    template = tmp_path / "template/src/main.c.jinja"
+    template.parent.mkdir(parents=True)
+    template.write_text('/* Of our company. */\n{% include "opwest/src/main.c.jinja" %}')
+    done = opwest("update", app, "--template", tmp_path / "template")
+    assert done.code == 0, done.err
+    text = (app / "src/main.c").read_text()
+    assert text.startswith("/* Of our company. */\n") and 'printf("mine\\n")' in text
+    assert (app / "boards/mine.overlay").read_text() == "/ { };\n"
+    assert "# mine\n" in (app / "CMakeLists.txt").read_text()
+    assert opwest("update", "--check", app).code == 0
+
+
+def test_an_edited_overlay_survives(opwest, app, manifest):
+    overlay = manifest.with_name("board.overlay")
+    overlay.write_text("/ {\n\tone: one { };\n\n\n\ttwo: two { };\n};\n")
+    change(
+        manifest,
+        "model: minimal",
+        "model: minimal\nboards: [qemu_cortex_m3]\napplication: {overlays: {qemu_cortex_m3: board.overlay}}",
+    )
+    assert opwest("update", app).code == 0
+    change(app / "boards/qemu_cortex_m3.overlay", "one: one", "mine: one")
+    change(overlay, "two: two", "more: two")
+    assert opwest("update", app).code == 0
+    text = (app / "boards/qemu_cortex_m3.overlay").read_text()
+    assert text == "/ {\n\tmine: one { };\n\n\n\tmore: two { };\n};\n"
+
+
+def test_a_conflict(opwest, app, manifest):
+    change(app / "prj.conf", "CONFIG_OPWEST_MODEL_MINIMAL=y", "CONFIG_OPWEST_MODEL_MINIMAL=n")
+    change(manifest, "model: minimal", "model: other")
+    done = opwest("update", app)
+    assert done.code == 1
+    assert (
+        f"{app}/prj.conf:3:1: error: conflict: you changed these lines, and so did opwest\n"
+        "  expected: what is right of the two, between '<<<<<<< yours' and '>>>>>>> opwest'\n"
+        "  hint: edit the lines and delete the three markers; nothing else is to be done\n"
+    ) in done.err
+    assert ("<<<<<<< yours\nCONFIG_OPWEST_MODEL_MINIMAL=n\n=======\nCONFIG_OPWEST_MODEL_OTHER=y\n>>>>>>> opwest\n") in (
+        app / "prj.conf"
+    ).read_text()
+    for arguments in (["update", app], ["update", "--check", app]):
+        done = opwest(*arguments)
+        assert done.code == 1 and f"{app}/prj.conf:3:1: error: the markers of an earlier conflict" in done.err
+    text = (app / "prj.conf").read_text()
+    (app / "prj.conf").write_text(re.sub(r"<<<<<<<[^>]*>>>>>>> opwest", "CONFIG_OPWEST_MODEL_OTHER=n", text))
+    done = opwest("update", app)
+    assert (done.code, done.err) == (0, "")
+
+
+def test_check_says_what_would_change(opwest, edited):
+    before = tree(edited)
+    done = opwest("update", "--check", edited)
+    assert done.code == 1 and not done.err
+    lines = done.out.splitlines()
+    assert lines[0].startswith(f"{edited}: would change: ")
+    assert f"  {edited}/boards/qemu_cortex_m3.conf: write" in lines
+    assert f"  {edited}/README.md: replace" in lines
+    assert not [line for line in lines if ".opwest" in line]
+    assert tree(edited) == before
+
+
+def test_a_dry_run_shows_the_diff(opwest, edited):
+    before = tree(edited)
+    done = opwest("update", "--dry-run", edited)
+    assert done.code == 0 and not done.err
+    assert tree(edited) == before
+    if shutil.which("git"):
+        subprocess.run(["git", "apply"], cwd=edited, input=done.out.encode(), check=True)
+        patched = {path: text for path, text in tree(edited).items() if not path.startswith(".opwest/")}
+        for path, content in before.items():
+            (edited / path).write_bytes(content)
+        (edited / "boards/qemu_cortex_m3.conf").unlink()
+        assert opwest("update", edited).code == 0
+        updated = {path: text for path, text in tree(edited).items() if not path.startswith(".opwest/")}
+        assert patched == updated
+
+
+def test_a_dry_run_of_a_conflict_and_of_a_broken_manifest(opwest, app, manifest):
+    change(app / "prj.conf", "MINIMAL=y", "MINIMAL=n")
+    change(manifest, "model: minimal", "model: other")
+    before = tree(app)
+    done = opwest("update", "--dry-run", app)
+    assert done.code == 1 and "+>>>>>>> opwest" in done.out and "prj.conf:3:1: error: conflict" in done.err
+    change(manifest, "call: negate", "call: negat")
+    done = opwest("update", "--dry-run", app)
+    assert done.code == 1 and "there is no operator 'negat'" in done.err and not done.out
+    assert tree(app) == before
+
+
+def test_json(opwest, edited):
+    done = opwest("update", "--dry-run", "--json", edited)
+    assert done.code == 0 and not done.err
+    (value,) = report_of(done.out)["result"]
+    assert value["state"] == "would change" and "boards/qemu_cortex_m3.conf" in value["would_change"]
+    assert value["diff"].startswith("diff --git ")
+    assert opwest("update", "--check", "--json", edited).code == 1
+    (value,) = report_of(opwest("update", "--json", edited).out)["result"]
+    assert value["state"] == "updated" and value["conflicts"] == [] and "boards/qemu_cortex_m3.conf" in value["written"]
+    assert set(value) == {
+        *("directory", "state", "written", "merged", "removed", "unchanged", "kept", "conflicts", "migrated")
+    }
+    done = opwest("update", "--json", edited / "src")
+    report = report_of(done.out)
+    assert done.code == 1 and report["result"] == [{"directory": str(edited / "src"), "state": "failed"}]
+
+
+def test_generate_says_what_update_would_do(opwest, app, manifest):
+    change(manifest, "model: minimal", "model: other")
+    done = opwest("generate", manifest, "-o", app, "--runtime=module")
+    assert done.code == 0
+    assert f"{app}: note: kept as you have it, and would now be generated otherwise: CMakeLists.txt, " in done.err
+    assert f"  hint: merge what is new into yours: opwest update {app}\n" in done.err
+    assert opwest("update", app).code == 0
+    assert not opwest("generate", manifest, "-o", app, "--runtime=module").err
+
+
+def test_options_are_remembered(opwest, manifest, tmp_path):
+    app = tmp_path / "app"
+    opwest("generate", manifest, "-o", app, "--runtime=module", "--board", "qemu_cortex_m3")
+    assert opwest("update", "--check", app).code == 0
+    assert not (app / "modules").exists()
+    assert json.loads((app / ".opwest/origin.json").read_text())["boards"] == ["qemu_cortex_m3"]
+
+
+def test_a_project_inside_another_one_is_refused(opwest, app, manifest):
+    for place in (app / "inner", app / "src/deep/er"):
+        done = opwest("generate", manifest, "-o", place)
+        assert done.code == 1
+        assert done.err == (
+            f"{place}: error: this folder is inside another opwest project, {app}\n"
+            "  hint: choose a folder outside of it\n"
+        )
+        assert not place.exists()
+    done = opwest("generate", manifest, "-o", app / "build/models", "--layout=model")  # inside its build: fine
+    assert done.code == 0, done.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["update"], ["update", "a", "--check", "--dry-run"], ["update", "a", "--template", "t", "--no-template"]],
+)
+def test_wrong_usage(opwest, arguments):
+    assert opwest(*arguments).code == 2
+
+
+def test_one_manifest_for_several_projects_is_refused(opwest, app, manifest, tmp_path):
+    done = opwest("update", app, tmp_path, "--manifest", manifest)
+    assert done.code == 1 and "--manifest says where one project comes from" in done.err
+
+
+# --- many
+
+
+MANY = 50
+
+
+@pytest.fixture
+def many(opwest, manifest, tmp_path):
+    """Fifty projects, each with its manifest beside it; the manifest of one is broken, and all are edited."""
+    (tmp_path / "all/0").mkdir(parents=True)
+    shutil.copytree(manifest.parent, tmp_path / "all/0/source")
+    opwest("generate", tmp_path / "all/0/source/manifest.yaml", "-o", tmp_path / "all/0/app", "--runtime=module")
+    change(tmp_path / "all/0/app/prj.conf", "4096", "8192")
+    for number in range(1, MANY):
+        shutil.copytree(tmp_path / "all/0", tmp_path / f"all/{number}")
+    for number in range(MANY - 1):
+        change(tmp_path / f"all/{number}/source/manifest.yaml", "model: minimal", f"model: m{number}")
+    change(tmp_path / "all/7/source/manifest.yaml", "call: negate", "call: negat")
+    return [tmp_path / f"all/{number}/app" for number in range(MANY)]
+
+
+def test_fifty_projects_one_broken(opwest, many):
+    broken = tree(many[7])
+    done = opwest("update", *many)
+    assert done.code == 1
+    lines = done.err.splitlines()
+    progress = [line for line in lines if line.startswith("[")]
+    assert len(progress) == MANY and progress[0].startswith(f"[ 1/50] {many[0]}: updated: ")
+    assert progress[7] == f"[ 8/50] {many[7]}: failed"
+    assert progress[-1] == f"[50/50] {many[-1]}: unchanged"
+    assert done.out == f"50 projects: 1 failed, 1 unchanged, 48 updated\n  failed: {many[7]}\n"
+    (fault,) = [line for line in lines if "error" in line]
+    assert fault.startswith(f"{many[7].parent}/source/manifest.yaml:16:14: error: there is no operator 'negat'")
+    assert tree(many[7]) == broken
+    for number in {*range(MANY - 1)} - {7}:
+        text = (many[number] / "prj.conf").read_text()
+        assert f"CONFIG_OPWEST_MODEL_M{number}=y" in text and "8192" in text
+    change(many[7].parent / "source/manifest.yaml", "call: negat,", "call: negate,")
+    assert opwest("update", *many).out == "50 projects: 49 unchanged, 1 updated\n"
+    assert opwest("update", "--check", *many).code == 0
+
+
+def test_many_as_json_and_in_a_dry_run(opwest, many, tmp_path):
+    some = [*many[5:9], tmp_path / "absent", many[5] / "../app"]
+    done = opwest("update", "--check", "--json", *some)
+    assert done.code == 1 and not done.err
+    states = [value["state"] for value in report_of(done.out)["result"]]
+    assert states == ["would change", "would change", "failed", "would change", "failed"]
+    done = opwest("update", "--dry-run", *some)
+    assert done.code == 1
+    path = (many[5] / "prj.conf").as_posix().lstrip("/")
+    assert f"diff --git a/{path} b/{path}\n" in done.out
+    assert f"{tmp_path / 'absent'}: error: this is not a folder that opwest generated" in done.err

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The repository as a module: a stock application gains models by two lines of CMake; `west opwest` in a workspace."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from zephyr_support import ROOT, Workspace
+
+pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+NATIVE, AN385 = "native_sim/native/64", "mps2/an385"
+MODULE = f"-DEXTRA_ZEPHYR_MODULES={ROOT}"
+Opwest = Callable[..., subprocess.CompletedProcess[str]]
+
+LINES = """
+opwest_add_model({name} MANIFEST ${{CMAKE_CURRENT_SOURCE_DIR}}/{name}/manifest.yaml)
+target_link_libraries(app PRIVATE {name})
+"""
+OPERATOR = """#include <stdint.h>
+int32_t add(const int32_t *x, const int32_t *by, int32_t *y);
+int32_t add(const int32_t *x, const int32_t *by, int32_t *y)
+{
+	*y = *x + *by;
+	return 0;
+}
+"""
+MANIFEST = """version: 1
+model: {name}
+objects: [{{files: [add.c]}}]
+operators:
+  add:
+    args:
+      - {{name: x, dtype: int32, shape: [1]}}
+      - {{name: by, dtype: int32, shape: [1]}}
+      - {{name: y, dtype: int32, shape: [1], direction: out}}
+constants: {{step: {{file: step.bin}}}}
+run:
+  inputs: {{x: {{dtype: int32, shape: [1]}}}}
+  outputs: {{y: {{dtype: int32, shape: [1]}}}}
+  steps: [{{call: add, args: [x, step, y]}}]
+"""
+MAIN = """#include <stdio.h>
+#include <one.h>
+#include <one_devicetree.h>
+#include <two.h>
+#include <two_devicetree.h>
+
+ONE_WORKSPACE_DEFINE(first);
+TWO_WORKSPACE_DEFINE(second);
+static const struct one_devices one = ONE_DEVICES_DT_INIT;
+static const struct two_devices two = TWO_DEVICES_DT_INIT;
+
+int main(void)
+{
+	int32_t x = 1, y = 0, z = 0;
+	int rc = one_open(&first, &one) | two_open(&second, &two);
+
+	rc |= one_run(&(struct one_inputs){&x}, &(struct one_outputs){&y}, &first, &one);
+	rc |= two_run(&(struct two_inputs){&y}, &(struct two_outputs){&z}, &second, &two);
+	printf("Hello World! %s %d %d end %d\\n", CONFIG_BOARD_TARGET, (int)y, (int)z, rc);
+	return 0;
+}
+"""
+
+
+@pytest.fixture
+def packages(workspace: Workspace) -> None:
+    """The workspace's Python has what opwest needs, or a loud skip."""
+    python = Path(workspace.west).parent / "python"
+    done = subprocess.run(
+        [python, "-c", "import opwest.pipeline"],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        last = done.stderr.strip().splitlines()[-1]
+        pytest.skip(f"ZEPHYR TIER SKIPPED: {python} lacks what requirements.txt names: {last}")
+
+
+def hello_world(workspace: Workspace, folder: Path) -> Path:
+    """Return a copy of Zephyr's own sample with two models."""
+    app = folder / "hello_world"
+    shutil.copytree(workspace.base / "samples" / "hello_world", app)
+    for name, step in (("one", 10), ("two", 200)):
+        own = app / name
+        own.mkdir()
+        (own / "add.c").write_text(OPERATOR)
+        (own / "manifest.yaml").write_text(MANIFEST.format(name=name))
+        (own / "step.bin").write_bytes(step.to_bytes(4, "little"))
+        with (app / "CMakeLists.txt").open("a") as file:
+            file.write(LINES.format(name=name))
+    (app / "src" / "main.c").write_text(MAIN)
+    return app
+
+
+def again(workspace: Workspace, folder: Path, board: str) -> tuple[int, str]:
+    """Build a folder once more."""
+    done = subprocess.run(
+        [workspace.west, "build", "-d", str(folder)],
+        cwd=workspace.base.parent,
+        env=workspace.environment(board),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+@pytest.mark.usefixtures("packages")
+@pytest.mark.parametrize("board", [NATIVE, AN385])
+def test_a_stock_application_gains_two_models(workspace: Workspace, tmp_path: Path, board: str) -> None:
+    app = hello_world(workspace, tmp_path)
+    built = workspace.build(app, board, MODULE)
+    assert f"Hello World! {board} 11 211 end 0" in built.run(r"end -?[0-9]+\s")
+
+    code, log = again(workspace, built.folder, board)
+    assert code == 0 and "add.c" not in log and "main.c" not in log
+    if board == AN385:  # native_sim's runner is built anew every time, by Zephyr
+        assert "ninja: no work to do" in log
+
+    (app / "one" / "step.bin").write_bytes((30).to_bytes(4, "little"))
+    code, log = again(workspace, built.folder, board)
+    assert code == 0
+    compiled = re.findall(r"Building \w+ object (\S+)", log)
+    assert [file for file in compiled if "constants.S" in file], log
+    assert all("/one/constants.S" in file for file in compiled), compiled
+    assert f"Hello World! {board} 31 231 end 0" in built.run(r"end -?[0-9]+\s")
+
+
+@pytest.mark.usefixtures("packages")
+def test_errors_of_the_manifest_stop_the_build(workspace: Workspace, tmp_path: Path) -> None:
+    app = hello_world(workspace, tmp_path)
+    manifest = app / "two" / "manifest.yaml"
+    good = manifest.read_text()
+    manifest.write_text(good.replace("[x, step, y]", "[x, stop, y]"))
+    code, built = workspace.try_build(app, NATIVE, MODULE)
+    assert code != 0
+    assert f"{manifest}:14:33: error: tensor 'stop' is read, but never written" in built.log
+    assert "hint: did you mean 'step'?" in built.log
+    assert "Traceback" not in built.log
+    manifest.write_text(good)
+    assert workspace.try_build(app, NATIVE, MODULE)[0] == 0
+    (app / "CMakeLists.txt").write_text((app / "CMakeLists.txt").read_text().replace("two MANIFEST", "three MANIFEST"))
+    code, built = workspace.try_build(app, NATIVE, MODULE)
+    assert code != 0 and "declares a model of another name" in " ".join(built.log.split())
+
+
+@pytest.mark.usefixtures("packages")
+def test_a_model_of_a_generated_project_in_another_application(
+    workspace: Workspace, opwest: Opwest, tmp_path: Path
+) -> None:
+    """The model part is a module as it is; the runtime comes from the repository."""
+    app = hello_world(workspace, tmp_path)
+    opwest("generate", app / "one" / "manifest.yaml", app / "two" / "manifest.yaml", "-o", tmp_path / "made")
+    text = (app / "CMakeLists.txt").read_text()
+    (app / "CMakeLists.txt").write_text(text.split("\nopwest_add_model")[0])
+    models = ";".join(str(tmp_path / "made" / "models" / name) for name in ("one", "two"))
+    built = workspace.build(app, NATIVE, f"{MODULE};{models}")
+    assert f"Hello World! {NATIVE} 11 211 end 0" in built.run(r"end -?[0-9]+\s")
+
+
+def git(folder: Path, *arguments: str) -> None:
+    own = ["-c", "user.name=test", "-c", "user.email=test@example.invalid", "-c", "protocol.file.allow=always"]
+    subprocess.run(["git", *own, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def west(workspace: Workspace, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    env = {k: v for k, v in workspace.environment(NATIVE).items() if k != "ZEPHYR_BASE"}
+    env |= {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "protocol.file.allow", "GIT_CONFIG_VALUE_0": "always"}
+    return subprocess.run(
+        [workspace.west, *arguments], cwd=folder, env=env, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A repository with what `git ls-files` lists here: what somebody would clone."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode != 0:
+        pytest.skip("this is no git repository: nothing to clone")
+    folder = tmp_path / "upstream"
+    for name in listed.stdout.splitlines():
+        if not name.startswith("tests/") and (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "all")
+    return folder
+
+
+@pytest.mark.usefixtures("packages")
+@pytest.mark.parametrize("form", ["project", "import"])
+def test_west_opwest_in_a_workspace(workspace: Workspace, clone: Path, tmp_path: Path, form: str) -> None:
+    """Listed as a project with `west-commands`, or imported with its whole manifest."""
+    topdir = tmp_path / "workspace"
+    manifest = topdir / "manifest"
+    manifest.mkdir(parents=True)
+    how = "import: {name-allowlist: [none]}" if form == "import" else "west-commands: west-commands.yml"
+    (manifest / "west.yml").write_text(
+        "manifest:\n  self: {path: manifest}\n  projects:\n"
+        f"    - {{name: opwest, url: '{clone}', revision: main, path: modules/lib/opwest, {how}}}\n"
+    )
+    git(manifest, "init", "-q", "-b", "main")
+    git(manifest, "add", "-A")
+    git(manifest, "commit", "-q", "-m", "all")
+    done = west(workspace, topdir, "init", "-l", "manifest")
+    assert done.returncode == 0, done.stderr
+    done = west(workspace, topdir, "update", "opwest")
+    assert done.returncode == 0, done.stderr
+
+    done = west(workspace, topdir, "opwest", "--help")
+    assert done.returncode == 0 and done.stdout.startswith("usage: west opwest "), done.stderr
+    commands = re.search(r"commands:\n  COMMAND\n((?:    .*\n)+)", done.stdout)
+    assert commands is not None
+    names = re.findall(r"^    (\w+) ", commands[1], re.MULTILINE)
+    assert {"generate", "check", "inspect", "run", "targets", "init"} <= set(names)
+    for name in names:
+        done = west(workspace, topdir, "opwest", name, "--help")
+        assert done.returncode == 0 and done.stdout.startswith(f"usage: west opwest {name} "), name
+    example = topdir / "modules" / "lib" / "opwest" / "examples" / "two_npus" / "manifest.yaml"
+    done = west(workspace, topdir, "opwest", "check", "--schedule", str(example))
+    assert done.returncode == 0 and "wait npu0" in done.stdout, done.stderr
+    done = west(workspace, topdir, "opwest", "check", "absent.yaml")
+    assert done.returncode == 1 and "absent.yaml: error: the manifest can't be read" in done.stderr
