@@ -130,7 +130,9 @@ def test_an_operator_that_reads_what_nobody_wrote_is_found(project, tmp_path):
     assert "total[0] = 0;" in text
     source.write_text(text.replace("total[0] = 0;", "total[0] = total[1];"))
     manifest = project / "manifest.yaml"
-    text = manifest.read_text().replace("name: total, dtype: int64, shape: [1]", "name: total, dtype: int64, shape: [2]")
+    text = manifest.read_text().replace(
+        "name: total, dtype: int64, shape: [1]", "name: total, dtype: int64, shape: [2]"
+    )
     text = text.replace("total: {dtype: int64, shape: [1]}", "total: {dtype: int64, shape: [2], pool: sram}")
     manifest.write_text(text[: text.index("tests:")])
     done = outcome(project, tmp_path)

@@ -51,19 +51,17 @@ def difference(actual: Array, reference: Array) -> Difference:
 
     if actual.size == 0:
         return Difference(0, 0, 0.0, 0.0, None)
-    wide = all(array.dtype.kind in "iu" and array.dtype.itemsize == 8 for array in (actual, reference))
     # Integers of 64 bits do not fit a double.
-    kind: Any = object if wide else np.float64
-    one, other = actual.astype(kind), reference.astype(kind)
+    whole = all(array.dtype.kind in "biu" for array in (actual, reference))
+    kind: Any = object if whole and 8 in (actual.dtype.itemsize, reference.dtype.itemsize) else np.float64
+    one, other = actual.astype(kind).reshape(-1), reference.astype(kind).reshape(-1)
     with np.errstate(all="ignore"):
         errors = np.abs(one - other).astype(np.float64)
-    same = one == other
-    if not wide:
-        same |= np.isnan(one) & np.isnan(other)
+    differ = np.asarray(one != other, bool)
+    if kind is not object:
+        differ &= ~(np.isnan(one) & np.isnan(other))
         errors[np.isnan(errors)] = np.inf
-    errors[same.astype(bool)] = 0.0
+    errors[~differ] = 0.0
     worst = int(np.argmax(errors))
-    at = tuple(int(i) for i in np.unravel_index(worst, errors.shape)) if errors[same == False].size else None  # noqa: E712
-    return Difference(
-        actual.size, int(np.count_nonzero(~same.astype(bool))), float(errors.max()), float(errors.mean()), at
-    )
+    at = tuple(int(i) for i in np.unravel_index(worst, actual.shape)) if differ.any() else None
+    return Difference(actual.size, int(np.count_nonzero(differ)), float(errors.max()), float(errors.mean()), at)

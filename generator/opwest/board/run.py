@@ -99,15 +99,7 @@ def _need_smpclient() -> None:
 
 def _prepare(options: argparse.Namespace, record: Mapping[str, Any] | None, progress: Progress) -> Build:
     """Return the build, made or found."""
-    workspace = find_workspace(options.zephyr_base) or _usual_workspace()
-    if workspace is None or workspace.version is None:
-        raise LinkError(
-            "no Zephyr workspace was found", "set ZEPHYR_BASE, or run in the workspace, or give --zephyr-base"
-        )
-    west = find_west(workspace)
-    missing = [*([] if west else ["west"]), *missing_tools()]
-    if west is None or missing:
-        raise LinkError(f"Zephyr is at {workspace.base}, but {', '.join(missing)} is not installed")
+    workspace, west = _find_tools(options)
     project = options.directory.resolve()
     folder: Path = (options.build_dir or options.directory / "build" / f"run_{board_file(options.board)}").resolve()
     for path in (project, folder):
@@ -134,16 +126,29 @@ def _prepare(options: argparse.Namespace, record: Mapping[str, Any] | None, prog
     return build
 
 
-def _usual_workspace() -> Workspace | None:
-    usual = Workspace(Path.home() / "zephyrproject" / "zephyr")
-    return usual if usual.version is not None else None
+def _find_tools(options: argparse.Namespace) -> tuple[Workspace, str]:
+    """Return the workspace and its west."""
+    workspace = find_workspace(options.zephyr_base) or Workspace(Path.home() / "zephyrproject" / "zephyr")
+    west = find_west(workspace)
+    if options.no_build and options.no_flash and options.serial:
+        return workspace, west or "west"  # neither is needed
+    if workspace.version is None:
+        if options.zephyr_base is not None:
+            raise LinkError(f"{options.zephyr_base} is no Zephyr tree: it has no VERSION")
+        raise LinkError(
+            "no Zephyr workspace was found", "set ZEPHYR_BASE, or run in the workspace, or give --zephyr-base"
+        )
+    missing = [*([] if west else ["west"]), *missing_tools()]
+    if west is None or missing:
+        raise LinkError(f"Zephyr is at {workspace.base}, but {', '.join(missing)} is not installed")
+    return workspace, west
 
 
 @contextlib.contextmanager
 def _connected(options: argparse.Namespace, build: Build, progress: Progress) -> Iterator[Link]:
     """Start or flash the image, and yield a connection to it."""
     configuration = build.configuration()
-    native = configuration.get("CONFIG_ARCH_POSIX") == "y"
+    native = configuration.get("CONFIG_ARCH_POSIX") == "y" if configuration else build.board.startswith("native_")
     simulated = native or configuration.get("CONFIG_QEMU_TARGET") == "y"
     if simulated and options.serial is None:
         progress.show(f"starting {build.board}")
@@ -159,7 +164,7 @@ def _connected(options: argparse.Namespace, build: Build, progress: Progress) ->
         return
     _need_smpclient()
     device = choose_device(options.serial)
-    if options.no_flash:
+    if options.no_flash or native:
         check_device(device)
     else:
         if Path(device).exists():

@@ -169,6 +169,8 @@ def _hint(said: str, build: Build) -> str:
         return f"the service needs memory of its own, beside the application's: another workspace a model; {whole}"
     if "Snippet not found" in said or f"snippet not found: {SNIPPET}" in said:
         return f"the application's runtime is of an older opwest: generate it again; {whole}"
+    if "Could not find a package configuration file provided by \"Zephyr-sdk\"" in said:
+        return f"install the Zephyr SDK, or name another compiler with ZEPHYR_TOOLCHAIN_VARIANT; {whole}"
     return whole
 
 

@@ -44,7 +44,10 @@ class _Reading:
     ) -> None:
         self.context = context
         self.faults = context.faults
-        self.tensors = {**{n: ("input", t) for n, t in inputs.items()}, **{n: ("output", t) for n, t in outputs.items()}}
+        self.tensors = {
+            **{n: ("input", t) for n, t in inputs.items()},
+            **{n: ("output", t) for n, t in outputs.items()},
+        }
         self.most = most
 
     def read(self, file: str, at: Location) -> Vectors | None:

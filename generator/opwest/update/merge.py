@@ -1,34 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merging the text of a user's file: lines, as version control does it. The only module that knows merge3."""
+"""Merging the text of a user's file: lines, by version control itself (`git merge-file`)."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Sequence
-from typing import Any, cast
+import subprocess
+import tempfile
+from pathlib import Path
 
+from opwest.diagnostics import Diagnostic, OpwestError
 from opwest.write import Merged, Merging
 
 YOURS = "<<<<<<< yours"
 BETWEEN = "======="
 OPWESTS = ">>>>>>> opwest"
-
-_MANY_LINES = 5000
-"""From here on difflib may leave common lines out of account: exact matching takes quadratic time."""
-
-
-class _Matcher(difflib.SequenceMatcher[str]):
-    """Matches every line; difflib's default ignores those that are frequent in a file of 200 lines."""
-
-    def __init__(
-        self,
-        isjunk: Callable[[str], bool] | None = None,
-        a: Sequence[str] = "",
-        b: Sequence[str] = "",
-        autojunk: bool = True,
-    ) -> None:
-        super().__init__(isjunk, a, b, autojunk=autojunk and len(b) > _MANY_LINES)
-
 
 def merge_text(base: bytes, yours: bytes, new: bytes) -> Merged | None:
     """Return `yours` with what changed from `base` to `new`; None where one of them is no text.
@@ -73,17 +57,25 @@ def decoded(content: bytes) -> str | None:
 
 
 def _merge_lines(base: list[str], yours: list[str], new: list[str]) -> tuple[list[str], list[int]]:
-    from merge3 import Merge3  # here: whatever merges nothing needs nothing of it
+    """Return the merged lines, and the numbers of those where conflicts begin."""
+    with tempfile.TemporaryDirectory(prefix="opwest-") as work:
+        for name, lines in (("yours", yours), ("base", base), ("opwest", new)):
+            (Path(work) / name).write_bytes("".join(f"{line}\n" for line in lines).encode())
+        command = ["git", "-c", "merge.conflictStyle=merge", "merge-file", "-p", "--marker-size=7"]
+        command += ["-L", "yours", "-L", "base", "-L", "opwest", "yours", "base", "opwest"]
+        try:
+            done = subprocess.run(command, cwd=work, capture_output=True, check=False)
+        except OSError as error:
+            raise _no_git(f"git can't be started: {error.strerror}") from error
+    if done.returncode > 127:  # up to there it counts conflicts
+        raise _no_git(f"git merge-file failed: {done.stderr.decode(errors='replace').strip()}")
+    merged = _lines(done.stdout.decode(), windows=False)
+    return merged, [number for number, line in enumerate(merged, 1) if line == YOURS] if done.returncode else []
 
-    merged: list[str] = []
-    conflicts: list[int] = []
-    for group in Merge3(base, yours, new, sequence_matcher=cast(Any, _Matcher)).merge_groups():
-        if group[0] != "conflict":
-            merged += group[1]
-            continue
-        conflicts.append(len(merged) + 1)
-        merged += [YOURS, *group[2], BETWEEN, *group[3], OPWESTS]
-    return merged, conflicts
+
+def _no_git(message: str) -> OpwestError:
+    hint = "files of yours that opwest changes too are merged by git: install it"
+    return OpwestError([Diagnostic("error", message, hint=hint)])
 
 
 def _is_windows(text: str) -> bool:

@@ -24,7 +24,9 @@ def limits(dtype: str) -> list:
         return [0.0, -0.0, 1.0, -1.0, 1.25, math.inf, -math.inf, math.nan, info.max, info.min, info.tiny, info.eps]
     info = np.iinfo(dtype)
     near = (0, 1, 2, 3, -1, -2, -3, 100)
-    return [int(v) for v in {*near, *(info.max - n for n in (0, 1, 2)), info.min, info.min + 1} if info.min <= v <= info.max]
+    return [
+        int(v) for v in {*near, *(info.max - n for n in (0, 1, 2)), info.min, info.min + 1} if info.min <= v <= info.max
+    ]
 
 
 def fits(got, wanted, dtype: str, absolute: float, relative: float) -> bool:

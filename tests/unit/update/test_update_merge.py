@@ -41,13 +41,13 @@ def test_changes_of_the_same_line_get_markers():
     assert merged.conflicts == (2,) == marker_lines(merged.content)
 
 
-def test_two_conflicts_without_a_last_line_end():
+def test_conflicts_that_are_close_together_are_one_even_without_a_last_line_end():
     merged = merge_text(BASE, b"1\ntwo\nthree\nfour\n5", b"I\ntwo\nthree\nfour\nV")
     assert merged is not None
     assert merged.content.decode() == (
-        f"{YOURS}\n1\n{BETWEEN}\nI\n{OPWESTS}\ntwo\nthree\nfour\n{YOURS}\n5\n{BETWEEN}\nV\n{OPWESTS}\n"
+        f"{YOURS}\n1\ntwo\nthree\nfour\n5\n{BETWEEN}\nI\ntwo\nthree\nfour\nV\n{OPWESTS}\n"
     )
-    assert merged.conflicts == (1, 9) == marker_lines(merged.content)
+    assert merged.conflicts == (1,) == marker_lines(merged.content)
 
 
 def test_markers_with_the_users_line_ends():

@@ -7,6 +7,7 @@ set(asynchronous_FILES
   src/asynchronous_registry.c
   src/asynchronous_run.c
 )
+set(asynchronous_SERVICE src/asynchronous_service.c)
 set(asynchronous_LINKER src/asynchronous_devices.ld)
 set(asynchronous_FULL_LIBC n)
 

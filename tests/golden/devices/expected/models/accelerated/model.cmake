@@ -7,6 +7,7 @@ set(accelerated_FILES
   src/accelerated_registry.c
   src/accelerated_run.c
 )
+set(accelerated_SERVICE src/accelerated_service.c)
 set(accelerated_LINKER src/accelerated_devices.ld)
 set(accelerated_FULL_LIBC n)
 

@@ -7,6 +7,7 @@ set(many_kinds_FILES
   src/many_kinds_registry.c
   src/many_kinds_run.c
 )
+set(many_kinds_SERVICE src/many_kinds_service.c)
 set(many_kinds_LINKER)
 set(many_kinds_FULL_LIBC n)
 

@@ -7,6 +7,7 @@ set(minimal_FILES
   src/minimal_registry.c
   src/minimal_run.c
 )
+set(minimal_SERVICE src/minimal_service.c)
 set(minimal_LINKER)
 set(minimal_FULL_LIBC n)
 

@@ -7,6 +7,7 @@ set(down_FILES
   src/down_registry.c
   src/down_run.c
 )
+set(down_SERVICE src/down_service.c)
 set(down_LINKER)
 set(down_FULL_LIBC n)
 

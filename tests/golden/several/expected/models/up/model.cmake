@@ -7,6 +7,7 @@ set(up_FILES
   src/up_registry.c
   src/up_run.c
 )
+set(up_SERVICE src/up_service.c)
 set(up_LINKER)
 set(up_FULL_LIBC n)
 

@@ -7,6 +7,7 @@ set(several_targets_FILES
   src/several_targets_registry.c
   src/several_targets_run.c
 )
+set(several_targets_SERVICE src/several_targets_service.c)
 set(several_targets_LINKER)
 set(several_targets_FULL_LIBC n)
 

@@ -56,14 +56,14 @@ BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_NODELABEL(isram), okay),
 	"manifest.yaml:20: pool shared: board mps3/corstone300/an547 has no enabled node nodelabel isram");
 #if defined(CONFIG_XIP) && DT_SAME_NODE(DT_NODELABEL(isram), DT_CHOSEN(zephyr_flash))
 BUILD_ASSERT(0,
-	"manifest.yaml:20: pool shared: nodelabel isram of board mps3/corstone300/an547 is its flash, which can't be written");
+	"manifest.yaml:20: pool shared: nodelabel isram of board mps3/corstone300/an547 is its flash: read only");
 #endif
 #if !DT_SAME_NODE(DT_NODELABEL(isram), DT_CHOSEN(zephyr_sram))
 BUILD_ASSERT(DT_NODE_HAS_COMPAT(DT_NODELABEL(isram), zephyr_memory_region),
 	"manifest.yaml:20: pool shared: nodelabel isram of board mps3/corstone300/an547 is no zephyr,memory-region");
 #endif
 BUILD_ASSERT(DT_REG_SIZE(DT_NODELABEL(isram)) >= ASYNCHRONOUS_POOL_SHARED_SIZE,
-	"manifest.yaml:20: pool shared: the region nodelabel isram of board mps3/corstone300/an547 is smaller than the plan's 296 bytes");
+	"manifest.yaml:20: pool shared: the region nodelabel isram of board mps3/corstone300/an547 is smaller than its plan: 296 bytes");
 #endif
 
 #if defined(CONFIG_BOARD_MPS2_AN385)
@@ -71,14 +71,14 @@ BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_NODELABEL(sram1), okay),
 	"manifest.yaml:21: pool shared: board mps2/an385 has no enabled node nodelabel sram1");
 #if defined(CONFIG_XIP) && DT_SAME_NODE(DT_NODELABEL(sram1), DT_CHOSEN(zephyr_flash))
 BUILD_ASSERT(0,
-	"manifest.yaml:21: pool shared: nodelabel sram1 of board mps2/an385 is its flash, which can't be written");
+	"manifest.yaml:21: pool shared: nodelabel sram1 of board mps2/an385 is its flash: read only");
 #endif
 #if !DT_SAME_NODE(DT_NODELABEL(sram1), DT_CHOSEN(zephyr_sram))
 BUILD_ASSERT(DT_NODE_HAS_COMPAT(DT_NODELABEL(sram1), zephyr_memory_region),
 	"manifest.yaml:21: pool shared: nodelabel sram1 of board mps2/an385 is no zephyr,memory-region");
 #endif
 BUILD_ASSERT(DT_REG_SIZE(DT_NODELABEL(sram1)) >= ASYNCHRONOUS_POOL_SHARED_SIZE,
-	"manifest.yaml:21: pool shared: the region nodelabel sram1 of board mps2/an385 is smaller than the plan's 296 bytes");
+	"manifest.yaml:21: pool shared: the region nodelabel sram1 of board mps2/an385 is smaller than its plan: 296 bytes");
 #endif
 
 /** The initialiser of a struct asynchronous_devices, in the order of its members. */

@@ -36,14 +36,14 @@ BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_NODELABEL(isram), okay),
 	"manifest.yaml:18: pool fast: board mps3/corstone300/an547 has no enabled node nodelabel isram");
 #if defined(CONFIG_XIP) && DT_SAME_NODE(DT_NODELABEL(isram), DT_CHOSEN(zephyr_flash))
 BUILD_ASSERT(0,
-	"manifest.yaml:18: pool fast: nodelabel isram of board mps3/corstone300/an547 is its flash, which can't be written");
+	"manifest.yaml:18: pool fast: nodelabel isram of board mps3/corstone300/an547 is its flash: read only");
 #endif
 #if !DT_SAME_NODE(DT_NODELABEL(isram), DT_CHOSEN(zephyr_sram))
 BUILD_ASSERT(DT_NODE_HAS_COMPAT(DT_NODELABEL(isram), zephyr_memory_region),
 	"manifest.yaml:18: pool fast: nodelabel isram of board mps3/corstone300/an547 is no zephyr,memory-region");
 #endif
 BUILD_ASSERT(DT_REG_SIZE(DT_NODELABEL(isram)) >= ACCELERATED_POOL_FAST_SIZE,
-	"manifest.yaml:18: pool fast: the region nodelabel isram of board mps3/corstone300/an547 is smaller than the plan's 64 bytes");
+	"manifest.yaml:18: pool fast: the region nodelabel isram of board mps3/corstone300/an547 is smaller than its plan: 64 bytes");
 #endif
 
 #if defined(CONFIG_BOARD_MPS2_AN385)
@@ -51,14 +51,14 @@ BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_CHOSEN(zephyr_dtcm), okay),
 	"manifest.yaml:19: pool fast: board mps2/an385 has no enabled node chosen zephyr,dtcm");
 #if defined(CONFIG_XIP) && DT_SAME_NODE(DT_CHOSEN(zephyr_dtcm), DT_CHOSEN(zephyr_flash))
 BUILD_ASSERT(0,
-	"manifest.yaml:19: pool fast: chosen zephyr,dtcm of board mps2/an385 is its flash, which can't be written");
+	"manifest.yaml:19: pool fast: chosen zephyr,dtcm of board mps2/an385 is its flash: read only");
 #endif
 #if !DT_SAME_NODE(DT_CHOSEN(zephyr_dtcm), DT_CHOSEN(zephyr_sram))
 BUILD_ASSERT(DT_NODE_HAS_COMPAT(DT_CHOSEN(zephyr_dtcm), zephyr_memory_region),
 	"manifest.yaml:19: pool fast: chosen zephyr,dtcm of board mps2/an385 is no zephyr,memory-region");
 #endif
 BUILD_ASSERT(DT_REG_SIZE(DT_CHOSEN(zephyr_dtcm)) >= ACCELERATED_POOL_FAST_SIZE,
-	"manifest.yaml:19: pool fast: the region chosen zephyr,dtcm of board mps2/an385 is smaller than the plan's 64 bytes");
+	"manifest.yaml:19: pool fast: the region chosen zephyr,dtcm of board mps2/an385 is smaller than its plan: 64 bytes");
 #endif
 
 /** The initialiser of a struct accelerated_devices, in the order of its members. */

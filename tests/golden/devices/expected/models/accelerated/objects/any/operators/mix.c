@@ -10,7 +10,7 @@ void stamp(int32_t *y, const struct device *dev);
 
 int32_t mix(int32_t step, const int32_t *control, const int32_t *x, int32_t *y, const struct device *dev)
 {
-	if (control[0] == step) {
+	if (control[0] == step && control[1] != 0) {
 		return control[1];
 	}
 	for (int i = 0; i < 16; i++) {

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boards that are pseudo terminals: with the service over SMP or the shell, and with all that can be wrong."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import threading
+import tty
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import cbor2
+from smp import packet
+from smp.header import OP, Flag, GroupId, Header, Version
+
+GROUP = 28535
+SHAPE = (3, 500)
+SIZE = 2 * SHAPE[0] * SHAPE[1]
+TENSORS = [("x", "int16", SIZE, SHAPE), ("y", "int16", SIZE, SHAPE)]
+
+
+class FakeBoard:
+    """A pty whose other end a thread serves; `answer` makes of what came what goes back."""
+
+    def __init__(self, answer: Callable[[bytes], bytes], greeting: bytes = b"") -> None:
+        self.master, slave = os.openpty()
+        tty.setraw(slave)
+        self.device = os.ttyname(slave)
+        self._slave = slave  # else the master sees an error while nobody has it open
+        self._answer = answer
+        self._stop = threading.Event()
+        os.write(self.master, greeting)
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        while not self._stop.is_set():
+            if not select.select([self.master], [], [], 0.02)[0]:
+                continue
+            try:
+                back = self._answer(os.read(self.master, 4096))
+                while back:
+                    back = back[os.write(self.master, back) :]
+            except UnpluggedError:
+                self._stop.set()
+                os.close(self._slave)
+                os.close(self.master)
+                self.master = -1
+            except OSError:
+                return
+
+    def close(self) -> None:
+        self._stop.set()
+        self._thread.join(2)
+        if self.master >= 0:
+            os.close(self.master)
+            os.close(self._slave)
+
+
+class UnpluggedError(Exception):
+    """The board goes away."""
+
+
+@dataclass
+class Model:
+    """A model that doubles its input; what both kinds of boards serve."""
+
+    memory: list[bytearray] = field(default_factory=lambda: [bytearray(SIZE), bytearray(SIZE)])
+    opened: bool = False
+    runs: int = 0
+    fails: bool = False
+
+    def act(self, action: int) -> tuple[int, str, int, str, str, str, int, int]:
+        if action == 1:
+            self.runs += 1
+            if self.fails:
+                return (-5, "EIO", 77, "", "", "double", 3, 10)
+            values = memoryview(self.memory[0]).cast("h")
+            memoryview(self.memory[1]).cast("h")[:] = memoryview(
+                b"".join(((2 * v + 32768) % 65536 - 32768).to_bytes(2, "little", signed=True) for v in values)
+            ).cast("h")
+        self.opened = action != 2
+        return (0, "", 0, "", "", "", -1, 1234567 + self.runs)
+
+
+class SmpBoard:
+    """The SMP server of an image, as MCUmgr has it."""
+
+    def __init__(self, model: Model, *, buffer: int = 384, groups: tuple[int, ...] = (GROUP, 0)) -> None:
+        self.model = model
+        self.buffer = buffer
+        self.groups = groups
+        self.lines = b""
+        self.decoder = packet.decode()
+        next(self.decoder)
+        self.requests: list[tuple[int, int, dict]] = []
+        self.lose: set[int] = set()
+        """The numbers of requests that get no answer."""
+        self.unplug_at: int | None = None
+        self.chatter = b""
+        """Console output before every answer."""
+
+    def __call__(self, data: bytes) -> bytes:
+        self.lines += data
+        back = b""
+        while b"\n" in self.lines:
+            line, self.lines = self.lines.split(b"\n", 1)
+            start = max(line.find(packet.START_DELIMITER), line.find(packet.CONTINUE_DELIMITER))
+            if start < 0:
+                continue
+            try:
+                self.decoder.send(line[start:] + b"\n")
+            except StopIteration as whole:
+                self.decoder = packet.decode()
+                next(self.decoder)
+                back += self._frame(whole.value)
+        return back
+
+    def _frame(self, frame: bytes) -> bytes:
+        assert len(frame) + 4 <= self.buffer, "longer than the server's buffer"
+        header = Header.loads(frame[:8])
+        asked = cbor2.loads(frame[8:])
+        self.requests.append((header.group_id, header.command_id, asked))
+        number = len(self.requests)
+        if number == self.unplug_at:
+            raise UnpluggedError
+        if number in self.lose:
+            return b""
+        payload = cbor2.dumps(self._answer(header, asked))
+        answer = Header(
+            OP(header.op + 1), Version.V2, Flag(0), len(payload), header.group_id, header.sequence, header.command_id
+        )
+        assert len(payload) + 8 <= self.buffer
+        return self.chatter + b"".join(packet.encode(bytes(answer) + payload))
+
+    def _answer(self, header: Header, asked: dict) -> dict:
+        if header.group_id not in self.groups:
+            return {"rc": 8}
+        if header.group_id == GroupId.OS_MANAGEMENT:
+            return {"buf_size": self.buffer, "buf_count": 4}
+        if asked.get("model", 0) != 0:
+            return {"rc": 5}
+        match header.command_id, header.op:
+            case 0, OP.READ:
+                return {"service": 1, "models": 1, "name": "twice", "inputs": 1, "outputs": 1}
+            case 1, OP.READ:
+                name, dtype, size, shape = TENSORS[asked["tensor"]]
+                return {"name": name, "dtype": dtype, "size": size, "shape": list(shape)}
+            case 2, OP.READ:
+                data = self.model.memory[asked["tensor"]][asked["off"] :][: self.buffer - 48]
+                return {"off": asked["off"], "data": bytes(data)}
+            case 2, OP.WRITE:
+                end = asked["off"] + len(asked["data"])
+                self.model.memory[asked["tensor"]][asked["off"] : end] = asked["data"]
+                return {"off": end}
+            case 3, OP.WRITE:
+                keys = ("result", "error", "code", "hook", "device", "operator", "step", "ns")
+                return dict(zip(keys, self.model.act(asked["do"]), strict=True))
+        return {"rc": 8}
+
+
+class ShellBoard:
+    """The shell of an image, with prompt, colours and echo."""
+
+    CHUNK = 100
+
+    def __init__(self, model: Model, *, has_service: bool = True) -> None:
+        self.model = model
+        self.has_service = has_service
+        self.typed = b""
+        self.commands: list[str] = []
+        self.lose: set[int] = set()
+        self.garble: set[int] = set()
+        """The numbers of answers that lose a character."""
+        self.unplug_at: int | None = None
+
+    def __call__(self, data: bytes) -> bytes:
+        self.typed += data
+        back = data.replace(b"\n", b"\r\n")
+        while b"\n" in self.typed:
+            line, self.typed = self.typed.split(b"\n", 1)
+            if not line:
+                continue
+            self.commands.append(line.decode())
+            if len(self.commands) == self.unplug_at:
+                raise UnpluggedError
+            answer = self._answer(line.decode().split()[1:])
+            if len(self.commands) in self.lose:
+                answer = ""
+            if len(self.commands) in self.garble:
+                answer = answer[:-2] + answer[-1]
+            back += f"\x1b[8D\x1b[J{answer}\x1b[1;32muart:~$ \x1b[m".replace("\n", "\r\n").encode()
+        return back
+
+    def _answer(self, words: list[str]) -> str:
+        if not self.has_service:
+            return "opwest: command not found\n"
+        verbs = {"open": 0, "run": 1, "close": 2}
+        match words:
+            case ["describe"]:
+                rows = [f"@opwest service 1 1 {self.CHUNK}", "@opwest model twice"]
+                for role, (name, dtype, size, shape) in zip(("input", "output"), TENSORS, strict=True):
+                    rows.append(f"@opwest {role} {name} {dtype} {size} {' '.join(map(str, shape))}")
+                return "\n".join([*rows, "@opwest end", ""])
+            case [verb, "twice"] if verb in verbs:
+                return f"@opwest done {' '.join(str(word) or '-' for word in self.model.act(verbs[verb]))}\n"
+            case ["write", "twice", name, offset, text]:
+                at = int(offset)
+                self.model.memory["xy".index(name)][at : at + len(text) // 2] = bytes.fromhex(text)
+                return f"@opwest wrote {at} {len(text) // 2}\n"
+            case ["read", "twice", name, offset]:
+                part = self.model.memory["xy".index(name)][int(offset) :][: self.CHUNK]
+                return f"@opwest data {offset} {len(part)} {part.hex()}\n"
+        return f"@opwest error -2 {re.sub(' .*', '', 'ENOENT')}\n"

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tests that come with every project, run by `west twister` as users run them, and what they say of a fault."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from zephyr_support import ROOT, Workspace
+
+pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+BOARDS = ("native_sim/native/64", "native_sim", "qemu_cortex_m3", "mps2/an385")
+END = r"^PROJECT EXECUTION (SUCCESSFUL|FAILED)"
+ZEPHYR_3_4 = Path(os.environ.get("ZEPHYR_BASE_3_4") or Path.home() / "zephyrproject-3.4" / "zephyr")
+Opwest = Callable[..., Any]
+
+
+def example(name: str, folder: Path) -> Path:
+    """Copy an example."""
+    shutil.copytree(ROOT / "examples" / name, folder, ignore=shutil.ignore_patterns("objects", "__pycache__"))
+    return folder
+
+
+def twister(workspace: Workspace, app: Path, out: Path, *options: str) -> dict[str, Any]:
+    """Run twister with the toolchain for Arm, beside which native_sim takes the host's; return its report."""
+    if shutil.which("arm-none-eabi-gcc") is None:
+        pytest.skip("no arm-none-eabi-gcc")
+    env = workspace.environment("mps2/an385")
+    command = [workspace.west, "twister", "-T", str(app), "-O", str(out), "-j", "2", "-v", *options]
+    done = subprocess.run(
+        command, cwd=workspace.base.parent, env=env, capture_output=True, text=True, errors="replace", check=False
+    )
+    if "No module named" in done.stderr:
+        pytest.skip("west twister does not start: the workspace lacks scripts/requirements-run-test.txt")
+    report = out / ("testplan.json" if "--dry-run" in options else "twister.json")
+    assert report.exists(), done.stdout[-4000:] + done.stderr[-4000:]
+    return json.loads(report.read_text())
+
+
+def cases(suite: dict[str, Any]) -> dict[str, str]:
+    """Return what became of the tests of one suite, by name."""
+    return {case["identifier"].rsplit(".", 1)[-1]: case["status"] for case in suite["testcases"]}
+
+
+def check_passed(report: dict[str, Any], boards: set[str], test: str) -> None:
+    """Check that the suite ran whole and passed on each board."""
+    suites = [suite for suite in report["testsuites"] if suite["name"].endswith(test)]
+    assert {suite["platform"] for suite in suites} == boards, report["testsuites"]
+    for suite in suites:
+        assert suite["status"] == "passed" and suite["runnable"], suite
+        results = cases(suite)
+        assert set(results.values()) == {"passed"}, suite
+        assert {"vectors", "registry", "metadata", "open_and_close", "run_checks_its_arguments"} <= set(results)
+
+
+def test_digits_on_every_board(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
+    options = [word for board in BOARDS for word in ("-p", board)]
+    report = twister(workspace, digits / "tests", tmp_path / "twister", *options)
+    boards = {"native_sim/native/64", "native_sim/native", "qemu_cortex_m3/ti_lm3s6965", "mps2/an385"}
+    check_passed(report, boards, "opwest.digits.tests")
+
+
+def test_digits_from_ir_on_a_cortex_m55(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+    pytest.importorskip("llvmlite")
+    source = example("digits", tmp_path / "example")
+    opwest("generate", source / "manifest_ir.yaml", "--metadata", "llvm", "-o", tmp_path / "app")
+    board = "mps3/corstone300/an547"
+    report = twister(workspace, tmp_path / "app" / "tests", tmp_path / "twister", "-p", board)
+    check_passed(report, {board}, "opwest.digits.tests")
+
+
+def test_subsets_make_up_the_whole(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
+    """Two shards of all suites and boards: each runs something, none runs what the other does."""
+
+    def planned(*options: str) -> set[tuple[str, str]]:
+        out = tmp_path / re.sub(r"\W", "_", "".join(options) or "whole")
+        report = twister(workspace, digits, out, "--integration", "--dry-run", *options)
+        return {
+            (s["name"], s["platform"]) for s in report["testsuites"] if s.get("status") not in ("filtered", "skipped")
+        }
+
+    whole = planned()
+    shards = [planned("--subset", f"{number}/2") for number in (1, 2)]
+    assert len(whole) == 2 * len(BOARDS), whole
+    assert all(shards) and shards[0] | shards[1] == whole and not shards[0] & shards[1]
+
+
+def test_a_wrong_vector_is_told(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+    """Sources only, so any board: numbers of several types, printed by Zephyr's own printf of a small processor."""
+    source = tmp_path / "source"
+    shutil.copytree(ROOT / "tests" / "golden" / "vectors", source, ignore=shutil.ignore_patterns("expected"))
+    vectors = source / "vectors" / "edge cases.npz"
+    with np.load(vectors) as loaded:
+        arrays = dict(loaded)
+    arrays["y"][0, 1, 2] = -8.001
+    arrays["total"][0] = -5
+    np.savez(vectors, **arrays)
+    opwest("generate", source / "manifest.yaml", "-o", tmp_path / "app")
+    own = tmp_path / "app" / "tests" / "vectors" / "src" / "own.c"
+    own.parent.mkdir()
+    own.write_text(
+        "#include <zephyr/ztest.h>\n\nZTEST_SUITE(own, NULL, NULL, NULL, NULL, NULL);\n\n"
+        "ZTEST(own, test_mine)\n{\n\tzassert_true(true);\n}\n"
+    )
+    console = workspace.build(tmp_path / "app" / "tests" / "vectors", "qemu_cortex_m3").run(END)
+    told = "vectors/edge cases.npz, case 0: output"
+    assert (
+        f"{told} y[5] is -8, wanted -8.0010004 within 1e-06 + 1e-05 * |wanted|; 1 of 6 elements differ\n"
+        f"{told} total[0] is -4294967296, wanted -5 exactly; 1 of 1 elements differ\n"
+        "vectors: 4 of 5 cases are as wanted\n"
+    ) in console
+    assert "1 of 5 cases differ from the vectors" in console
+    assert re.search(r"^ FAIL - test_vectors ", console, re.MULTILINE)
+    assert console.count(" FAIL - test_") == 1 and "PASS - test_mine" in console
+    assert "PROJECT EXECUTION FAILED" in console
+
+
+def test_accelerators_through_their_overlay(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+    """Without vectors: the model runs on zeros, on devices that only the overlay brings."""
+    opwest("generate", example("two_npus", tmp_path / "example") / "manifest.yaml", "-o", tmp_path / "app")
+    console = workspace.build(tmp_path / "app" / "tests" / "two_npus", "mps2/an385").run(END)
+    assert "PROJECT EXECUTION SUCCESSFUL" in console
+    for test in ("zeros", "runs_repeat", "workspace_may_hold_anything", "open_checks_its_memory_and_devices"):
+        assert f"PASS - test_{test} " in console
+
+
+@pytest.mark.parametrize("board", ["native_posix_64", "native_posix"])
+def test_on_zephyr_3_4(workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str) -> None:
+    if not (ZEPHYR_3_4 / "VERSION").is_file():
+        pytest.skip(f"no Zephyr 3.4 at {ZEPHYR_3_4}, and ZEPHYR_BASE_3_4 is not set")
+    source = tmp_path / "source"
+    shutil.copytree(ROOT / "tests" / "golden" / "vectors", source, ignore=shutil.ignore_patterns("expected"))
+    opwest("generate", source / "manifest.yaml", "-o", tmp_path / "app")
+    env = {**workspace.environment(board), "ZEPHYR_BASE": str(ZEPHYR_3_4)}
+    build = tmp_path / "build"
+    for command in (
+        ["cmake", "-GNinja", "-S", tmp_path / "app" / "tests" / "vectors", "-B", build, f"-DBOARD={board}"],
+        ["ninja", "-C", build],
+    ):
+        done = subprocess.run(list(map(str, command)), env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    done = subprocess.run([build / "zephyr" / "zephyr.exe"], capture_output=True, text=True, check=False, timeout=60)
+    assert "vectors: 5 of 5 cases are as wanted" in done.stdout
+    assert "PROJECT EXECUTION SUCCESSFUL" in done.stdout
