@@ -38,7 +38,7 @@ def program_of(app: Path, model: str, work: Path, flags=SANITIZED, compiler="gcc
     folder = suite_folder(app, model)
     objects = assembled(app, model, work / "vectors", [flag for flag in flags if flag == "-m32"])
     options = [*includes(app), f"-I{ZTEST}"]
-    compile_all(work / "suite", [folder / f"{model}_suite.c", COMPARE], compiler, flags, options)
+    compile_all(work / "suite", [*sorted(folder.glob("*.c")), ZTEST / "ztest.c", COMPARE], compiler, flags, options)
     objects += sorted((work / "suite").glob("*.o"))
     return build_program(app, work / "build", None, compiler, flags, extra_objects=objects)
 
@@ -52,7 +52,7 @@ def app(request, tmp_path_factory):
 def test_suites_compile_without_warnings(app, compiler, tmp_path):
     command, *flags = COMPILERS[compiler]
     need_compiler(command, flags)
-    sources = [suite_folder(app, model) / f"{model}_suite.c" for model in models_of(app)]
+    sources = [source for model in models_of(app) for source in sorted(suite_folder(app, model).glob("*.c"))]
     hosted = [*includes(app), f"-I{ZTEST}"]
     if compiler == "cortex-m3":
         hosted += ["-D__ZEPHYR__=1", f"-I{STUBS}", "-DCONFIG_BOARD_MPS2_AN385=1"]

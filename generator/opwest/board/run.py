@@ -70,6 +70,9 @@ def run_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
     except LinkError as error:
         progress.end()
         raise OpwestError([Diagnostic("error", error.message, hint=error.hint)]) from error
+    except OSError as error:
+        progress.end()
+        raise OpwestError([Diagnostic("error", f"{error.filename}: {error.strerror}")]) from error
     return _result(options, build, served, device, outcome, arrays)
 
 

@@ -68,9 +68,7 @@ class Build:
 
     def build(self) -> None:
         """Build the image with the service in it."""
-        self.folder.parent.mkdir(parents=True, exist_ok=True)
-        with self.log.open("w", encoding="utf-8"):
-            pass
+        self.log.unlink(missing_ok=True)
         words = ["build", "-p", "auto", "-b", self.board, "-d", str(self.folder), str(self.application)]
         words += ["-S", SNIPPET, "--no-sysbuild"]
         stamp = self.folder / "opwest-run.json"
@@ -131,6 +129,7 @@ class Build:
         )
 
     def _run(self, words: list[str], failure: str) -> None:
+        self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("a", encoding="utf-8") as log:
             begin = log.tell()
             done = subprocess.run(
@@ -169,7 +168,7 @@ def _hint(said: str, build: Build) -> str:
         return f"the service needs memory of its own, beside the application's: another workspace a model; {whole}"
     if "Snippet not found" in said or f"snippet not found: {SNIPPET}" in said:
         return f"the application's runtime is of an older opwest: generate it again; {whole}"
-    if "Could not find a package configuration file provided by \"Zephyr-sdk\"" in said:
+    if 'Could not find a package configuration file provided by "Zephyr-sdk"' in said:
         return f"install the Zephyr SDK, or name another compiler with ZEPHYR_TOOLCHAIN_VARIANT; {whole}"
     return whole
 

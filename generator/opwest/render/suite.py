@@ -56,6 +56,7 @@ def suite_files(model: Model, plan: MemoryPlan) -> dict[PurePosixPath, bytes]:
     contents = {file: content for array in arrays for file, content in array["contents"].items()}
     files = {
         f"{model.name}_suite.c": _suite(model, plan, common, vectors),
+        f"{model.name}_description.c": _description(model, plan, common),
         "suite.cmake": render("models/model/tests/suite.cmake", model=model.name, files=list(contents)),
     }
     if arrays:
@@ -97,7 +98,7 @@ def _suite(model: Model, plan: MemoryPlan, common: dict[str, str], vectors: Sequ
         **common,
         macro=CNames(model.name).macro,
         suite=CNames(model.name).suite,
-        contents=f"{checked}life cycle, argument checks, registry, metadata",
+        contents=f"{checked}life cycle, argument checks",
         tensors=tensors,
         has_inputs=bool(model.inputs),
         external_inputs=given["input"],
@@ -107,6 +108,19 @@ def _suite(model: Model, plan: MemoryPlan, common: dict[str, str], vectors: Sequ
         reached=any(t["reached"] for t in tensors),
         repeatable=model.suite.repeatable,
         vectors=vectors,
+        pools=pools,
+        devices=devices,
+    )
+
+
+def _description(model: Model, plan: MemoryPlan, common: dict[str, str]) -> bytes:
+    pools = pool_rows(model, plan)
+    devices = device_rows(model)
+    return render(
+        "models/model/tests/model_description.c",
+        **common,
+        suite=CNames(model.name).suite,
+        tensors=interface_rows(model),
         pools=pools,
         devices=devices,
         operators=[operator.name for operator in model.operators],

@@ -126,9 +126,9 @@ class SmpBoard:
         number = len(self.requests)
         if number == self.unplug_at:
             raise UnpluggedError
+        payload = cbor2.dumps(self._answer(header, asked))
         if number in self.lose:
             return b""
-        payload = cbor2.dumps(self._answer(header, asked))
         answer = Header(
             OP(header.op + 1), Version.V2, Flag(0), len(payload), header.group_id, header.sequence, header.command_id
         )

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest run --board` with boards that are pseudo terminals and a west that only notes what it is asked."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("smpclient")
+pytest.importorskip("serial")
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit" / "board"))
+
+import fake_board
+from fake_board import FakeBoard, Model, ShellBoard, SmpBoard
+from fake_west import NATIVE, QEMU, SMP, FakeWest
+
+X = np.random.default_rng(9).integers(-16000, 16000, fake_board.SHAPE, dtype=np.int16)
+OPERATORS = """
+#include <stdint.h>
+
+void twice(const int16_t *x, int16_t *y)
+{
+	for (int i = 0; i < 1500; i++) {
+		y[i] = (int16_t)(2 * x[i]);
+	}
+}
+"""
+MANIFEST = """\
+version: 1
+model: twice
+objects: [{files: [twice.c]}]
+operators:
+  twice:
+    returns: void
+    args:
+      - {name: x, dtype: int16, shape: [3, 500]}
+      - {name: y, dtype: int16, shape: [3, 500], direction: out}
+run:
+  inputs: {x: {dtype: int16, shape: [3, 500]}}
+  outputs: {y: {dtype: int16, shape: [3, 500]}}
+  steps: [{call: twice, args: [x, y]}]
+"""
+
+
+@pytest.fixture
+def app(opwest, tmp_path):
+    """The application, in the folder we are in, with its input."""
+    (tmp_path / "twice.c").write_text(OPERATORS)
+    (tmp_path / "manifest.yaml").write_text(MANIFEST)
+    done = opwest("generate", tmp_path / "manifest.yaml", "-o", tmp_path / "app")
+    assert done.code == 0, done.err
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "y.npy", 2 * X)
+    return tmp_path / "app"
+
+
+@pytest.fixture
+def west(tmp_path, monkeypatch):
+    made = FakeWest(tmp_path / "workspace")
+    made.tell(config=SMP)
+    monkeypatch.setenv("ZEPHYR_BASE", str(made.workspace.base))
+    monkeypatch.setattr("opwest.board.run.missing_tools", list)
+    return made
+
+
+@pytest.fixture
+def plug():
+    boards = []
+
+    def make(answer):
+        boards.append(FakeBoard(answer))
+        return boards[-1]
+
+    yield make
+    for board in boards:
+        board.close()
+
+
+@pytest.fixture
+def run(opwest, app, west):
+    """Return a function that runs the application on a board with its input."""
+
+    def call(board, *arguments):
+        return opwest("run", app, "--board", board, "--input", f"x={app.parent / 'x.npy'}", "--timeout", 2, *arguments)
+
+    return call
+
+
+def test_a_board_is_built_flashed_and_asked(run, app, west, plug):
+    board = plug(SmpBoard(Model()))
+    out = app.parent / "out"
+    reference = f"y={app.parent / 'y.npy'}"
+    done = run("nucleo", "--serial", board.device, "--output-dir", out, "--reference", reference, "--repeat", 3)
+    assert done.code == 0, done.err
+    assert [words[0] for words in west.calls] == ["build", "build", "flash"]
+    np.testing.assert_array_equal(np.load(out / "y.npy"), 2 * X)
+    lines = done.out.splitlines()
+    assert lines[0] == f"twice on nucleo, {board.device}"
+    assert "y: equal to the reference" in lines
+    assert lines[-1] == "latency: 1.235 ms (median of 3 runs, 1.235 ms to 1.235 ms), without the transfers"
+    for stage in ("configuring for nucleo", "building for nucleo", "flashing nucleo", "waiting for the image on"):
+        assert f"== {stage}" in done.err
+    assert "== sending x: 3000 of 3000 bytes" in done.err and "== fetching y: 3000 of 3000 bytes" in done.err
+    assert (app / "build" / "run_nucleo.log").exists()
+
+
+def test_the_applications_files_stay_as_they_are(run, app, plug):
+    before = {path: path.read_bytes() for path in app.rglob("*") if path.is_file()}
+    assert run("nucleo", "--serial", plug(SmpBoard(Model())).device).code == 0
+    assert before == {path: path.read_bytes() for path in before}
+    assert {path.relative_to(app).parts[0] for path in app.rglob("*") if path not in before} == {"build"}
+
+
+def test_json(run, app, west, plug):
+    board = plug(SmpBoard(Model()))
+    wrong = np.array(2 * X, np.float32)
+    wrong[2, 7] += 1.5
+    np.save(app.parent / "wrong.npy", wrong)
+    done = run("nucleo", "--serial", board.device, "--json", "--reference", f"y={app.parent / 'wrong.npy'}")
+    assert done.code == 0 and not done.err
+    result = json.loads(done.out)["result"]
+    assert result["outputs"]["y"] == (2 * X).tolist() and result["device"] == board.device
+    error = result["errors"]["y"]
+    assert (error["differing"], error["largest_error"], error["at"]) == (1, 1.5, [2, 7])
+    assert result["latency_ns"] == [1234568]
+
+
+def test_qemu_is_started_and_ended(run, west, plug):
+    board = plug(SmpBoard(Model()))
+    west.tell(config=QEMU, run=f"char device redirected to {board.device} (label con-base)")
+    done = run("mps2/an385")
+    assert done.code == 0, done.err
+    assert west.calls[-1][-2:] == ["-t", "run"]
+    assert "latency: 1.235 ms" in done.out and "emulation" in done.out
+
+
+def test_native_sim_is_asked_through_its_shell(run, west, plug):
+    board = plug(ShellBoard(Model()))
+    west.tell(config=NATIVE, run=f"uart connected to pseudotty: {board.device}")
+    done = run("native_sim/native/64")
+    assert done.code == 0, done.err
+    assert "latency: unknown" in done.out
+
+
+def test_an_image_that_ends_while_it_is_asked(run, west, plug):
+    answer = SmpBoard(Model())
+    answer.unplug_at = 7
+    board = plug(answer)
+    west.tell(config=QEMU, run=f"redirected to {board.device}\nqemu: fatal: Lockup", run_ends=True)
+    done = run("mps2/an385")
+    assert done.code == 1 and f"{board.device} went away" in done.err and "qemu: fatal: Lockup" in done.err
+
+
+def test_without_a_board_to_flash(run, west, plug):
+    board = plug(SmpBoard(Model()))
+    done = run("nucleo", "--serial", board.device, "--no-build", "--no-flash")
+    assert done.code == 0, done.err
+    assert west.calls == []
+
+
+def one_error(done, *texts):
+    """Check that a run failed with one error that holds the texts."""
+    assert done.code == 1
+    assert done.err.count("error: ") == 1 and "Traceback" not in done.err
+    for text in texts:
+        assert text in done.err, done.err
+
+
+def test_board_unplugged(run, west, plug, tmp_path):
+    west.tell(config=SMP, fails="flash", flash="Error: no debug probe found")
+    gone = tmp_path / "ttyACM0"
+    one_error(run("nucleo", "--serial", gone), "the board could not be flashed", "no debug probe found")
+    west.tell(config=SMP)
+    one_error(run("nucleo", "--serial", gone), f"the serial device {gone} is not there (waited 2 s for it)")
+    one_error(run("nucleo", "--serial", gone, "--no-flash"), f"the serial device {gone} is not there", "plugged in?")
+    answer = SmpBoard(Model())
+    answer.unplug_at = 9
+    board = plug(answer)
+    one_error(run("nucleo", "--serial", board.device), f"the serial device {board.device} went away", "unplugged")
+
+
+def test_device_busy(run, plug):
+    board = plug(SmpBoard(Model()))
+    code = f"import os, time; os.open({board.device!r}, os.O_RDWR | os.O_NOCTTY); print('', flush=True); time.sleep(60)"
+    other = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    try:
+        assert other.stdout.readline()
+        busy = f"the serial device {board.device} is busy: python"
+        one_error(run("nucleo", "--serial", board.device), busy, f"(process {other.pid}) has it open")
+    finally:
+        other.kill()
+        other.communicate()
+
+
+def test_image_without_the_service(run, app, west, plug):
+    one_error(run("nucleo", "--no-build"), f"there is no build in {app / 'build' / 'run_nucleo'}", "--no-build")
+    zephyr = app.parent / "other" / "zephyr"
+    zephyr.mkdir(parents=True)
+    (zephyr / ".config").write_text("CONFIG_OPWEST=y\n")
+    done = run("nucleo", "--no-build", "--build-dir", zephyr.parent)
+    one_error(done, f"the image in {zephyr.parent} has no opwest service", "west build -S opwest-service")
+    board = plug(SmpBoard(Model(), groups=(0,)))
+    done = run("nucleo", "--serial", board.device)
+    one_error(done, f"the image on {board.device} has no opwest service: it answers SMP, but has no command group")
+    board = plug(ShellBoard(Model(), has_service=False))
+    done = run("native_sim", "--serial", board.device, "--no-build")
+    assert done.code == 1
+    silent = plug(lambda _: b"")
+    done = run("nucleo", "--serial", silent.device)
+    one_error(done, f"{silent.device}: waited 2 s for the answer to an SMP request; nothing came at all")
+
+
+def test_the_group_of_the_build_is_asked(run, west, plug):
+    board = plug(SmpBoard(Model(), groups=(0, 4711)))
+    west.tell(config=SMP + "CONFIG_OPWEST_SERVICE_SMP_GROUP=4711\n")
+    fake_board_group = fake_board.GROUP
+    assert fake_board_group != 4711
+    assert run("nucleo", "--serial", board.device).code == 0
+
+
+def test_a_model_that_fails(run, plug):
+    board = plug(SmpBoard(Model(fails=True)))
+    one_error(run("nucleo", "--serial", board.device), "twice_run returned EIO in step 3 (double), whose operator")
+
+
+def test_a_failed_build(run, west):
+    west.tell(config=SMP, fails="build", build="main.c:1:1: error: no such luck")
+    one_error(run("nucleo"), "the build failed", "main.c:1:1: error: no such luck", "all of it: ")
+
+
+def test_arrays_are_checked_before_anything_is_built(opwest, app, west, tmp_path):
+    np.save(tmp_path / "other.npy", np.zeros(3))
+    done = opwest("run", app, "--board", "nucleo")
+    one_error(done, "input 'x' is not given", "--input x=FILE.npy")
+    given = ["--input", f"x={tmp_path / 'other.npy'}", "--reference", f"y={tmp_path / 'other.npy'}"]
+    done = opwest("run", app, "--board", "nucleo", *given, "--reference", "z=1.npy")
+    assert done.code == 1 and done.err.count("error: ") == 3, done.err
+    assert "holds float64 [3]" in done.err and "there is no output 'z'" in done.err
+    assert west.calls == []
+
+
+def test_what_is_missing_is_named(run, opwest, app, west, monkeypatch, tmp_path):
+    monkeypatch.setattr("opwest.board.run.missing_tools", lambda: ["ninja", "dtc"])
+    one_error(run("nucleo"), "but ninja, dtc is not installed")
+    monkeypatch.setattr("opwest.board.run.missing_tools", list)
+    monkeypatch.setattr("opwest.board.run.importlib.util.find_spec", lambda name: None)
+    one_error(run("nucleo"), "smpclient", "pip install 'opwest[board]'")
+    monkeypatch.undo()
+    monkeypatch.delenv("ZEPHYR_BASE", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    one_error(run("native_sim"), "no Zephyr workspace was found", "ZEPHYR_BASE")
+    one_error(run("native_sim", "--zephyr-base", tmp_path), f"{tmp_path} is no Zephyr tree")
+
+
+def test_folders(opwest, run, app, west, tmp_path):
+    one_error(opwest("run", tmp_path / "nothing", "--board", "nucleo"), "this is no application")
+    one_error(run("nucleo", "--build-dir", tmp_path / "a b"), "a folder's name has a space")
+    for file in sorted((app / "modules" / "opwest" / "snippets").rglob("*"), reverse=True):
+        file.unlink() if file.is_file() else file.rmdir()
+    (app / "modules" / "opwest" / "snippets").rmdir()
+    one_error(run("nucleo"), "has the runtime of an older opwest", "generate it again")
+
+
+def test_an_application_that_opwest_did_not_generate(opwest, west, plug, app, tmp_path):
+    """What the image holds says what the model is."""
+    other = tmp_path / "hello_world"
+    other.mkdir()
+    (other / "CMakeLists.txt").touch()
+    board = plug(SmpBoard(Model()))
+    done = opwest("run", other, "--board", "nucleo", "--serial", board.device, "--input", f"x={tmp_path / 'x.npy'}")
+    assert done.code == 0, done.err
+    done = opwest("run", other, "--board", "nucleo", "--serial", board.device)
+    one_error(done, "input 'x' is not given")
+    done = opwest("run", other, "--board", "nucleo", "--serial", board.device, "--model", "thrice")
+    one_error(done, "has no model 'thrice', but: twice")
+
+
+def test_usage(opwest, app):
+    for arguments in (
+        [],
+        ["--host", "--board", "nucleo"],
+        ["--board", "nucleo", "--repeat", "0"],
+        ["--board", "nucleo", "--timeout", "-1"],
+    ):
+        assert opwest("run", app, *arguments).code == 2
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_build_folder_that_can_not_be_written(run, tmp_path):
+    (tmp_path / "locked").mkdir(0o500)
+    one_error(run("nucleo", "--build-dir", tmp_path / "locked" / "build"), "Permission denied")

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Building and flashing with a west that only notes what it is asked."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from fake_west import DTS, NATIVE, SMP, UART, FakeWest
+from opwest.board.image import RunningImage
+from opwest.board.link import LinkError
+from opwest.board.progress import Progress
+from opwest.board.west import Build, brief, find_west
+
+
+@pytest.fixture
+def west(tmp_path: Path) -> FakeWest:
+    return FakeWest(tmp_path / "workspace")
+
+
+@pytest.fixture
+def build(west: FakeWest, tmp_path: Path) -> Build:
+    return Build(
+        west.workspace, west.west, tmp_path / "app", "nucleo", tmp_path / "build" / "run_nucleo", Progress(None)
+    )
+
+
+def fault(build: Build) -> LinkError:
+    with pytest.raises(LinkError) as caught:
+        build.build()
+    return caught.value
+
+
+def test_smp_shares_the_consoles_uart_where_none_is_chosen(west: FakeWest, build: Build) -> None:
+    build.build()
+    first, second = west.calls
+    words = ["build", "-p", "auto", "-b", "nucleo", "-d", str(build.folder), str(build.application)]
+    words += ["-S", "opwest-service", "--no-sysbuild"]
+    overlay = build.folder / "opwest-service.overlay"
+    assert first == [*words, "--cmake-only", "--", "-DQEMU_PTY=ON", "-DEXTRA_DTC_OVERLAY_FILE="]
+    assert second == [*words, "--", "-DQEMU_PTY=ON", f"-DEXTRA_DTC_OVERLAY_FILE={overlay}"]
+    assert "zephyr,uart-mcumgr = &uart7;" in overlay.read_text()
+
+
+def test_the_chosen_uart_is_kept(west: FakeWest, build: Build) -> None:
+    west.tell(dts=DTS.replace("zephyr,sram = ", "zephyr,uart-mcumgr = &usb_cdc;\n\t\tzephyr,sram = "))
+    build.build()
+    assert west.calls[1][-1] == "-DEXTRA_DTC_OVERLAY_FILE="
+
+
+def test_a_second_build_is_no_configuration(west: FakeWest, build: Build) -> None:
+    build.build()
+    assert len(west.calls) == 2
+    build.build()
+    assert west.calls == [["build", "-d", str(build.folder)]]
+    (build.folder / "opwest-run.json").write_text("{")
+    build.build()
+    assert len(west.calls) == 2
+
+
+def test_a_board_without_any_uart(west: FakeWest, build: Build) -> None:
+    west.tell(dts="/ {\n\tchosen {\n\t};\n};\n")
+    assert fault(build).message == "the devicetree of nucleo chooses no UART for SMP"
+
+
+def test_missing_zcbor(west: FakeWest, build: Build) -> None:
+    west.tell(config="CONFIG_OPWEST_SERVICE=y\n")
+    found = fault(build)
+    assert "the module zcbor is missing" in found.message and "west update zcbor" in (found.hint or "")
+    west.tell(config=NATIVE)
+    build.build()
+
+
+def test_a_configuration_that_refuses_the_service(west: FakeWest, build: Build) -> None:
+    west.tell(config="CONFIG_OPWEST=y\n# CONFIG_OPWEST_SERVICE is not set\n")
+    assert "the configuration for nucleo has no CONFIG_OPWEST_SERVICE" in fault(build).message
+
+
+def test_a_failed_build_is_told_briefly(west: FakeWest, build: Build) -> None:
+    noise = "\n".join(f"[{n}/999] Building C object error.c.obj" for n in range(900))
+    said = f"{noise}\n\x1b[31m/app/src/main.c:7:3: error: 'x' undeclared\x1b[0m\nninja: build stopped"
+    west.tell(fails="build", build=said)
+    found = fault(build)
+    assert found.message == (
+        "the build failed (west build, exit code 1):\n  /app/src/main.c:7:3: error: 'x' undeclared"
+    )
+    assert found.hint == f"all of it: {build.log}" and build.log.read_text().count("Building") == 900
+    build.folder.joinpath("opwest-run.json").unlink(missing_ok=True)
+    west.tell(fails="configure", configure="CMake Error at x.cmake:1 (message):\n  Snippet not found: opwest-service")
+    assert "older opwest" in (fault(build).hint or "")
+    west.tell(fails="build", build="ld.bfd: region `ISRAM' overflowed by 812 bytes")
+    assert "beside the application's" in (fault(build).hint or "")
+
+
+def test_a_failed_flash(west: FakeWest, build: Build) -> None:
+    west.tell(fails="flash", flash="Error: no ST-LINK found")
+    with pytest.raises(LinkError, match=r"the board could not be flashed .*\n  Error: no ST-LINK found"):
+        build.flash()
+    assert west.calls == [["flash", "-d", str(build.folder)]]
+
+
+def test_the_end_of_a_log_where_nothing_tells() -> None:
+    assert brief("one\ntwo\n\n") == "  one\n  two"
+    assert brief("\n".join(map(str, range(20)))).splitlines() == [f"  {n}" for n in range(12, 20)]
+
+
+def test_wests(west: FakeWest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert find_west(west.workspace) == west.west
+    Path(west.west).unlink()
+    other = tmp_path / "bin" / "west"
+    other.parent.mkdir()
+    other.touch(0o755)
+    monkeypatch.setenv("PATH", str(other.parent))
+    assert find_west(west.workspace) == str(other)
+
+
+def test_native_builds_take_the_hosts_compiler(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ZEPHYR_TOOLCHAIN_VARIANT", "ZEPHYR_SDK_INSTALL_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("VIRTUAL_ENV", "/ours")
+    assert "ZEPHYR_TOOLCHAIN_VARIANT" not in build.environment and "VIRTUAL_ENV" not in build.environment
+    native = Build(build.workspace, build.west, build.application, "native_sim", build.folder, build.progress)
+    assert native.environment["ZEPHYR_TOOLCHAIN_VARIANT"] == "host"
+
+
+def start(west: FakeWest, build: Build) -> RunningImage:
+    return RunningImage(build.run_command(), west.top, build.environment)
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["char device redirected to /dev/pts/5 (label con-base)", "uart connected to pseudotty: /dev/pts/5"],
+)
+def test_an_image_names_its_device(west: FakeWest, build: Build, said: str) -> None:
+    west.tell(run=said)
+    with start(west, build) as image:
+        assert image.device(10) == "/dev/pts/5" and not image.ended()
+        process = image._process.pid
+    assert image.ended()
+    assert not Path(f"/proc/{process}").exists() or "Z" in Path(f"/proc/{process}/stat").read_text().split()[2]
+
+
+def test_an_image_that_ends(west: FakeWest, build: Build) -> None:
+    west.tell(run="qemu: could not load kernel", run_ends=True, fails="run")
+    with start(west, build) as image, pytest.raises(LinkError) as caught:
+        image.device(10)
+    assert caught.value.message == (
+        "the image ended before it ran (exit code 1):\n  -- west: run\n  qemu: could not load kernel"
+    )
+
+
+def test_an_image_that_names_no_device(west: FakeWest, build: Build) -> None:
+    west.tell(run="*** Booting Zephyr OS ***")
+    begin = time.monotonic()
+    with start(west, build) as image, pytest.raises(LinkError) as caught:
+        image.device(1)
+    assert re.match(r"waited 1 s for the image to name its serial device; it printed:\n", caught.value.message)
+    assert time.monotonic() - begin < 5
+
+
+def test_an_image_that_ignores_the_signal_is_ended(tmp_path: Path) -> None:
+    code = "trap '' TERM; echo connected to pseudotty: /dev/pts/9; while :; do sleep 1; done"
+    with RunningImage(["sh", "-c", code], tmp_path, {"PATH": "/usr/bin:/bin"}) as image:
+        assert image.device(10) == "/dev/pts/9"
+        process = image._process.pid
+    assert subprocess.run(["kill", "-0", str(process)], capture_output=True, check=False).returncode != 0
+
+
+def test_configurations_are_read(west: FakeWest, build: Build) -> None:
+    assert build.configuration() == {}
+    west.tell(config=SMP)
+    build.build()
+    assert build.configuration() == {"CONFIG_OPWEST_SERVICE": "y", "CONFIG_OPWEST_SERVICE_SMP": "y"}
+    assert UART.startswith(SMP)
