@@ -36,7 +36,8 @@ def copy_digits(folder: Path) -> Path:
     """Copy the digits example, with its operators as C sources: no compiled object is needed. Return the manifest."""
     for name in ("operators", "application"):
         shutil.copytree(DIGITS / name, folder / name)
-    shutil.copy(DIGITS / "parameters.npz", folder)
+    for file in ("parameters.npz", "vectors.npz"):
+        shutil.copy(DIGITS / file, folder)
     sources = ", ".join(f"operators/{path.name}" for path in sorted((DIGITS / "operators").glob("*.c")))
     text = (DIGITS / "manifest.yaml").read_text(encoding="utf-8")
     text, count = re.subn(r"(?m)^objects:\n(  - .*\n)+", f"objects:\n  - {{files: [{sources}]}}\n", text)

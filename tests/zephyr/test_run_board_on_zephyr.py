@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest run --board`: what comes back from native_sim and QEMU equals the host run, over the shell and over SMP."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from zephyr_support import ROOT, Workspace
+
+pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+# Each board has another way: the shell; SMP over the shell (that UART's driver leaves no other); SMP over a UART.
+BOARDS = ["native_sim/native/64", "mps2/an385", "qemu_cortex_m3"]
+ELEMENTS = 6000
+OPERATORS = """
+#include <stdint.h>
+
+int32_t shift(const int16_t *x, int16_t *y)
+{
+	if (x[0] == -1) {
+		return 77;
+	}
+	for (int i = 0; i < ELEMENTS; i++) {
+		y[i] = (int16_t)(x[i] ^ 0x5a5a);
+	}
+	return 0;
+}
+"""
+MANIFEST = f"""\
+version: 1
+model: large
+objects: [{{files: [shift.c]}}]
+operators:
+  shift:
+    args:
+      - {{name: x, dtype: int16, shape: [{ELEMENTS}]}}
+      - {{name: y, dtype: int16, shape: [{ELEMENTS}], direction: out}}
+run:
+  inputs: {{x: {{dtype: int16, shape: [{ELEMENTS}]}}}}
+  outputs: {{y: {{dtype: int16, shape: [{ELEMENTS}]}}}}
+  steps: [{{call: shift, args: [x, y]}}]
+"""
+
+
+@pytest.fixture(scope="module")
+def run(workspace: Workspace) -> Run:
+    """Run `opwest run` in the workspace's environment."""
+
+    def call(app: Path, board: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+        if not board.startswith("native_"):
+            pytest.importorskip("smpclient")
+            if not (workspace.base.parent / "modules" / "lib" / "zcbor").is_dir():
+                pytest.skip("the workspace has no zcbor: west update zcbor")
+        command = [sys.executable, "-m", "opwest", "run", str(app), "--board", board, *map(str, arguments)]
+        env = {
+            **os.environ,
+            **{k: v for k, v in workspace.environment(board).items() if k.startswith(("ZEPHYR", "GNU"))},
+        }
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=1200)
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def reference() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("digits_reference", ROOT / "examples" / "digits" / "reference.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_digits_equals_the_host_run(
+    run: Run, opwest: Run, digits: Path, reference: ModuleType, board: str, tmp_path: Path
+) -> None:
+    images = held_out(reference)
+    sources = {path: path.read_bytes() for path in digits.rglob("*") if path.is_file() and "build" not in path.parts}
+    labels = []
+    for number, image in enumerate(images):
+        np.save(tmp_path / "image.npy", image)
+        inputs = ["--input", f"image={tmp_path / 'image.npy'}"]
+        opwest("run", digits, "--host", *inputs, "--output-dir", tmp_path / "host")
+        given = [*inputs, "--reference", f"label={tmp_path / 'host' / 'label.npy'}", "--output-dir", tmp_path / "board"]
+        done = run(digits, board, *given, *(["--no-build"] if number else []), "--repeat", 2)
+        assert done.returncode == 0, done.stderr
+        assert "label: equal to the reference" in done.stdout
+        label = np.load(tmp_path / "board" / "label.npy")
+        np.testing.assert_array_equal(label, np.load(tmp_path / "host" / "label.npy"))
+        np.testing.assert_array_equal(label, reference.predict(image))
+        labels.append(int(label[0]))
+        if board.startswith("native_"):
+            assert "latency: unknown" in done.stdout
+        else:
+            assert re.search(r"^latency: [\d.]+ ms \(median of 2 runs, ", done.stdout, re.MULTILINE)
+    assert len(set(labels)) > 1, "different images, different answers"
+    assert sources == {path: path.read_bytes() for path in sources}, "the application's files stay as they are"
+    # Built already: west has nothing to configure.
+    assert "configuring" not in done.stderr
+
+
+def held_out(reference: ModuleType) -> list[np.ndarray]:
+    """Return images of the example that the application itself classifies."""
+    text = (ROOT / "examples" / "digits" / "application" / "held_out.h").read_text()
+    rows = re.findall(r'"([a-q]{64})"', text)
+    assert len(rows) > 100
+    return [np.array([ord(c) - ord("a") for c in row], np.int8).reshape(1, 8, 8, 1) for row in rows[:3]]
+
+
+@pytest.fixture(scope="module")
+def large(opwest: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("large")
+    (folder / "shift.c").write_text(OPERATORS.replace("ELEMENTS", str(ELEMENTS)))
+    (folder / "manifest.yaml").write_text(MANIFEST)
+    opwest("generate", folder / "manifest.yaml", "-o", folder / "app")
+    return folder / "app"
+
+
+@pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385"])
+def test_tensors_larger_than_a_frame_and_a_model_that_fails(run: Run, large: Path, board: str, tmp_path: Path) -> None:
+    x = np.random.default_rng(3).integers(0, 2**15 - 1, ELEMENTS, dtype=np.int16)
+    np.save(tmp_path / "x.npy", x)
+    done = run(large, board, "--input", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path, "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), x ^ 0x5A5A)
+    assert (json.loads(done.stdout)["result"]["latency_ns"] is None) == board.startswith("native_")
+    x[0] = -1
+    np.save(tmp_path / "x.npy", x)
+    done = run(large, board, "--no-build", "--input", f"x={tmp_path / 'x.npy'}")
+    assert done.returncode == 1
+    assert "opwest: error: large_run returned EIO in step 0 (shift), whose operator returned 77" in done.stderr
+
+
+@pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385"])
+def test_an_image_without_the_service(run: Run, workspace: Workspace, large: Path, board: str, tmp_path: Path) -> None:
+    """First by its build folder; then by what it answers, with a configuration that lies."""
+    np.save(tmp_path / "x.npy", np.zeros(ELEMENTS, np.int16))
+    built = workspace.build(large, board, "-DQEMU_PTY=ON", "-DCONFIG_SHELL=y")
+    arguments = ["--no-build", "--build-dir", built.folder, "--input", f"x={tmp_path / 'x.npy'}", "--timeout", 5]
+    done = run(large, board, *arguments)
+    assert done.returncode == 1 and f"the image in {built.folder} has no opwest service" in done.stderr
+    with (built.folder / "zephyr" / ".config").open("a") as config:
+        config.write("CONFIG_OPWEST_SERVICE=y\n")
+    done = run(large, board, *arguments)
+    assert done.returncode == 1 and done.stderr.count("error: ") == 1
+    if board.startswith("native_"):
+        assert "has no opwest service: its shell does not know `opwest describe`" in done.stderr
+    else:
+        assert re.search(r"/dev/pts/\d+: waited 5 s for the answer to an SMP request; ", done.stderr)
+
+
+def test_a_build_that_fails_is_told_briefly(run: Run, workspace: Workspace, large: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros(ELEMENTS, np.int16))
+    main = large / "src" / "main.c"
+    content = main.read_text()
+    try:
+        main.write_text(content + "\nint broken = undeclared;\n")
+        arguments = ["--build-dir", tmp_path / "build", "--input", f"x={tmp_path / 'x.npy'}"]
+        done = run(large, "native_sim/native/64", *arguments)
+    finally:
+        main.write_text(content)
+    assert done.returncode == 1
+    message = done.stderr[done.stderr.index("opwest: error: ") :]
+    assert "the build failed (west build, exit code 1):" in message and "main.c" in message
+    assert "'undeclared' undeclared here" in message and str(tmp_path / "build.log") in message
+    assert len(message.splitlines()) < 12
