@@ -15,6 +15,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from opwest.board.image import RunningImage
 from zephyr_support import ROOT, Workspace
 
 pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
@@ -144,20 +145,23 @@ def test_tensors_larger_than_a_frame_and_a_model_that_fails(run: Run, large: Pat
 
 @pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385"])
 def test_an_image_without_the_service(run: Run, workspace: Workspace, large: Path, board: str, tmp_path: Path) -> None:
-    """First by its build folder; then by what it answers, with a configuration that lies."""
+    """First by its build folder; then by what it answers to someone who started it."""
     np.save(tmp_path / "x.npy", np.zeros(ELEMENTS, np.int16))
     built = workspace.build(large, board, "-DQEMU_PTY=ON", "-DCONFIG_SHELL=y")
-    arguments = ["--no-build", "--build-dir", built.folder, "--input", f"x={tmp_path / 'x.npy'}", "--timeout", 5]
-    done = run(large, board, *arguments)
+    arguments = ["--no-build", "--input", f"x={tmp_path / 'x.npy'}", "--timeout", 5]
+    done = run(large, board, *arguments, "--build-dir", built.folder)
     assert done.returncode == 1 and f"the image in {built.folder} has no opwest service" in done.stderr
-    with (built.folder / "zephyr" / ".config").open("a") as config:
-        config.write("CONFIG_OPWEST_SERVICE=y\n")
-    done = run(large, board, *arguments)
+    command = [workspace.west, "build", "-d", str(built.folder), "-t", "run"]
+    with RunningImage(command, workspace.base.parent, built.env) as image:
+        device = image.device(60)
+        arguments += ["--no-flash", "--serial", device, "--build-dir", tmp_path / "elsewhere"]
+        done = run(large, board, *arguments)
     assert done.returncode == 1 and done.stderr.count("error: ") == 1
     if board.startswith("native_"):
-        assert "has no opwest service: its shell does not know `opwest describe`" in done.stderr
+        answer = "has no opwest service: its shell does not know `opwest describe`"
+        assert f"the image on {device} {answer}" in done.stderr
     else:
-        assert re.search(r"/dev/pts/\d+: waited 5 s for the answer to an SMP request; ", done.stderr)
+        assert f"{device}: waited 5 s for the answer to an SMP request; " in done.stderr
 
 
 def test_a_build_that_fails_is_told_briefly(run: Run, workspace: Workspace, large: Path, tmp_path: Path) -> None:

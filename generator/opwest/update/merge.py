@@ -14,6 +14,7 @@ YOURS = "<<<<<<< yours"
 BETWEEN = "======="
 OPWESTS = ">>>>>>> opwest"
 
+
 def merge_text(base: bytes, yours: bytes, new: bytes) -> Merged | None:
     """Return `yours` with what changed from `base` to `new`; None where one of them is no text.
 
