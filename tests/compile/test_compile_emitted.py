@@ -102,6 +102,8 @@ def test_zephyr_only_files_compile_against_stubs(app, compiler, tmp_path):
         options = ["-D__ZEPHYR__=1", f"-I{STUBS}", *includes(app), f"-DCONFIG_BOARD_{board}=1"]
         compile_all(tmp_path / board, sources, compiler, flags, options)
     compile_all(tmp_path / "shell", devices, compiler, flags, [*options, "-DCONFIG_OPWEST_SHELL=1"])
+    services = [folder / f"{name}_service.c" for name, folder in folders]
+    compile_all(tmp_path / "service", services, compiler, flags, options)
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])

@@ -135,7 +135,8 @@ def test_tensors_larger_than_a_frame_and_a_model_that_fails(run: Run, large: Pat
     done = run(large, board, "--input", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path, "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), x ^ 0x5A5A)
-    assert (json.loads(done.stdout)["result"]["latency_ns"] is None) == board.startswith("native_")
+    clock = json.loads(done.stdout)["result"]["clock"]
+    assert clock == ("simulated" if board.startswith("native_") else "emulated")
     x[0] = -1
     np.save(tmp_path / "x.npy", x)
     done = run(large, board, "--no-build", "--input", f"x={tmp_path / 'x.npy'}")
@@ -177,5 +178,5 @@ def test_a_build_that_fails_is_told_briefly(run: Run, workspace: Workspace, larg
     assert done.returncode == 1
     message = done.stderr[done.stderr.index("opwest: error: ") :]
     assert "the build failed (west build, exit code 1):" in message and "main.c" in message
-    assert "'undeclared' undeclared here" in message and str(tmp_path / "build.log") in message
+    assert "undeclared here" in message and str(tmp_path / "build.log") in message
     assert len(message.splitlines()) < 12

@@ -218,13 +218,8 @@ def _result(
     lines += keep_outputs(outcome.outputs, options.output_dir)
     errors = {name: difference(outcome.outputs[name], reference) for name, reference in arrays.references.items()}
     lines += [f"{name}: {error.as_text()}" for name, error in errors.items()]
-    # The clock of native_sim stands still while code runs.
-    timed = configuration.get("CONFIG_ARCH_POSIX") != "y"
-    lines.append(
-        f"latency: {_latency(outcome.nanoseconds)}" if timed else "latency: unknown: native_sim has no clock for it"
-    )
-    if timed and configuration.get("CONFIG_QEMU_TARGET") == "y" and options.serial is None:
-        lines.append("  of this machine's emulation: the board's own is another")
+    clock = _clock(options, configuration)
+    lines += _latency(outcome.nanoseconds, clock)
     return Result(
         "\n".join(lines),
         {
@@ -234,18 +229,32 @@ def _result(
             "build": str(build.folder),
             "outputs": {name: array.tolist() for name, array in outcome.outputs.items()},
             "errors": {name: error.as_json() for name, error in errors.items()},
-            "latency_ns": list(outcome.nanoseconds) if timed else None,
+            "latency_ns": list(outcome.nanoseconds),
+            "clock": clock,
         },
     )
 
 
-def _latency(nanoseconds: Sequence[int]) -> str:
+def _clock(options: argparse.Namespace, configuration: Mapping[str, str]) -> str:
+    """Return whose clock the latency is measured with."""
+    if configuration.get("CONFIG_ARCH_POSIX") == "y":
+        return "simulated"
+    return "emulated" if configuration.get("CONFIG_QEMU_TARGET") == "y" and options.serial is None else "board"
+
+
+def _latency(nanoseconds: Sequence[int], clock: str) -> list[str]:
     """Return the latency of a run, or the median of several, in words."""
-    middle = statistics.median(nanoseconds)
-    if len(nanoseconds) == 1:
-        return f"{_time(middle)}, without the transfers"
-    low, high = min(nanoseconds), max(nanoseconds)
-    return f"{_time(middle)} (median of {len(nanoseconds)} runs, {_time(low)} to {_time(high)}), without the transfers"
+    if clock == "simulated" and not any(nanoseconds):
+        return ["latency: unknown: on native_sim code takes no time"]
+    text = f"latency: {_time(statistics.median(nanoseconds))}"
+    if len(nanoseconds) > 1:
+        low, high = min(nanoseconds), max(nanoseconds)
+        text += f" (median of {len(nanoseconds)} runs, {_time(low)} to {_time(high)})"
+    remark = {
+        "simulated": ["  of simulated time, in which waiting counts and code takes none"],
+        "emulated": ["  of emulated time: the board's own is another"],
+    }
+    return [text + ", without the transfers", *remark.get(clock, [])]
 
 
 def _time(nanoseconds: float) -> str:

@@ -18,7 +18,7 @@ from opwest.zephyr.workspace import Workspace
 
 SNIPPET = "opwest-service"
 _FAULTS = re.compile(r"\b(error|FATAL ERROR|CMake Error|undefined reference|overflowed by|assigned the value)\b", re.I)
-_NOISE = re.compile(r"^\[\d+/\d+\]|^ccache |^\s*-- |-Werror")
+_NOISE = re.compile(r"^\[\d+/\d+\]|^ccache |^\s*-- |-Werror|^FATAL ERROR: command exited")
 _SHOWN = 8
 _UARTS = ("zephyr,shell-uart", "zephyr,console")
 

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The portable part of the service, in C."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from c_support import RUNTIME, SANITIZED, need_compiler, run
+
+
+@pytest.mark.parametrize("flags", [(), ("-m32",)])
+def test_whatever_a_host_asks_for(flags: tuple[str, ...], tmp_path: Path) -> None:
+    need_compiler("gcc", ("-fsanitize=address,undefined", *flags), link=True)
+    sources = [Path(__file__).parent / "programs" / "service.c", RUNTIME / "src" / "service.c"]
+    run(["gcc", *SANITIZED, *flags, f"-I{RUNTIME / 'include'}", *sources, "-o", "service"], tmp_path)
+    done = subprocess.run([tmp_path / "service"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
