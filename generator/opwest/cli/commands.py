@@ -137,7 +137,8 @@ def init(options: argparse.Namespace, faults: Diagnostics) -> Result:
 def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Turn a TFLite or ONNX model into a folder of a manifest, operators, constants and golden vectors, through TVM.
 
-    The operators are C, compiled for whatever is built; with --target they are objects. Needs `pip install 'opwest[tvm]'`.
+    The operators are C, compiled for whatever is built; with --target they are objects. It needs the packages of
+    `pip install 'opwest[tvm]'`.
     """
     from opwest.cli.imports import import_tvm as convert
 

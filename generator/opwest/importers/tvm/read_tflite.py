@@ -12,10 +12,13 @@ from typing import Any
 
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.importers.tvm.faults import fault, last_line
-from opwest.importers.tvm.rounding import round_average_pools
+from opwest.importers.tvm.integer import left_in_float, use_integers
 from opwest.importers.tvm.source import Port, Source
 
-_EMULATED = "integer arithmetic is emulated in float: the model's answers, but neither the speed nor the memory of int8"
+_EMULATED = (
+    "the quantised operators {} are emulated in float: they may differ from TFLite's by a step, and have neither the speed "
+    "nor the memory of int8"
+)
 
 
 def read_tflite(path: Path, content: bytes) -> Source:
@@ -31,10 +34,11 @@ def read_tflite(path: Path, content: bytes) -> Source:
         inputs, outputs, remarks = _interface(graph)
     except Exception as error:
         raise _corrupt(place, error) from None
-    module = _convert(model, place)
-    if any(port.quantization for port in (*inputs, *outputs)) or _is_quantized(graph):
-        remarks.append(_EMULATED)
-    return Source("tflite", place, content, round_average_pools(module), inputs, outputs, tuple(remarks))
+    module = use_integers(_convert(model, place))
+    emulated = left_in_float(module)
+    if emulated:
+        remarks.append(_EMULATED.format(", ".join(emulated)))
+    return Source("tflite", place, content, module, inputs, outputs, tuple(remarks))
 
 
 def _corrupt(place: str, error: Exception) -> OpwestError:
@@ -108,11 +112,6 @@ def _port(tensor: Any) -> Port:
     one = found is not None and found.ScaleLength() == 1 and found.ZeroPointLength() == 1
     quantization = (float(found.Scale(0)), int(found.ZeroPoint(0))) if one else None
     return Port(tensor.Name().decode(), quantization)
-
-
-def _is_quantized(graph: Any) -> bool:
-    found = (graph.Tensors(i).Quantization() for i in range(graph.TensorsLength()))
-    return any(one is not None and one.ScaleLength() > 0 for one in found)
 
 
 def _convert(model: Any, place: str) -> Any:
