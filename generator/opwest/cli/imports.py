@@ -9,7 +9,8 @@ import sys
 
 from opwest.cli.commands import Result
 from opwest.diagnostics import Diagnostics, Location
-from opwest.importers.tvm import Imported, Options, import_model
+from opwest.importers.tvm import Imported, Options
+from opwest.importers.tvm.child import import_apart
 from opwest.model.identifiers import fault_of_name
 
 
@@ -21,7 +22,7 @@ def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:
             faults.error(f"model name {options.model!r} {reason}")
             faults.raise_if_errors()
     wanted = Options(options.model, tuple(dict.fromkeys(options.target)), options.vectors, _tell)
-    done = import_model(options.file, options.output, wanted)
+    done = import_apart(options.file, options.output, wanted)
     place = Location(str(options.file))
     for remark in done.remarks:
         faults.note(remark, place)

@@ -62,7 +62,10 @@ def left_in_float(module: Any) -> list[str]:
     found = [
         _value(value.args[0], values) for value in values.values() if _is(value, "relax.quantize") and len(value.args)
     ]
-    names = (str(getattr(getattr(one, "op", None), "name", "quantize")).removeprefix("relax.") for one in found)
+    names = (
+        str(getattr(getattr(one, "op", None), "name", "quantize")).removeprefix("relax.").removeprefix("nn.")
+        for one in found
+    )
     return sorted(set(names))
 
 

@@ -18,7 +18,7 @@ class Requantize:
     """Whether there is one rounding, halves up, instead of gemmlowp's two."""
 
     def __call__(self, total: Any, multiplier: Any, shift: Any) -> Any:
-        """Return one int8. Twice is gemmlowp: a doubling high multiplication, then a rounding shift, halves away from zero."""
+        """Return one int8. Twice is gemmlowp's way: a doubling high multiplication, then a rounding shift."""
         from tvm import tirx
 
         wide = total.astype("int64") * multiplier.astype("int64")

@@ -16,8 +16,8 @@ from opwest.importers.tvm.integer import left_in_float, use_integers
 from opwest.importers.tvm.source import Port, Source
 
 _EMULATED = (
-    "the quantised operators {} are emulated in float: they may differ from TFLite's by a step, and have neither the speed "
-    "nor the memory of int8"
+    "quantised operators of these kinds are emulated in float: {}; they may differ from TFLite's by a step, and have "
+    "neither the speed nor the memory of int8"
 )
 
 

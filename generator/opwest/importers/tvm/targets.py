@@ -19,6 +19,7 @@ def tvm_target(name: str) -> Any:
         raise fault(f"{name!r} is no named target", None, "a name that `opwest targets` lists", nearest(name, table))
     llvm = table[name]["llvm"]
     keys: dict[str, Any] = {"kind": "llvm", "mtriple": llvm["triple"], "mcpu": llvm["cpu"], "opt-level": 2}
+    keys["vector-width"] = 128  # what TVM assumes, and warns of, where it is not said
     if llvm.get("features"):
         keys["mattr"] = llvm["features"].split(",")
     if llvm.get("abi"):
