@@ -47,6 +47,18 @@ def test_unsupported_operator_of_onnx(tmp_path):
     assert "m.onnx: error: operator 1 'block/noise' (Bernoulli, which writes 'y') has no lowering in TVM" in text
 
 
+def test_operator_without_lowering(tmp_path):
+    nodes = [helper.make_node("CumSum", ["x", "axis"], ["y"], name="totals")]
+    model = onnx.load(onnx_file(tmp_path / "m.onnx", [helper.make_node("Relu", ["x"], ["y"])], [2, 4]))
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    model.graph.initializer.append(helper.make_tensor("axis", TensorProto.INT64, [], [1]))
+    onnx.save(model, tmp_path / "m.onnx")
+    text = refused(tmp_path / "m.onnx", tmp_path / "out")
+    assert "operator cumsum" in text
+    assert "has no lowering in TVM; in the file, operator 0 'totals' (CumSum, which writes 'y')" in text
+
+
 def test_dynamic_shape_of_onnx(tmp_path):
     path = onnx_file(tmp_path / "m.onnx", [helper.make_node("Relu", ["x"], ["y"])], ["batch", 4])
     assert "input 'x' has a dynamic shape, [batch, 4]" in refused(path, tmp_path / "out")

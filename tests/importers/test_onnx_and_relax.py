@@ -65,3 +65,21 @@ def test_module_at_hand(module, tmp_path):
     assert np.array_equal(total, wanted)
     assert np.array_equal(flat, wanted.reshape(6))
     assert three.tolist() == [0, 1, 2]
+
+
+def test_what_stays_between_loops_is_planned(tmp_path):
+    from tvm import relax
+
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((200, 3), "float32"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            result = builder.emit_output(relax.op.nn.softmax(x, axis=1))
+        builder.emit_func_output(result)
+    import_module(builder.get(), tmp_path / "model", Options(model="rows"), outputs=["y"])
+    assert "direction: scratch" in (tmp_path / "model" / "manifest.yaml").read_text()
+    random = np.random.default_rng(2)
+    cases = [[random.standard_normal((200, 3)).astype(np.float32)] for _ in range(5)]
+    for [data], [found] in zip(cases, Built(tmp_path / "model", tmp_path).run(cases), strict=True):
+        powers = np.exp(data.astype(np.float64))
+        np.testing.assert_allclose(found, powers / powers.sum(axis=1, keepdims=True), rtol=1e-5)

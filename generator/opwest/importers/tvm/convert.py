@@ -95,7 +95,7 @@ def _convert(source: Source, stem: str, folder: Path, options: Options) -> Impor
     tell, place = options.progress, source.place
     tell("lowering the graph")
     generic = tvm.target.Target("c")
-    module = lower_graph(source.module, generic, place)
+    module = lower_graph(source, generic)
     steps = extract_steps(module, place)
     if not steps.steps:
         raise fault("the model computes nothing", place)

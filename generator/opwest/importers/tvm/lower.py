@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.importers.tvm.faults import fault, last_line
+from opwest.importers.tvm.source import Source
 
 _LOWERED = {
     "relax.call_tir",
@@ -18,12 +19,13 @@ _LOWERED = {
 }
 
 
-def lower_graph(module: Any, target: Any, place: str | None) -> Any:
+def lower_graph(source: Source, target: Any) -> Any:
     """Return the module lowered to calls with plain tensors. Raises OpwestError with what can't be lowered."""
     import tvm
     from tvm.relax import transform
 
-    check_static(module, place)
+    module, place = source.module, source.place
+    check_static(module, place, source.where)
     legalize = [
         transform.DecomposeOpsForInference(),
         transform.CanonicalizeBindings(),
@@ -47,7 +49,7 @@ def lower_graph(module: Any, target: Any, place: str | None) -> Any:
             module = tvm.transform.Sequential(legalize)(module)
     except Exception as error:
         raise fault(f"the model can't be lowered to operators: {last_line(error)}", place) from None
-    _check_lowered(module, place)
+    _check_lowered(module, source)
     try:
         with target:
             return tvm.transform.Sequential(fuse)(module)
@@ -63,7 +65,7 @@ def main_function(module: Any, place: str | None) -> Any:
     raise fault("the module has no Relax function 'main'", place)
 
 
-def check_static(module: Any, place: str | None) -> None:
+def check_static(module: Any, place: str | None, where: Callable[[str], str] = lambda _: "") -> None:
     """Raise OpwestError for tensors whose shape is not known now, and for what is no tensor."""
     main = main_function(module, place)
     found = [
@@ -76,9 +78,8 @@ def check_static(module: Any, place: str | None) -> None:
                 found.append(f"{binding.var.name!r} is a branch that is decided at run time, which can't be imported")
             reasons = list(_fault(binding.var.ty))
             if reasons:
-                found.append(
-                    f"operator {_operator_name(binding.value)}, which writes {binding.var.name!r}: {reasons[0]}"
-                )
+                name = _operator_name(binding.value)
+                found.append(f"operator {name}, which writes {binding.var.name!r}: {reasons[0]}{where(name)}")
                 break  # what follows depends on it
     _raise(found, place)
 
@@ -117,16 +118,16 @@ def _operator_name(value: Any) -> str:
     return str(name).removeprefix("relax.")
 
 
-def _check_lowered(module: Any, place: str | None) -> None:
+def _check_lowered(module: Any, source: Source) -> None:
     """Raise OpwestError for operators that no lowering was found for."""
     found = []
-    for binding in _bindings(main_function(module, place)):
+    for binding in _bindings(main_function(module, source.place)):
         operator = getattr(binding.value, "op", None)
         name = getattr(operator, "name", "")
         if name.startswith("relax.") and name not in _LOWERED:
             kind = binding.var.ty
             found.append(
                 f"operator {_operator_name(binding.value)}, which writes {binding.var.name!r} ({kind}), "
-                "has no lowering in TVM"
+                f"has no lowering in TVM{source.where(_operator_name(binding.value))}"
             )
-    _raise(found, place)
+    _raise(found, source.place)

@@ -43,6 +43,7 @@ def read_onnx(path: Path, content: bytes) -> Source:
         module,
         tuple(Port(one.name) for one in inputs),
         tuple(Port(one.name) for one in model.graph.output),
+        tuple((node.op_type, _words(number, node)) for number, node in enumerate(model.graph.node)),
     )
 
 

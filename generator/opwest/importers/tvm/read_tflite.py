@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,11 +35,12 @@ def read_tflite(path: Path, content: bytes) -> Source:
         inputs, outputs, remarks = _interface(graph)
     except Exception as error:
         raise _corrupt(place, error) from None
-    module = use_integers(_convert(model, place))
+    nodes: dict[str, str] = {}
+    module = use_integers(_convert(model, place, nodes))
     emulated = left_in_float(module)
     if emulated:
         remarks.append(_EMULATED.format(", ".join(emulated)))
-    return Source("tflite", place, content, module, inputs, outputs, tuple(remarks))
+    return Source("tflite", place, content, module, inputs, outputs, _listed(nodes), tuple(remarks))
 
 
 def _corrupt(place: str, error: Exception) -> OpwestError:
@@ -72,6 +74,10 @@ def _main_graph(model: Any, size: int) -> Any:
             raise ValueError(f"tensor {index} names buffer {tensor.Buffer()} of {model.BuffersLength()}")
         if tensor.ShapeLength() > 16:
             raise ValueError(f"tensor {index} has {tensor.ShapeLength()} dimensions")
+        found = tensor.Quantization()
+        scales = [] if found is None or not found.ScaleLength() else found.ScaleAsNumpy().tolist()
+        if not all(math.isfinite(scale) and scale > 0 for scale in scales):
+            raise ValueError(f"tensor {index} has a scale that is no positive number")
         if model.Buffers(tensor.Buffer()).DataLength() > size:
             raise ValueError(f"tensor {index} is larger than the file")
     used = [*_indices(graph, "Inputs"), *_indices(graph, "Outputs")]
@@ -114,8 +120,12 @@ def _port(tensor: Any) -> Port:
     return Port(tensor.Name().decode(), quantization)
 
 
-def _convert(model: Any, place: str) -> Any:
-    """Return the Relax module; a fault names the operator and what it writes."""
+def _listed(nodes: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple((kind, words) for words, kind in nodes.items())
+
+
+def _convert(model: Any, place: str, nodes: dict[str, str]) -> Any:
+    """Return the Relax module, and in `nodes` the kind of each operator; a fault names the operator and its result."""
     from tvm.relax.frontend.tflite import from_tflite
     from tvm.relax.frontend.tflite.tflite_frontend import OperatorConverter
 
@@ -133,7 +143,9 @@ def _convert(model: Any, place: str) -> Any:
         def get_op_code_str(self, op: Any) -> str:
             """Remember which operator is being converted."""
             at[:] = [self, op]
-            return str(super().get_op_code_str(op))
+            kind = str(super().get_op_code_str(op))
+            nodes[_words(self, op)] = kind
+            return kind
 
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):

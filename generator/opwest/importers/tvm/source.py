@@ -32,5 +32,13 @@ class Source:
     module: Any
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
+    nodes: tuple[tuple[str, str], ...] = ()
+    """The operators of the file: their kind, and which one it is in words."""
     remarks: tuple[str, ...] = ()
     """What the user should know: kept in the manifest, and told."""
+
+    def where(self, operator: str) -> str:
+        """Return which operators of the file a Relax operator is likely from, as the end of a message."""
+        name = operator.replace("_", "").rpartition(".")[2]
+        found = [words for kind, words in self.nodes if kind.replace("_", "").lower().startswith(name)]
+        return f"; in the file, operator {' or '.join(found[:3])}" if found else ""
