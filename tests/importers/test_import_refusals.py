@@ -139,3 +139,16 @@ def test_command_line(tmp_path):
     assert "dynamic-range quantisation" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "other").exists()
+
+
+def test_a_dead_process_is_told(monkeypatch, tmp_path):
+    from opwest.importers.tvm import child
+
+    path = tmp_path / "pool.tflite"
+    path.write_bytes(average_pool())
+    dying = "import os, sys; print('opwest: lowering the graph', file=sys.stderr, flush=True); os.kill(os.getpid(), 11)"
+    popen = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **more: popen([sys.executable, "-c", dying], **more))
+    with pytest.raises(OpwestError, match="the import was ended by SIGSEGV, after: lowering the graph"):
+        child.import_apart(path, tmp_path / "out", Options())
+    assert not (tmp_path / "out").exists()

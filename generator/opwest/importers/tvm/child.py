@@ -8,6 +8,7 @@ import json
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,13 @@ def import_apart(path: Path, folder: Path, options: Options) -> Imported:
         "vectors": options.vectors,
     }
     command = [sys.executable, "-P", "-m", "opwest.importers.tvm.child"]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
-    ) as child:
-        assert child.stdin is not None and child.stdout is not None and child.stderr is not None
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8") as answers,  # a pipe could fill up while we read the other
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=answers, stderr=subprocess.PIPE, text=True, errors="replace"
+        ) as child,
+    ):
+        assert child.stdin is not None and child.stderr is not None
         try:
             child.stdin.write(json.dumps(request))
             child.stdin.close()
@@ -45,10 +49,12 @@ def import_apart(path: Path, folder: Path, options: Options) -> Imported:
                 if line.startswith(_TELLS):
                     last = line.removeprefix(_TELLS).strip()
                     options.progress(last)
-            answer = child.stdout.read()
+            child.wait()
         except BaseException:
             child.kill()
             raise
+        answers.seek(0)
+        answer = answers.read()
     if child.returncode != 0:
         raise fault(f"the import {_death(child.returncode)}, after: {last or 'the start'}", str(path))
     return _answered(json.loads(answer))

@@ -46,6 +46,16 @@ def require(packages: Iterable[tuple[str, str]]) -> None:
         raise fault(f"imports through TVM need {what}, which {verb} not installed", hint=INSTALL)
     if broken:
         raise fault("; ".join(broken), hint=INSTALL)
+    require_version()
 
 
+def require_version() -> None:
+    """Raise OpwestError for a TVM whose passes are not those that the importer calls."""
+    import tvm
+
+    if not str(tvm.__version__).startswith(f"{_VERSION}."):
+        raise fault(f"TVM {tvm.__version__} is installed", None, f"apache-tvm {_VERSION}", INSTALL)
+
+
+_VERSION = "0.27"
 APACHE_TVM = ("tvm", "apache-tvm")
