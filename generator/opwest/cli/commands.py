@@ -134,6 +134,17 @@ def init(options: argparse.Namespace, faults: Diagnostics) -> Result:
     return draft(options, faults)
 
 
+def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Turn a TFLite or ONNX model into a folder of a manifest, operators, constants and golden vectors, through TVM.
+
+    The operators are C, compiled for whatever is built; with --target they are objects. It needs the packages of
+    `pip install 'opwest[tvm]'`.
+    """
+    from opwest.cli.imports import import_tvm as convert
+
+    return convert(options, faults)
+
+
 def run(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Run a generated application, on this machine or under Zephyr: once on your arrays, or its own main()."""
     if options.host:

@@ -22,6 +22,7 @@ Turns compiled operators and a device manifest into a Zephyr application.
 
   opwest inspect conv.o                         what an object holds, and whether it can be linked
   opwest init conv.o dense.o                    a first manifest.yaml, with marks where objects do not tell
+  opwest import tvm model.tflite -o model       a manifest, operators and constants from a TFLite or ONNX model
   opwest check manifest.yaml                    every fault of a manifest, with its line
   opwest generate manifest.yaml -o app          the application; then: west build -b BOARD app
   opwest update app                             the application again, with what you changed since
@@ -140,6 +141,8 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     _add_json(init)
     init.set_defaults(function=commands.init)
 
+    _add_import(verbs.add_parser("import", help="make a manifest from what other compilers read or wrote"))
+
     inspect = verbs.add_parser("inspect", help="show what objects hold", description=commands.inspect.__doc__)
     inspect.add_argument("files", metavar="FILE", nargs="+", type=Path, help=".o, .a or .c")
     _add_json(inspect)
@@ -201,6 +204,35 @@ def _add_update(update: argparse.ArgumentParser) -> None:
     _add_zephyr(update)
     _add_json(update)
     update.set_defaults(function=commands.update)
+
+
+def _add_import(command: argparse.ArgumentParser) -> None:
+    kinds = command.add_subparsers(title="kinds", dest="kind", metavar="KIND", required=True)
+    tvm = kinds.add_parser("tvm", help="a TFLite or ONNX model, through TVM", description=commands.import_tvm.__doc__)
+    tvm.add_argument("file", metavar="MODEL", type=Path, help="a .tflite or .onnx file")
+    tvm.add_argument(
+        "-o", "--output", metavar="DIR", type=Path, required=True, help="the folder to write: new, or empty"
+    )
+    tvm.add_argument(
+        "--target",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="compile objects for this target (`opwest targets` lists them); repeatable (default: C, for any target)",
+    )
+    tvm.add_argument("--model", metavar="NAME", help="the model's name (default: that of the file)")
+    tvm.add_argument(
+        "--vectors", metavar="N", type=_vector_count, default=8, help="how many golden vectors to write (default: 8; 0: none)"
+    )
+    _add_json(tvm)
+    tvm.set_defaults(function=commands.import_tvm)
+
+
+def _vector_count(text: str) -> int:
+    value = int(text)
+    if not 0 <= value <= 1000:
+        raise argparse.ArgumentTypeError("must be 0 to 1000")
+    return value
 
 
 def _add_zephyr(command: argparse.ArgumentParser) -> None:

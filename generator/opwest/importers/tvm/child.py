@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An import in a process of its own: a damaged file can make TVM or LLVM abort, or ask for memory without end."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.importers.tvm.convert import Imported, Options, import_model
+from opwest.importers.tvm.faults import fault, last_line
+from opwest.importers.tvm.write import refuse_occupied
+from opwest.llvm.limits import limit_next_request, limit_process
+
+_MEMORY = 8 << 30
+_SECONDS = 1800
+_TELLS = "opwest: "
+
+
+def import_apart(path: Path, folder: Path, options: Options) -> Imported:
+    """Import a file in a child process. Raises OpwestError, and then nothing was written."""
+    refuse_occupied(folder)
+    request = {
+        "path": str(path),
+        "folder": str(folder),
+        "model": options.model,
+        "targets": list(options.targets),
+        "vectors": options.vectors,
+    }
+    command = [sys.executable, "-P", "-m", "opwest.importers.tvm.child"]
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8") as answers,  # a pipe could fill up while we read the other
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=answers, stderr=subprocess.PIPE, text=True, errors="replace"
+        ) as child,
+    ):
+        assert child.stdin is not None and child.stderr is not None
+        try:
+            child.stdin.write(json.dumps(request))
+            child.stdin.close()
+            last = ""
+            for line in child.stderr:
+                if line.startswith(_TELLS):
+                    last = line.removeprefix(_TELLS).strip()
+                    options.progress(last)
+            child.wait()
+        except BaseException:
+            child.kill()
+            raise
+        answers.seek(0)
+        answer = answers.read()
+    if child.returncode != 0:
+        raise fault(f"the import {_death(child.returncode)}, after: {last or 'the start'}", str(path))
+    return _answered(json.loads(answer))
+
+
+def _death(code: int) -> str:
+    if code == -signal.SIGXCPU:
+        return f"took more than {_SECONDS // 60} minutes"
+    return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+
+
+def _answered(answer: dict[str, Any]) -> Imported:
+    if "diagnostics" in answer:
+        found = []
+        for one in answer["diagnostics"]:
+            at = one.pop("location")
+            found.append(Diagnostic(location=Location(**at) if at else None, **one))
+        raise OpwestError(found)
+    made: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in answer["made"].items()
+    }
+    made["folder"] = Path(made["folder"])
+    return Imported(**made)
+
+
+def _serve(request: dict[str, Any]) -> dict[str, Any]:
+    """Do one import, and tell how it ended as JSON does."""
+    path = Path(request["path"])
+    options = Options(request["model"], request["targets"], request["vectors"], _tell)
+    try:
+        made = import_model(path, Path(request["folder"]), options)
+    except OpwestError as error:
+        return {"diagnostics": [d.as_json() for d in error.diagnostics]}
+    except MemoryError:
+        faults = Diagnostics()
+        faults.error(f"the import needs more than {_MEMORY >> 30} GiB of memory", Location(str(path)))
+        return {"diagnostics": [d.as_json() for d in faults]}
+    except Exception as error:
+        faults = Diagnostics()
+        hint = "a damaged file, or something that opwest does not know of TVM yet"
+        faults.error(f"TVM can't import the model: {last_line(error)}", Location(str(path)), hint=hint)
+        return {"diagnostics": [d.as_json() for d in faults]}
+    return {"made": {**dataclasses.asdict(made), "folder": str(made.folder)}}
+
+
+def _tell(text: str) -> None:
+    print(f"{_TELLS}{text}", file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    """Answer the request on standard input. What libraries print goes to standard error."""
+    answers, sys.stdout = sys.stdout, sys.stderr
+    limit_process(_MEMORY)
+    limit_next_request(_SECONDS)
+    print(json.dumps(_serve(json.load(sys.stdin))), file=answers)
+
+
+if __name__ == "__main__":
+    main()

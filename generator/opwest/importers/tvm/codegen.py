@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TIR functions as operators with plain pointers: C, or objects for named targets."""
+
+from __future__ import annotations
+
+import re
+import struct
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from opwest.importers.tvm.faults import fault, last_line
+from opwest.importers.tvm.schedule import schedule_operator
+from opwest.model.dtypes import DTYPES, round_to_float32
+
+PREFIX = "op_"
+"""Of every symbol: TVM calls operators `exp` and `round`, as the C library does."""
+_ON_STACK = 256
+"""Bytes of one array that an operator may keep on the stack; larger ones are planned."""
+_FLOAT = "opwest_float_"
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """Memory that an operator needs during a call."""
+
+    dtype: str
+    elements: int
+
+
+@dataclass(frozen=True)
+class Operators:
+    """Functions that are lowered for a target: what is left is to print them."""
+
+    module: Any
+    scratch: Mapping[str, tuple[Scratch, ...]]
+
+
+def lower_operators(
+    functions: Mapping[str, Any], target: Any, place: str | None, tell: Callable[[int], None] = lambda _: None
+) -> Operators:
+    """Return TIR functions, scheduled and lowered to pointers and loops; `tell` hears how many are done."""
+    import tvm
+
+    lowered, scratch = {}, {}
+    for number, (name, function) in enumerate(functions.items(), start=1):
+        try:
+            one = schedule_operator(function).with_attr({"global_symbol": PREFIX + name, "target": target})
+            with tvm.transform.PassContext(opt_level=3):
+                module = tvm.transform.Sequential(_passes())(tvm.IRModule({name: one}))
+            lowered[name], scratch[name] = _plain_pointers(module[name])
+        except Exception as error:
+            raise fault(f"operator {name} can't be lowered: {last_line(error)}", place) from None
+        _refuse_runtime(name, lowered[name], place)
+        tell(number)
+    from tvm import tirx
+
+    return Operators(tirx.transform.LowerIntrin()(tvm.IRModule(lowered)), scratch)
+
+
+def _passes() -> list[Any]:
+    """TVM's own lowering of TIR up to, and without, packed arguments."""
+    from tvm import tirx
+    from tvm.s_tir import transform as s
+    from tvm.tirx import transform as t
+
+    assert tirx is not None
+    return [
+        s.CanonicalizeLoop(),
+        s.LowerCrossThreadReduction(),
+        s.LowerInitBlock(),
+        s.PlanAndUpdateBufferAllocationLocation(),
+        s.ConvertBlocksToOpaque(),
+        s.CompactBufferAllocation(),
+        s.LowerMatchBuffer(),
+        t.StmtSimplify(),
+        s.LowerOpaqueBlock(),
+        t.FlattenBuffer(),
+        t.BF16ComputeLegalize(),
+        t.NarrowDataType(32),
+        s.LoopPartition(),
+        t.VectorizeLoop(False),
+        t.StorageRewrite(),
+        s.HoistIfThenElse(),
+        t.UnrollLoop(),
+        t.StmtSimplify(),
+        t.RemoveNoOp(),
+        s.RewriteUnsafeSelect(),
+        t.CommonSubexprElim(),
+    ]
+
+
+def _plain_pointers(function: Any) -> tuple[Any, tuple[Scratch, ...]]:
+    """Return the function with typed pointers for its buffers, and what it needs beside them."""
+    from tvm import tirx
+    from tvm.ir import PointerType, PrimType
+    from tvm_ffi import structural
+
+    def pointer(name: str, dtype: str) -> Any:
+        return tirx.Var(name, PointerType(PrimType(dtype), "global"))
+
+    scratch: list[tuple[Any, Scratch]] = []
+
+    def planned(statement: Any) -> Any:
+        dtype = str(statement.buffer.ty.dtype)
+        elements = prod(int(n) for n in statement.buffer.ty.shape)
+        if elements * DTYPES[dtype].size <= _ON_STACK:
+            return statement
+        variable = pointer(f"scratch{len(scratch)}", dtype)
+        scratch.append((variable, Scratch(dtype, elements)))
+        return tirx.DeclBuffer(statement.buffer, data=variable)
+
+    body = structural.structural_map(function.body, [(tirx.AllocBuffer, planned)])
+    parameters = [pointer(f"p{i}", str(buffer.ty.dtype)) for i, buffer in enumerate(function.params)]
+    declared = [tirx.DeclBuffer(b, data=p) for b, p in zip(function.params, parameters, strict=True)]
+    whole = tirx.SeqStmt([*declared, body]) if declared else body
+    every = [*parameters, *(variable for variable, _ in scratch)]
+    return tirx.PrimFunc(every, whole, ret_type=None, attrs=function.attrs), tuple(s for _, s in scratch)
+
+
+def _refuse_runtime(name: str, function: Any, place: str | None) -> None:
+    """Raise OpwestError for functions that call TVM's runtime, which a microcontroller does not have."""
+    text = function.script(show_meta=False)
+    called = re.search(r"T\.(?:call_packed|tvm_call_packed|call_cpacked)\w*\(\s*\"([^\"]+)\"", text)
+    if called:
+        raise fault(
+            f"operator {name} calls {called[1]} of TVM's runtime, which is not there on a microcontroller", place
+        )
+    unknown = re.search(r"\b(bfloat16|float8\w*|float16|int4|uint4)\b", text)
+    if unknown:
+        raise fault(f"operator {name} computes with {unknown[1]}, which C has no type for", place)
+
+
+def c_source(operators: Operators, writes: Mapping[str, int], remark: str) -> str:
+    """Return the operators as one C file; `writes` counts the results of each."""
+    import tvm
+    from tvm_ffi import structural
+
+    functions = {}
+    for variable, function in operators.module.functions_items():
+        body = structural.structural_map(function.body, [(_float_type(), _named_float)])
+        functions[variable.name_hint] = function.with_body(body)
+    target = tvm.target.Target("c")
+    text = tvm.get_global_func("target.build.c")(tvm.IRModule(functions), target).inspect_source("c")
+    counts = {PREFIX + name: (writes[name], len(operators.scratch[name])) for name in functions}
+    parts = [_definition(match, counts) for match in _FUNCTION.finditer(text)]
+    if len(parts) != len(functions):
+        raise ValueError("TVM's C code does not look as it is known to")
+    return _HEAD.format(remark=remark) + "".join(sorted(parts))
+
+
+_FUNCTION = re.compile(r"^TVM_DLL void (\w+)\(([^)]*)\) \{\n(.*?)^\}\n", re.MULTILINE | re.DOTALL)
+_HEAD = """\
+/* {remark} */
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+"""
+
+
+def _definition(match: re.Match[str], counts: Mapping[str, tuple[int, int]]) -> str:
+    """Return one function: `const` where it only reads, numbers with all their digits."""
+    name, parameters, body = match.groups()
+    writes, scratch = counts[name]
+    listed = [one.strip() for one in parameters.split(",")]
+    first_written = len(listed) - writes - scratch
+    shown = []
+    for number, one in enumerate(listed):
+        kind, pointer = one.split("* ")
+        kind = {"bool": "uint8_t"}.get(kind, kind)
+        const = "const " if number < first_written else ""
+        shown.append(f"{const}{kind} *restrict {pointer}")
+    body = re.sub(_FLOAT + r"(32|64)_([0-9a-f]+)\(\)", _float_literal, body)
+    body = re.sub(r"^( +)", lambda m: "\t" * (len(m[1]) // 2), body, flags=re.MULTILINE)
+    return f"\nvoid {name}({', '.join(shown)})\n{{\n{body}}}\n"
+
+
+def _float_type() -> Any:
+    from tvm import tirx
+
+    return tirx.FloatImm
+
+
+def _named_float(value: Any) -> Any:
+    """Return a call that stands for a number: TVM's C printer rounds to seven digits."""
+    from tvm import tirx
+
+    dtype = str(value.ty.dtype) if hasattr(value, "ty") else str(value.dtype)
+    bits = {"float32": ("<f", 32), "float64": ("<d", 64)}.get(dtype)
+    if bits is None:
+        return value
+    return tirx.call_pure_extern(dtype, f"{_FLOAT}{bits[1]}_{struct.pack(bits[0], value.value)[::-1].hex()}")
+
+
+def _float_literal(match: re.Match[str]) -> str:
+    """Return a number as C reads it back, bit by bit."""
+    size = int(match[1])
+    value: float = struct.unpack(">f" if size == 32 else ">d", bytes.fromhex(match[2]))[0]
+    suffix = "f" if size == 32 else ""
+    if value != value:
+        return "NAN"
+    if value in (float("inf"), float("-inf")):
+        return "INFINITY" if value > 0 else "(-INFINITY)"
+    text = repr(round_to_float32(value) if size == 32 else value)
+    text = text if re.search(r"[.e]", text) else f"{text}.0"
+    return f"({text}{suffix})" if text.startswith("-") else f"{text}{suffix}"
+
+
+def object_file(operators: Operators, target: Any, place: str | None) -> bytes:
+    """Return the operators as an object for the target that they were lowered for."""
+    import tvm
+
+    try:
+        library = tvm.get_global_func("target.build.llvm")(operators.module, target)
+        with tempfile.TemporaryDirectory(prefix="opwest-") as folder:
+            path = Path(folder) / "operators.o"
+            library.write_to_file(str(path), "o")
+            return path.read_bytes()
+    except Exception as error:
+        raise fault(f"LLVM can't compile the operators: {last_line(error)}", place) from None

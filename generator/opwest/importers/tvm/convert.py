@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The import, as one can read it: read, lower, extract the steps, lower the operators, run a reference, write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opwest.importers.tvm.faults import APACHE_TVM, fault, require
+from opwest.importers.tvm.source import Port, Progress, Source
+from opwest.importers.tvm.write import refuse_occupied, write_folder
+
+
+def _silent(_: str) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What an import is asked for."""
+
+    model: str | None = None
+    """The model's name; None: the file's."""
+    targets: Sequence[str] = ()
+    """Named targets to compile objects for; none: C, which is compiled for whatever is built."""
+    vectors: int = 8
+    """How many golden vectors; 0: none."""
+    progress: Progress = field(default=_silent)
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What was written."""
+
+    folder: Path
+    model: str
+    files: tuple[str, ...]
+    operators: int
+    steps: int
+    constant_bytes: int
+    tvm_bytes: int
+    """What TVM's own sharing of storage would need between the steps, and in them."""
+    remarks: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def import_model(path: Path, folder: Path, options: Options | None = None) -> Imported:
+    """Import a TFLite or ONNX file. Raises OpwestError, and then nothing was written."""
+    from opwest.importers.tvm.read import read_model
+
+    options = options or Options()
+    refuse_occupied(folder)
+    options.progress(f"reading {path.name}")
+    return _convert(read_model(path), path.stem, folder, options)
+
+
+def import_module(
+    module: Any,
+    folder: Path,
+    options: Options | None = None,
+    *,
+    inputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+) -> Imported:
+    """Import a Relax IRModule whose function `main` is the model. Raises OpwestError, and then nothing was written.
+
+    `inputs` and `outputs` name its parameters and results; without them the parameters keep their names.
+    """
+    from opwest.importers.tvm.lower import check_static, main_function
+
+    require([APACHE_TVM])
+    refuse_occupied(folder)
+    check_static(module, None)
+    parameters = [str(p.name_hint if hasattr(p, "name_hint") else p.name) for p in main_function(module, None).params]
+    named = tuple(Port(name) for name in inputs or parameters)
+    results = tuple(Port(name) for name in outputs or ())
+    source = Source("relax", None, b"", module, named, results)
+    return _convert(source, "model", folder, options or Options())
+
+
+def _convert(source: Source, stem: str, folder: Path, options: Options) -> Imported:
+    import tvm
+
+    from opwest.importers.tvm.codegen import c_source, lower_operators, object_file
+    from opwest.importers.tvm.lower import lower_graph
+    from opwest.importers.tvm.manifest import ObjectFile, identifier, manifest_text, name_tensors
+    from opwest.importers.tvm.operators import functions_of, results_of
+    from opwest.importers.tvm.steps import extract_steps
+    from opwest.importers.tvm.targets import tvm_target
+    from opwest.importers.tvm.vectors import make_vectors
+    from opwest.importers.tvm.write import npz
+
+    tell, place = options.progress, source.place
+    tell("lowering the graph")
+    generic = tvm.target.Target("c")
+    module = lower_graph(source, generic)
+    steps = extract_steps(module, place)
+    if not steps.steps:
+        raise fault("the model computes nothing", place)
+    functions = functions_of(module, steps)
+    files: dict[str, bytes] = {}
+    objects = []
+    what = Path(place).name if place else "a Relax module"
+    origin = f"Imported from {what} by `opwest import tvm`, with TVM {tvm.__version__}."
+    operators = None
+    wanted: list[str | None] = [*options.targets] or [None]
+    for name in wanted:
+        target = generic if name is None else tvm_target(name)
+        suffix = "" if name is None else f" for {name}"
+        operators = lower_operators(functions, target, place, _counting(tell, len(functions), suffix))
+        file = "operators.c" if name is None else f"objects/{name}/operators.o"
+        if name is None:
+            files[file] = c_source(operators, results_of(steps), f"{origin} Yours to edit.").encode()
+        else:
+            files[file] = object_file(operators, target, place)
+        objects.append(ObjectFile(file, name))
+    assert operators is not None
+    names = name_tensors(steps, source)
+    vectors = None
+    if options.vectors:
+        tell(f"running a reference on {options.vectors} inputs")
+        vectors = make_vectors(source, steps, options.vectors)
+    model = options.model or identifier(stem, "model")
+    if steps.constants:
+        files["constants.npz"] = npz({names.of[t]: t.content for t in steps.constants})
+    if vectors is not None:
+        cases = [(steps.inputs, vectors.inputs), (steps.outputs, vectors.outputs)]
+        files["vectors.npz"] = npz(
+            {names.of[t]: _stack(values, i) for tensors, values in cases for i, t in enumerate(tensors)}
+        )
+    text = manifest_text(model, steps, names, source, operators.scratch, objects, vectors, origin)
+    files["manifest.yaml"] = text.encode()
+    tell(f"writing {folder}")
+    write_folder(folder, files)
+    return Imported(
+        folder,
+        model,
+        tuple(sorted(files)),
+        len(functions),
+        len(steps.steps),
+        sum(t.content.nbytes for t in steps.constants),
+        steps.shared_bytes,
+        source.remarks,
+        () if vectors is None or vectors.warning is None else (vectors.warning,),
+    )
+
+
+def _counting(tell: Progress, total: int, suffix: str) -> Callable[[int], None]:
+    return lambda number: tell(f"operator {number} of {total}{suffix}")
+
+
+def _stack(cases: list[list[Any]], index: int) -> Any:
+    import numpy as np
+
+    return np.stack([case[index] for case in cases])

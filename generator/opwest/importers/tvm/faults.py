@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of a model, as a user reads them."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Iterable
+
+from opwest.diagnostics import Diagnostic, Location, OpwestError
+
+INSTALL = "pip install 'opwest[tvm]'"
+
+
+def fault(message: str, place: str | None = None, expected: str | None = None, hint: str | None = None) -> OpwestError:
+    """Return an error about a file, or about a module at hand."""
+    return OpwestError([Diagnostic("error", message, Location(place) if place else None, expected, hint)])
+
+
+def first_line(error: BaseException) -> str:
+    """Return what an exception says in one line; its kind where it says nothing."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0][:300] if lines else type(error).__name__
+
+
+def last_line(error: BaseException) -> str:
+    """Return the last line of an exception: TVM's begin with a trace."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1][:300] if lines else type(error).__name__
+
+
+def require(packages: Iterable[tuple[str, str]]) -> None:
+    """Raise OpwestError where one of the packages, (module, name on PyPI), is not installed or can't be loaded."""
+    missing, broken = [], []
+    for module, name in packages:
+        if importlib.util.find_spec(module) is None:
+            missing.append(name)
+            continue
+        try:
+            importlib.import_module(module)
+        except (ImportError, OSError, RuntimeError) as error:
+            broken.append(f"{name} is installed, but can't be loaded: {first_line(error)}")
+    if missing:
+        what = " and ".join(missing)
+        verb = "is" if len(missing) == 1 else "are"
+        raise fault(f"imports through TVM need {what}, which {verb} not installed", hint=INSTALL)
+    if broken:
+        raise fault("; ".join(broken), hint=INSTALL)
+    require_version()
+
+
+def require_version() -> None:
+    """Raise OpwestError for a TVM whose passes are not those that the importer calls."""
+    import tvm
+
+    if not str(tvm.__version__).startswith(f"{_VERSION}."):
+        raise fault(f"TVM {tvm.__version__} is installed", None, f"apache-tvm {_VERSION}", INSTALL)
+
+
+_VERSION = "0.27"
+APACHE_TVM = ("tvm", "apache-tvm")

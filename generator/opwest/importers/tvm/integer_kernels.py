@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What TFLite's reference kernels compute for int8, as tensor expressions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Requantize:
+    """From an int32 sum to int8: times a fixed-point number, rounded, plus the zero point."""
+
+    zero: int
+    fixed: tuple[int, int] | None
+    """Multiplier and shift; None: arrays of them, one of each per channel."""
+    once: bool
+    """Whether there is one rounding, halves up, instead of gemmlowp's two."""
+
+    def __call__(self, total: Any, multiplier: Any, shift: Any) -> Any:
+        """Return one int8. Twice is gemmlowp's way: a doubling high multiplication, then a rounding shift."""
+        from tvm import tirx
+
+        wide = total.astype("int64") * multiplier.astype("int64")
+        if self.once:
+            places = shift.astype("int64") + tirx.const(31, "int64")
+            half = tirx.const(1, "int64") << (places - tirx.const(1, "int64"))
+            value = ((wide + half) >> places).astype("int32")
+        else:
+            high = ((wide + tirx.const(1 << 30, "int64")) >> tirx.const(31, "int64")).astype("int32")
+            half = (tirx.const(1, "int32") << shift) >> tirx.const(1, "int32")
+            away = (high >> tirx.const(31, "int32")) * tirx.min(shift, tirx.const(1, "int32"))
+            value = (high + half + away) >> shift
+        value = value + tirx.const(self.zero, "int32")
+        low, top = tirx.const(-128, "int32"), tirx.const(127, "int32")
+        return tirx.max(tirx.min(value, top), low).astype("int8")
+
+    def tensor(self, total: Any, bias: Any, scales: tuple[Any, ...]) -> Any:
+        """Return the whole result; channels are the last dimension."""
+        from tvm import te, tirx
+
+        def one(*index: Any) -> Any:
+            if self.fixed is not None:
+                multiplier, shift = (tirx.const(n, "int32") for n in self.fixed)
+            else:
+                multiplier, shift = (array[index[-1]] for array in scales)
+            return self(total[index] + bias[index[-1]], multiplier, shift)
+
+        return te.compute(total.shape, one, name="requantize")
+
+
+def _shifted(value: Any, zero: int) -> Any:
+    from tvm import tirx
+
+    return value.astype("int32") - tirx.const(zero, "int32")
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A fully connected layer: int8 [n, k] times int8 [k, m]."""
+
+    zero: int
+    requantize: Requantize
+
+    def __call__(self, data: Any, weights: Any, bias: Any, *scales: Any) -> Any:
+        """Return the layer."""
+        from tvm import te
+
+        k = te.reduce_axis((0, weights.shape[0]), "k")
+        total = te.compute(
+            (data.shape[0], weights.shape[1]),
+            lambda i, j: te.sum(_shifted(data[i, k], self.zero) * weights[k, j].astype("int32"), axis=k),
+            name="total",
+        )
+        return self.requantize.tensor(total, bias, scales)
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A convolution of NHWC by HWIO, or of each channel by itself, where `multiplier` is not 0."""
+
+    zero: int
+    requantize: Requantize
+    result: tuple[int, ...]
+    strides: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+    multiplier: int
+
+    def __call__(self, data: Any, weights: Any, bias: Any, *scales: Any) -> Any:
+        """Return the layer."""
+        from tvm import te
+
+        padded = _padded(data, self.padding, lambda value: _shifted(value, self.zero))
+        ry, rx = (te.reduce_axis((0, weights.shape[i]), name) for i, name in enumerate(("ry", "rx")))
+        (sy, sx), (dy, dx) = self.strides, self.dilation
+        if self.multiplier:
+            total = te.compute(
+                self.result,
+                lambda n, y, x, c: te.sum(
+                    padded[n, y * sy + ry * dy, x * sx + rx * dx, c // self.multiplier]
+                    * weights[ry, rx, c].astype("int32"),
+                    axis=[ry, rx],
+                ),
+                name="total",
+            )
+        else:
+            rc = te.reduce_axis((0, weights.shape[2]), "rc")
+            total = te.compute(
+                self.result,
+                lambda n, y, x, c: te.sum(
+                    padded[n, y * sy + ry * dy, x * sx + rx * dx, rc] * weights[ry, rx, rc, c].astype("int32"),
+                    axis=[ry, rx, rc],
+                ),
+                name="total",
+            )
+        return self.requantize.tensor(total, bias, scales)
+
+
+def _padded(data: Any, padding: tuple[int, ...], value: Any) -> Any:
+    """Return int32 with a border of zeros."""
+    from tvm import te, tirx
+
+    n, height, width, channels = (int(d) for d in data.shape)
+    top, left, bottom, right = padding
+    if not any(padding):
+        return te.compute((n, height, width, channels), lambda *i: value(data[i]), name="widened")
+
+    def one(b: Any, y: Any, x: Any, c: Any) -> Any:
+        checks = [*([y >= top] if top else []), *([y < height + top] if bottom else [])]
+        checks += [*([x >= left] if left else []), *([x < width + left] if right else [])]
+        inside = value(data[b, y - top, x - left, c])
+        return tirx.if_then_else(tirx.all(*checks), inside, tirx.const(0, "int32"))
+
+    return te.compute((n, height + top + bottom, width + left + right, channels), one, name="padded")
+
+
+@dataclass(frozen=True)
+class AveragePool:
+    """The mean of int8, to the nearest, halves away from zero, as int32; what is beyond the edge does not count."""
+
+    data: tuple[int, ...]
+    size: tuple[int, ...]
+    strides: tuple[int, ...]
+    padding: tuple[int, ...]
+
+    def __call__(self, data: Any) -> Any:
+        """Return the layer."""
+        from tvm import te, tirx
+
+        n, height, width, channels = self.data
+        top, left, bottom, right = self.padding
+        (kh, kw), (sy, sx) = self.size, self.strides
+        shape = (n, (height + top + bottom - kh) // sy + 1, (width + left + right - kw) // sx + 1, channels)
+        padded = _padded(data, self.padding, lambda value: value.astype("int32"))
+        ry, rx = te.reduce_axis((0, kh), "ry"), te.reduce_axis((0, kw), "rx")
+        total = te.compute(
+            shape, lambda b, y, x, c: te.sum(padded[b, y * sy + ry, x * sx + rx, c], axis=[ry, rx]), name="total"
+        )
+
+        def count(position: Any, stride: int, before: int, after: int, length: int, window: int) -> Any:
+            if not before and not after:
+                return tirx.const(window, "int32")
+            start = position * stride - before
+            whole = tirx.min(start + window, length) - tirx.max(start, 0)
+            return whole.astype("int32")
+
+        def mean(b: Any, y: Any, x: Any, c: Any) -> Any:
+            number = count(y, sy, top, bottom, height, kh) * count(x, sx, left, right, width, kw)
+            value, half = total[b, y, x, c], tirx.truncdiv(number, 2)
+            away = tirx.Select(value >= 0, value + half, value - half)
+            return tirx.truncdiv(away, number)
+
+        return te.compute(shape, mean, name="mean")

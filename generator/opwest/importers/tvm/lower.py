@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From Relax to a flat list of calls of TIR functions, with storage for every result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from opwest.diagnostics import Diagnostic, Location, OpwestError
+from opwest.importers.tvm.faults import fault, last_line
+from opwest.importers.tvm.source import Source
+
+_LOWERED = {
+    "relax.call_tir",
+    "relax.reshape",
+    "relax.memory.alloc_storage",
+    "relax.memory.alloc_tensor",
+    "relax.builtin.alloc_tensor",
+}
+
+
+def lower_graph(source: Source, target: Any) -> Any:
+    """Return the module lowered to calls with plain tensors. Raises OpwestError with what can't be lowered."""
+    import tvm
+    from tvm.relax import transform
+
+    module, place = source.module, source.place
+    check_static(module, place, source.where)
+    legalize = [
+        transform.DecomposeOpsForInference(),
+        transform.CanonicalizeBindings(),
+        transform.LegalizeOps(),
+        transform.FoldConstant(),
+        transform.DeadCodeElimination(),
+    ]
+    fuse = [
+        transform.AnnotateTIROpPattern(),
+        transform.FuseOps(),
+        transform.FuseTIR(),
+        transform.DeadCodeElimination(),
+        transform.RewriteDataflowReshape(),
+        transform.ToNonDataflow(),
+        transform.RemovePurityChecking(),
+        transform.CallTIRRewrite(),
+        transform.StaticPlanBlockMemory(),
+    ]
+    try:
+        with target:
+            module = tvm.transform.Sequential(legalize)(module)
+    except Exception as error:
+        raise fault(f"the model can't be lowered to operators: {last_line(error)}", place) from None
+    _check_lowered(module, source)
+    try:
+        with target:
+            return tvm.transform.Sequential(fuse)(module)
+    except Exception as error:
+        raise fault(f"the operators can't be joined: {last_line(error)}", place) from None
+
+
+def main_function(module: Any, place: str | None) -> Any:
+    """Return the function that is the model."""
+    for variable, function in module.functions_items():
+        if variable.name_hint == "main" and type(function).__name__ == "Function":
+            return function
+    raise fault("the module has no Relax function 'main'", place)
+
+
+def check_static(module: Any, place: str | None, where: Callable[[str], str] = lambda _: "") -> None:
+    """Raise OpwestError for tensors whose shape is not known now, and for what is no tensor."""
+    main = main_function(module, place)
+    found = [
+        f"input {p.name_hint if hasattr(p, 'name_hint') else p.name!r}: {r}" for p in main.params for r in _fault(p.ty)
+    ]
+    if not found:
+        for binding in _bindings(main):
+            kind = type(binding.value).__name__
+            if kind == "If":
+                found.append(f"{binding.var.name!r} is a branch that is decided at run time, which can't be imported")
+            reasons = list(_fault(binding.var.ty))
+            if reasons:
+                name = _operator_name(binding.value)
+                found.append(f"operator {name}, which writes {binding.var.name!r}: {reasons[0]}{where(name)}")
+                break  # what follows depends on it
+    _raise(found, place)
+
+
+def _raise(found: list[str], place: str | None) -> None:
+    if found:
+        raise OpwestError(Diagnostic("error", text, Location(place) if place else None) for text in found)
+
+
+def _fault(kind: Any) -> Iterator[str]:
+    """Yield why a type can't be imported."""
+    name = type(kind).__name__
+    if name == "TupleType":
+        for field in kind.fields:
+            yield from _fault(field)
+    elif name == "TensorType":
+        dims = getattr(kind.shape, "values", None)
+        if dims is None:
+            yield "its shape is known at run time only (dynamic)"
+        elif not all(type(d).__name__ == "IntImm" for d in dims):
+            yield f"it has a dynamic shape, [{', '.join(map(str, dims))}]"
+        elif not all(int(d) > 0 for d in dims):
+            yield f"it has no elements: its shape is [{', '.join(map(str, dims))}]"
+    elif name not in ("ShapeType", "PrimType"):
+        yield f"it is no tensor ({kind})"
+
+
+def _bindings(main: Any) -> Iterator[Any]:
+    for block in main.body.blocks:
+        yield from block.bindings
+
+
+def _operator_name(value: Any) -> str:
+    operator = getattr(value, "op", None)
+    name = getattr(operator, "name", None) or getattr(operator, "name_hint", None) or type(value).__name__
+    return str(name).removeprefix("relax.")
+
+
+def _check_lowered(module: Any, source: Source) -> None:
+    """Raise OpwestError for operators that no lowering was found for."""
+    found = []
+    for binding in _bindings(main_function(module, source.place)):
+        operator = getattr(binding.value, "op", None)
+        name = getattr(operator, "name", "")
+        if name.startswith("relax.") and name not in _LOWERED:
+            kind = binding.var.ty
+            found.append(
+                f"operator {_operator_name(binding.value)}, which writes {binding.var.name!r} ({kind}), "
+                f"has no lowering in TVM{source.where(_operator_name(binding.value))}"
+            )
+    _raise(found, source.place)

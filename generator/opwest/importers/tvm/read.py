@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading model files: which reader a file is for, and what every reader's faults have in common."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from opwest.importers.tvm.faults import APACHE_TVM, fault, require
+from opwest.importers.tvm.source import Source
+
+_READERS = {".tflite": "tflite", ".onnx": "onnx"}
+_LARGEST = 1 << 31
+"""What a flatbuffer can hold, and protobuf."""
+
+
+def read_model(path: Path) -> Source:
+    """Return the model in a file. Raises OpwestError."""
+    kind = _READERS.get(path.suffix.lower())
+    if kind is None:
+        raise fault("this is no model file that can be imported", str(path), "a .tflite or an .onnx file")
+    require([APACHE_TVM, (kind, kind)])
+    try:
+        size = path.stat().st_size
+        content = path.read_bytes() if size < _LARGEST else b""
+    except OSError as error:
+        raise fault(f"the file can't be read: {error.strerror}", str(path)) from None
+    if not content:
+        raise fault("the file is empty" if size == 0 else "the file is too large", str(path), "a model below 2 GiB")
+    if kind == "tflite":
+        from opwest.importers.tvm.read_tflite import read_tflite
+
+        return read_tflite(path, content)
+    from opwest.importers.tvm.read_onnx import read_onnx
+
+    return read_onnx(path, content)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schedules of single operators: what is between two loops goes into one of them, so that no tensor is left between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_SPATIAL, _REDUCTION = 0, 2
+
+
+def schedule_operator(function: Any) -> Any:
+    """Return the function with as few tensors of its own as can be, and no more arithmetic in reductions."""
+    import tvm
+    from tvm import s_tir
+
+    schedule = s_tir.Schedule(tvm.IRModule({"main": function}), debug_mask=0)
+    for inline in (schedule.compute_inline, schedule.reverse_compute_inline):
+        for block in _blocks(schedule):
+            _try(inline, block)
+    for block in reversed(_blocks(schedule)[:-1]):
+        _compute_at_consumer(schedule, block)
+    for block in _blocks(schedule):
+        _initialise_before(schedule, block)
+    return schedule.mod["main"]
+
+
+def _try(primitive: Any, *arguments: Any) -> bool:
+    """Apply a primitive where it can be: TVM's own checks decide."""
+    from tvm import s_tir
+
+    try:
+        primitive(*arguments)
+    except (s_tir.schedule.ScheduleError, RuntimeError):
+        return False
+    return True
+
+
+def _blocks(schedule: Any) -> list[Any]:
+    return list(schedule.get_child_blocks(schedule.get_sblock("root")))
+
+
+def _compute_at_consumer(schedule: Any, block: Any) -> None:
+    """Move a block into the loops of its only consumer, as deep as nothing is computed twice."""
+    try:
+        consumers = list(schedule.get_consumers(block))
+    except RuntimeError:
+        return
+    if len(consumers) != 1:
+        return
+    depth = _depth(schedule, block, consumers[0])
+    if depth > 0:
+        _try(schedule.compute_at, block, schedule.get_loops(consumers[0])[depth - 1])
+
+
+def _depth(schedule: Any, block: Any, consumer: Any) -> int:
+    """Return how many loops of the consumer choose another element of the block's result each time round."""
+    written = schedule.get(block).writes[0].source
+    found = schedule.get(consumer)
+    used: set[str] = set()
+    exact = True
+    for region in found.reads:
+        if region.source.same_as(written):
+            for dimension in region.region:
+                if int(getattr(dimension.extent, "value", 0)) != 1:
+                    continue
+                names = {str(v.var.name) for v in found.iter_vars if v.var.same_as(dimension.min)}
+                exact = exact and (bool(names) or type(dimension.min).__name__ == "IntImm")
+                used |= names
+    loops = schedule.get_loops(consumer)
+    if not exact or len(loops) != len(found.iter_vars):
+        return 0
+    depth = 0
+    for loop, variable in zip(loops, found.iter_vars, strict=True):
+        extent = getattr(schedule.get(loop).extent, "value", None)
+        if extent != 1 and (variable.var.name not in used or int(variable.iter_type) != _SPATIAL):
+            break
+        depth += 1
+    return depth
+
+
+def _initialise_before(schedule: Any, block: Any) -> None:
+    """Take the initial value of a reduction out of its loops."""
+    loops = schedule.get_loops(block)
+    if schedule.get(block).init is None or not loops:
+        return
+    reduces = _reducing_variables(schedule.get(loops[-1]).body, schedule.get(block))
+    first = next((loop for loop in loops if any(v.same_as(schedule.get(loop).loop_var) for v in reduces)), None)
+    if first is not None:
+        _try(schedule.decompose_reduction, block, first)
+
+
+def _reducing_variables(body: Any, block: Any) -> list[Any]:
+    """Return the variables of the loops that a reduction goes round; `body` is what its innermost loop holds."""
+    from tvm import tirx
+    from tvm_ffi import structural
+
+    inside = body.seq if type(body).__name__ == "SeqStmt" else [body]
+    realize = next((one for one in inside if hasattr(one, "block") and one.block.same_as(block)), None)
+    if realize is None:
+        return []
+    found: list[Any] = []
+    for variable, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+        if int(variable.iter_type) == _REDUCTION:
+            structural.structural_walk(value, [(tirx.Var, found.append)])
+    return found

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Golden vectors: inputs, and what a reference answers to them."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from opwest.importers.tvm.source import Source
+from opwest.importers.tvm.steps import Steps, Tensor
+
+Cases = list[list[Any]]
+"""Arrays by case, then by input or output."""
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Cases with the answers of a reference."""
+
+    inputs: Cases
+    outputs: Cases
+    tolerances: tuple[dict[str, float], ...]
+    """By output; empty where equality is asked for."""
+    remark: str
+    warning: str | None = None
+
+
+def make_vectors(source: Source, steps: Steps, count: int) -> Vectors:
+    """Return vectors from LiteRT (onnxruntime for ONNX) where it is installed, else from TVM."""
+    inputs = make_inputs(steps.inputs, count)
+    own = run_tvm(source, inputs)
+    found = _reference(source, steps, inputs)
+    if found is None:
+        name, outputs = "TVM's own execution of the model, on this machine", own
+    else:
+        name, outputs = found
+    gaps = [_gap([case[i] for case in own], [case[i] for case in outputs]) for i in range(len(steps.outputs))]
+    tolerances = tuple(_tolerance(t, outputs, i, gaps[i]) for i, t in enumerate(steps.outputs))
+    remark = f"The outputs in vectors.npz are from {name}."
+    if found is not None:
+        shown = ", ".join(f"{gap:.3g}" for gap in gaps)
+        remark += f" TVM's execution of the same model differs from them by at most {shown} here."
+    wide = [t for t, gap in zip(steps.outputs, gaps, strict=True) if gap > _suspicious(t, outputs)]
+    warning = f"{name} and TVM disagree: {', '.join(f'{gap:.3g}' for gap in gaps)}" if wide else None
+    return Vectors(inputs, outputs, tolerances, remark, warning)
+
+
+def make_inputs(tensors: Sequence[Tensor], count: int, seed: int = 0) -> Cases:
+    """Return inputs: zeros, the ends of the range, a ramp, and then random ones."""
+    import numpy as np
+
+    random = np.random.default_rng(seed)
+
+    def one(tensor: Tensor, case: int) -> Any:
+        size = prod(tensor.shape)
+        values: Any
+        if tensor.dtype == "bool":
+            values = random.integers(0, 2, size)
+        elif tensor.dtype in ("int8", "uint8"):
+            low, high = (-128, 127) if tensor.dtype == "int8" else (0, 255)
+            ramp = low + np.arange(size) % 256
+            values = random.integers(low, high + 1, size)
+            if case < 4:
+                values = (np.zeros(size), np.full(size, low), np.full(size, high), ramp)[case]
+        elif tensor.dtype.startswith(("int", "uint")):
+            values = random.integers(0, 2, size)  # often an index
+        elif case < 4:
+            values = (np.zeros(size), np.full(size, -1.0), np.ones(size), np.linspace(-1, 1, size))[case]
+        else:
+            values = random.standard_normal(size)
+        return np.asarray(values).astype(tensor.dtype).reshape(tensor.shape)
+
+    return [[one(tensor, case) for tensor in tensors] for case in range(count)]
+
+
+def run_tvm(source: Source, inputs: Cases) -> Cases:
+    """Return what TVM computes on this machine, with its own schedules and its own runtime."""
+    import numpy as np
+    import tvm
+    from tvm import relax
+
+    machine = relax.VirtualMachine(tvm.compile(source.module, target=tvm.target.Target("llvm")), tvm.cpu())
+
+    def arrays(value: Any) -> list[Any]:
+        return [np.array(value.numpy())] if hasattr(value, "numpy") else [a for one in value for a in arrays(one)]
+
+    return [arrays(machine["main"](*(tvm.runtime.tensor(array) for array in case))) for case in inputs]
+
+
+def _reference(source: Source, steps: Steps, inputs: Cases) -> tuple[str, Cases] | None:
+    """Return the answers of the runtime that the format belongs to, and its name; None where it is not installed."""
+    runners: dict[str, tuple[str, Callable[[Source, Cases], tuple[str, Cases]]]] = {
+        "tflite": ("ai_edge_litert", run_litert),
+        "onnx": ("onnxruntime", run_onnxruntime),
+    }
+    package, runner = runners.get(source.kind, ("", run_litert))
+    if not package or importlib.util.find_spec(package) is None:
+        return None
+    try:
+        name, outputs = runner(source, inputs)
+    except Exception:  # it may not know an operator that TVM knows
+        return None
+    for case in outputs:
+        if [(str(a.dtype), tuple(a.shape)) for a in case] != [(t.dtype, t.shape) for t in steps.outputs]:
+            return None
+    return name, outputs
+
+
+def run_litert(source: Source, inputs: Cases) -> tuple[str, Cases]:
+    """Return the answers of LiteRT's reference kernels."""
+    from importlib.metadata import version
+
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    kernels = OpResolverType.BUILTIN_REF
+    interpreter = Interpreter(model_content=source.content, experimental_op_resolver_type=kernels)
+    interpreter.allocate_tensors()
+    places, results = interpreter.get_input_details(), interpreter.get_output_details()
+    outputs = []
+    for case in inputs:
+        for place, array in zip(places, case, strict=True):
+            interpreter.set_tensor(place["index"], array)
+        interpreter.invoke()
+        outputs.append([interpreter.get_tensor(result["index"]).copy() for result in results])
+    return f"LiteRT {version('ai-edge-litert')}, reference kernels", outputs
+
+
+def run_onnxruntime(source: Source, inputs: Cases) -> tuple[str, Cases]:
+    """Return the answers of onnxruntime."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(source.content, options, providers=["CPUExecutionProvider"])
+    names = [one.name for one in source.inputs]
+    wanted = [one.name for one in source.outputs]
+    outputs = [list(session.run(wanted, dict(zip(names, case, strict=True)))) for case in inputs]
+    return f"onnxruntime {onnxruntime.__version__}", outputs
+
+
+def _gap(one: Sequence[Any], other: Sequence[Any]) -> float:
+    import numpy as np
+
+    return max(
+        (float(np.abs(a.astype("float64") - b.astype("float64")).max()) for a, b in zip(one, other, strict=True)),
+        default=0.0,
+    )
+
+
+def _largest(outputs: Cases, index: int) -> float:
+    import numpy as np
+
+    return max((float(np.abs(case[index].astype("float64")).max()) for case in outputs), default=0.0)
+
+
+def _tolerance(tensor: Tensor, outputs: Cases, index: int, gap: float) -> dict[str, float]:
+    """Return how far a target may be: compilers and C libraries round differently."""
+    if tensor.dtype.startswith("float"):
+        return {"absolute": max(1e-5 * max(_largest(outputs, index), 1e-3), 2 * gap), "relative": 1e-4}
+    if tensor.dtype in ("int8", "uint8", "int16"):
+        return {"absolute": max(1, int(gap))}
+    return {}
+
+
+def _suspicious(tensor: Tensor, outputs: Cases) -> float:
+    if tensor.dtype.startswith("float"):
+        return 1e-3 * max(1.0, *(float(abs(a.astype("float64")).max()) for case in outputs for a in case))
+    return 4.0 if tensor.dtype in ("int8", "uint8", "int16") else 0.0

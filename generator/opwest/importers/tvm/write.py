@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing an imported model: a folder that was not there, or all of it not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_STORED, ZipFile, ZipInfo
+
+from opwest.importers.tvm.faults import fault
+from opwest.write.faults import system_faults
+
+_HINT = "name a new folder, or remove this one: what is in it may be edited by hand"
+
+
+def refuse_occupied(folder: Path) -> None:
+    """Raise OpwestError where the folder holds something, or is no folder."""
+    if folder.is_symlink() or folder.exists():
+        if not folder.is_dir():
+            raise fault("a file is in the way", str(folder), "a new or an empty folder", _HINT)
+        with system_faults(folder, "the folder can't be read"):
+            if any(folder.iterdir()):
+                raise fault("the folder is not empty", str(folder), "a new or an empty folder", _HINT)
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files under a folder, which appears at once; after a fault there is nothing of it."""
+    refuse_occupied(folder)
+    with system_faults(folder, "the folder can't be written", "nothing was written"):
+        target = folder.resolve()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".opwest-draft", dir=target.parent))
+        try:
+            for name, content in files.items():
+                path = draft / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+            draft.chmod(0o777 & ~_umask())
+            if target.exists():
+                target.rmdir()
+            draft.replace(target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                shutil.rmtree(draft)
+            raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def npz(arrays: Mapping[str, Any]) -> bytes:
+    """Return an .npz file whose bytes depend on the arrays alone."""
+    import numpy as np
+
+    whole = io.BytesIO()
+    with ZipFile(whole, "w", ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            one = io.BytesIO()
+            np.lib.format.write_array(one, np.asarray(array, order="C"), allow_pickle=False)
+            archive.writestr(ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0)), one.getvalue())
+    return whole.getvalue()

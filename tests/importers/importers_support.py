@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Imports for tests: models at hand, the emitted C on many inputs, references."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from opwest.diagnostics import Diagnostics
+from opwest.host.compile import HostCompiler, build_program
+from opwest.pipeline import check, generate
+from opwest.write.project import read_record
+
+ROOT = Path(__file__).resolve().parents[2]
+
+_DRIVER = """\
+#include <stdio.h>
+#include <{model}.h>
+
+{MODEL}_WORKSPACE_DEFINE(workspace);
+static const struct {model}_devices devices;
+static struct {{ {members} }} data;
+
+int main(int argc, char **argv)
+{{
+	FILE *in = fopen(argv[1], "rb"), *out = fopen(argv[2], "wb");
+	(void)argc;
+	if ({model}_open(&workspace, &devices) != 0) {{
+		return 1;
+	}}
+	while ({reads}) {{
+		struct {model}_inputs inputs = {{ {inputs} }};
+		struct {model}_outputs outputs = {{ {outputs} }};
+		if ({model}_run(&inputs, &outputs, &workspace, &devices) != 0) {{
+			return 2;
+		}}
+{writes}
+	}}
+	return fclose(out) != 0;
+}}
+"""
+
+
+def need_tvm(*packages):
+    """Skip, and say why, where a package is not installed."""
+    for module, name in (("tvm", "apache-tvm"), *packages):
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"{name} is not installed: pip install 'opwest[tvm]'", allow_module_level=True)
+    if shutil.which(os.environ.get("CC", "cc").split()[0]) is None:
+        pytest.skip("no C compiler", allow_module_level=True)
+
+
+def model_file(name):
+    """Return a model of the folder OPWEST_MODELS or ../shared/models."""
+    folders = [Path(os.environ["OPWEST_MODELS"])] if "OPWEST_MODELS" in os.environ else [ROOT.parent / "shared/models"]
+    for folder in folders:
+        if (folder / name).is_file():
+            return folder / name
+    pytest.skip(f"{name} is neither in $OPWEST_MODELS nor in ../shared/models")
+
+
+def planned(folder):
+    """Return the checked model of an import, and its plan."""
+    faults = Diagnostics()
+    [(model, plan)] = check([folder / "manifest.yaml"], faults)
+    return model, plan
+
+
+class Built:
+    """An import as a program of this machine."""
+
+    def __init__(self, folder, work):
+        app = work / "app"
+        generate([folder / "manifest.yaml"], app, vendored=True, faults=Diagnostics())
+        record = read_record(app)
+        [model] = record["models"]
+        self.outputs = [t for t in model["tensors"] if t["role"] == "output"]
+        self.inputs = [t for t in model["tensors"] if t["role"] == "input"]
+        self.work = work
+        self.program = work / "driver"
+        source = work / "driver.c"
+        source.write_text(_driver(model["name"], self.inputs, self.outputs))
+        objects = work / "objects"
+        objects.mkdir()
+        build_program(app, record, HostCompiler(objects, None), [source], self.program)
+
+    def run(self, cases):
+        """Return the outputs of every case, a list of arrays each."""
+        data, found = self.work / "in.bin", self.work / "out.bin"
+        data.write_bytes(b"".join(np.ascontiguousarray(a).tobytes() for case in cases for a in case))
+        done = subprocess.run([self.program, data, found], check=False, timeout=300)
+        assert done.returncode == 0
+        content, results, at = found.read_bytes(), [], 0
+        for _ in cases:
+            results.append([])
+            for tensor in self.outputs:
+                shape, dtype = tuple(tensor["shape"]), np.dtype(tensor["dtype"])
+                size = int(np.prod(shape, dtype=int)) * dtype.itemsize
+                results[-1].append(np.frombuffer(content[at : at + size], dtype).reshape(shape))
+                at += size
+        assert at == len(content)
+        return results
+
+
+def _driver(model, inputs, outputs):
+    def size(t):
+        return int(np.prod(t["shape"], dtype=int)) * np.dtype(t["dtype"]).itemsize
+
+    def c_type(t):
+        return {"float32": "float", "float64": "double", "bool": "uint8_t"}.get(t["dtype"], f"{t['dtype']}_t")
+
+    def count(t):
+        return int(np.prod(t["shape"], dtype=int))
+
+    return _DRIVER.format(
+        model=model,
+        MODEL=model.upper(),
+        members=" ".join(f"{c_type(t)} {t['name']}[{count(t)}];" for t in [*inputs, *outputs]),
+        reads=" && ".join(f"fread(data.{t['name']}, {size(t)}, 1, in) == 1" for t in inputs),
+        inputs=", ".join(f".{t['name']} = data.{t['name']}" for t in inputs),
+        outputs=", ".join(f".{t['name']} = data.{t['name']}" for t in outputs),
+        writes="\n".join(f"\t\tfwrite(data.{t['name']}, {size(t)}, 1, out);" for t in outputs),
+    )
+
+
+def structured_and_random(shape, dtype, count=100, seed=7):
+    """Return inputs: constant ones, ramps, single peaks, halves, waves, and then random ones of several spreads."""
+    random, cases, size = np.random.default_rng(seed), [], int(np.prod(shape))
+    steps = np.arange(size)
+    shapes = [
+        np.zeros(size),
+        np.linspace(-1, 1, size),
+        np.linspace(1, -1, size),
+        np.where(steps == 0, 1.0, 0.0),
+        np.where(steps == size // 2, -1.0, 0.0),
+        np.where(steps % 2, 1.0, -1.0),
+        np.where(steps < size // 2, 1.0, -1.0),
+        np.sin(steps / 3.0),
+        np.sin(steps / 50.0),
+    ]
+    shapes += [np.full(size, v) for v in (1.0, -1.0, 0.5, -0.25)]
+    while len(shapes) < count:
+        kind = len(shapes) % 3
+        shapes.append(random.uniform(-1, 1, size) if kind else np.clip(random.standard_normal(size) / 3, -1, 1))
+    for values in shapes:
+        if dtype == "int8":
+            cases.append([np.clip(np.round(values * 128), -128, 127).astype(np.int8).reshape(shape)])
+        else:
+            cases.append([(values * 3).astype(np.float32).reshape(shape)])
+    return cases

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Without TVM an import says what to install, and the rest of opwest never asks for it."""
+
+import importlib.util
+
+import pytest
+from opwest.diagnostics import OpwestError
+from opwest.importers.tvm import import_model, import_module
+
+
+def test_absent_packages_are_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    (tmp_path / "m.tflite").write_bytes(b"x")
+    with pytest.raises(OpwestError) as caught:
+        import_model(tmp_path / "m.tflite", tmp_path / "out")
+    assert "imports through TVM need apache-tvm and tflite, which are not installed" in str(caught.value)
+    assert "pip install 'opwest[tvm]'" in str(caught.value)
+    with pytest.raises(OpwestError, match="apache-tvm, which is not installed"):
+        import_module(None, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_tvm_is_imported_by_imports_alone():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, opwest.cli.main, opwest.importers.tvm; sys.exit(any(m in sys.modules for m in ('tvm', 'tflite')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
