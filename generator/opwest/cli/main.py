@@ -222,7 +222,11 @@ def _add_import(command: argparse.ArgumentParser) -> None:
     )
     tvm.add_argument("--model", metavar="NAME", help="the model's name (default: that of the file)")
     tvm.add_argument(
-        "--vectors", metavar="N", type=_vector_count, default=8, help="how many golden vectors to write (default: 8; 0: none)"
+        "--vectors",
+        metavar="N",
+        type=_vector_count,
+        default=8,
+        help="how many golden vectors to write (default: 8; 0: none)",
     )
     _add_json(tvm)
     tvm.set_defaults(function=commands.import_tvm)
