@@ -22,6 +22,10 @@ SIMULATED_BOARDS = ("native_", "qemu_", "mps2/", "mps3/")
 """How boards that twister can run without hardware begin."""
 
 
+_MAIN_STACK = "4096"
+"""Bytes, where the manifest asks for no CONFIG_MAIN_STACK_SIZE."""
+
+
 def application_name(models: Sequence[Model]) -> str:
     """Return the name of the application: its models' names."""
     return "_".join(m.name for m in models)
@@ -35,6 +39,8 @@ def application_files(planned: Sequence[Planned], *, vendored: bool) -> dict[str
     own = {file.name: file.content for model in models for file in model.application.files}
     has_main = any(model.application.has_main for model in models)
     sources = sorted({n for n in own if n.endswith((".c", ".S"))} | {"main.c"})
+    options = {key: kconfig_value(value) for m in models for key, value in m.application.kconfig}
+    stack = options.pop("CONFIG_MAIN_STACK_SIZE", _MAIN_STACK)
     files = {
         "CMakeLists.txt": render("CMakeLists.txt", application=name, sources=sources),
         "Kconfig": render("Kconfig", title=kconfig_string(name)),
@@ -42,7 +48,8 @@ def application_files(planned: Sequence[Planned], *, vendored: bool) -> dict[str
             "prj.conf",
             models=[{"kconfig": CNames(m.name).kconfig} for m in models],
             externals=sorted({e.kconfig for m in models for e in m.externals if e.kconfig}),
-            options=sorted({f"{key}={kconfig_value(value)}" for m in models for key, value in m.application.kconfig}),
+            options=[f"{key}={value}" for key, value in sorted(options.items())],
+            main_stack=stack,
         ),
         "VERSION": render("VERSION"),
         "README.md": _readme(name, planned, boards, vendored=vendored),
