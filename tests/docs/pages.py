@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of the documentation as programs: their fenced blocks, run in order in one folder, with what they show compared.
+"""Pages of the documentation as programs: fenced blocks, run in order in one folder, with what they show compared.
 
 A comment before a block says what it is: `<!-- file: NAME -->` writes it, `<!-- zephyr -->` needs a workspace,
-`<!-- exit 1 -->` fails on purpose, `<!-- not run: REASON -->` can't be run here, `<!-- run by: TEST -->` is run elsewhere.
-`sh` blocks must succeed line by line; of `console` blocks the output is compared too, where `…` stands for anything.
+`<!-- exit 1 -->` fails on purpose, `<!-- not run: REASON -->` can't be run here, `<!-- run by: TEST -->` is run by that
+test. `sh` blocks must succeed line by line; of `console` blocks the output is compared too: `…` stands for anything.
 """
 
 from __future__ import annotations
