@@ -44,6 +44,12 @@ def check_zephyr(
         _check_symbols(models, workspace, own_kconfig, faults)
 
 
+def check_board(board: str, workspace: Workspace, faults: Diagnostics) -> None:
+    """Report a board that the workspace does not have, and modules that it needs, before anything is built for it."""
+    if _check_board(board, None, workspace.version, workspace, faults):
+        _check_modules(board, (), workspace.version, workspace, faults)
+
+
 def _check_board(
     board: str, at: Location | None, version: Version | None, workspace: Workspace | None, faults: Diagnostics
 ) -> bool:

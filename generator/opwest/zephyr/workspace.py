@@ -28,6 +28,8 @@ class Workspace:
     """The Zephyr tree at `base`, in a west workspace or alone."""
 
     base: Path
+    roots: tuple[Path, ...] = ()
+    """Folders that may hold boards of the user's own, in `boards/`."""
 
     @cached_property
     def version(self) -> Version | None:
@@ -61,7 +63,7 @@ class Workspace:
 
     def _board_roots(self) -> list[Path]:
         """Folders with boards outside the tree: $BOARD_ROOT, and what modules and west projects declare."""
-        roots = [Path(part) for part in os.environ.get("BOARD_ROOT", "").split(";") if part]
+        roots = [*self.roots, *(Path(part) for part in os.environ.get("BOARD_ROOT", "").split(";") if part)]
         for pattern in ("*", "modules/*", "modules/*/*"):
             for file in sorted(self.top.glob(f"{pattern}/zephyr/module.yml")):
                 found = re.search(r"^\s*board_root:\s*(\S+)", _read(file), re.MULTILINE)
