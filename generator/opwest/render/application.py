@@ -15,6 +15,7 @@ from opwest.render.literals import kconfig_string, kconfig_value, yaml_string
 from opwest.render.suite import suite_application
 from opwest.render.templates import render
 from opwest.render.tensors import interface_rows
+from opwest.zephyr.modules import SERVICE, cortex_m, full_libc, of_externals
 
 Planned = tuple[Model, MemoryPlan]
 DEFAULT_BOARD = "native_sim/native/64"
@@ -113,7 +114,18 @@ def _readme(name: str, planned: Sequence[Planned], boards: Sequence[str], *, ven
                 "pools": pool_rows(model, plan),
             }
         )
-    return render("README.md", application=name, commands=commands, models=rows, vendored=vendored)
+    models = [model for model, _ in planned]
+    modules = [{"name": name, "who": who} for name, who in (full_libc(models) | of_externals(models)).items()]
+    return render(
+        "README.md",
+        application=name,
+        commands=commands,
+        models=rows,
+        vendored=vendored,
+        cortex_m=cortex_m(None),
+        service=SERVICE,
+        modules=modules,
+    )
 
 
 def _main_row(model: Model) -> dict[str, Any]:

@@ -10,11 +10,9 @@ from pathlib import Path
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.model.model import Model
+from opwest.zephyr.modules import cortex_m, full_libc, of_externals
 from opwest.zephyr.version import OLDEST, Version, board_fault
 from opwest.zephyr.workspace import Workspace
-
-CMSIS_6 = (4, 1)
-"""From this version on Cortex-M builds need the module cmsis_6, before it cmsis."""
 
 
 def check_zephyr(
@@ -85,19 +83,13 @@ def _check_modules(
     needed: dict[str, str] = {}
     architecture = workspace.architecture(board)
     if architecture == "arm":
-        name = "cmsis_6" if version is None or version.pair >= CMSIS_6 else "cmsis"
-        needed[name] = f"board {board}"
+        needed[cortex_m(version)] = f"board {board}"
     hal = workspace.vendor_module(board)
     if hal is not None:
         needed[hal] = f"board {board}"
-    if architecture not in (None, "posix") and any(model.needs_full_libc for model in models):
-        needed["picolibc"] = "operators that use the C library's mathematics"
-    for model in models:
-        for external in model.externals:
-            if external.kconfig == "CONFIG_CMSIS_NN":
-                needed |= {"cmsis-nn": external.provider, "cmsis-dsp": external.provider}
-            if external.kconfig in ("CONFIG_ETHOS_U", "CONFIG_OPWEST_ETHOS_U"):
-                needed["hal_ethos_u"] = external.provider
+    if architecture not in (None, "posix"):
+        needed |= full_libc(models)
+    needed |= of_externals(models)
     for name, why in needed.items():
         if not workspace.has_module(name):
             faults.warning(
