@@ -118,6 +118,28 @@ def test_the_applications_files_stay_as_they_are(run, app, plug):
     }
 
 
+def test_a_board_that_is_not_there_is_told_before_anything_is_built(run, app, west):
+    boards = west.workspace.base / "boards" / "vendor" / "known"
+    boards.mkdir(parents=True)
+    (boards / "board.yml").write_text("board: {name: known, socs: [{name: a}, {name: b}]}\n")
+    done = run("knwon/a")
+    assert done.code == 1 and not west.calls
+    assert f"error: there is no board 'knwon' in {west.workspace.base}\n  hint: did you mean 'known'?" in done.err
+    done = run("known")
+    assert done.code == 1 and "board 'known' has several SoCs: say which\n  expected: known/a or known/b" in done.err
+    assert not west.calls
+    own = app / "boards" / "me" / "mine"
+    own.mkdir(parents=True)
+    (own / "board.yml").write_text("board: {name: mine, socs: [{name: a}]}\n")
+    run("mine", "--serial", "/dev/absent")
+    assert west.calls  # the application's own
+    west_calls = len(west.calls)
+    with (app / "CMakeLists.txt").open("a") as file:
+        file.write("# list(APPEND BOARD_ROOT elsewhere)\n")
+    run("anything", "--serial", "/dev/absent")
+    assert len(west.calls) > west_calls  # boards from elsewhere: CMake knows them
+
+
 def test_json(run, app, west, plug):
     board = plug(SmpBoard(Model()))
     wrong = np.array(2 * X, np.float32)

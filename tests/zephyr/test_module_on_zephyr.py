@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from zephyr_support import ROOT, Workspace
+from zephyr_support import ROOT, Workspace, again
 
 pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
 NATIVE, AN385 = "native_sim/native/64", "mps2/an385"
@@ -23,10 +23,11 @@ opwest_add_model({name} MANIFEST ${{CMAKE_CURRENT_SOURCE_DIR}}/{name}/manifest.y
 target_link_libraries(app PRIVATE {name})
 """
 OPERATOR = """#include <stdint.h>
+#include "how.h"
 int32_t add(const int32_t *x, const int32_t *by, int32_t *y);
 int32_t add(const int32_t *x, const int32_t *by, int32_t *y)
 {
-	*y = *x + *by;
+	*y = *x HOW *by;
 	return 0;
 }
 """
@@ -93,26 +94,13 @@ def hello_world(workspace: Workspace, folder: Path) -> Path:
         own = app / name
         own.mkdir()
         (own / "add.c").write_text(OPERATOR)
+        (own / "how.h").write_text("#define HOW +\n")
         (own / "manifest.yaml").write_text(MANIFEST.format(name=name))
         (own / "step.bin").write_bytes(step.to_bytes(4, "little"))
         with (app / "CMakeLists.txt").open("a") as file:
             file.write(LINES.format(name=name))
     (app / "src" / "main.c").write_text(MAIN)
     return app
-
-
-def again(workspace: Workspace, folder: Path, board: str) -> tuple[int, str]:
-    """Build a folder once more."""
-    done = subprocess.run(
-        [workspace.west, "build", "-d", str(folder)],
-        cwd=workspace.base.parent,
-        env=workspace.environment(board),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    return done.returncode, done.stdout
 
 
 @pytest.mark.usefixtures("packages")
@@ -136,6 +124,22 @@ def test_a_stock_application_gains_two_models(workspace: Workspace, tmp_path: Pa
     own = [file for file in compiled if "/zephyr_final.dir/" not in file]
     assert all("/one/constants.S" in file for file in own), compiled
     assert f"Hello World! {board} 31 231 end 0" in built.run(r"end -?[0-9]+\s")
+
+
+@pytest.mark.usefixtures("packages")
+def test_sysbuild(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+    """Both ways into a build work where the application is one image of sysbuild."""
+    app = hello_world(workspace, tmp_path)
+    built = workspace.build(app, NATIVE, MODULE, sysbuild=True)
+    assert f"Hello World! {NATIVE} 11 211 end 0" in built.run(r"end -?[0-9]+\s")
+    (app / "two" / "how.h").write_text("#define HOW -\n")
+    code, log = again(workspace, built.folder.parent, NATIVE)
+    assert code == 0, log[-3000:]
+    assert f"Hello World! {NATIVE} 11 -189 end 0" in built.run(r"end -?[0-9]+\s")
+
+    opwest("generate", app / "one" / "manifest.yaml", "-o", tmp_path / "made")
+    built = workspace.build(tmp_path / "made", AN385, sysbuild=True)
+    assert "one: run returned 0" in built.run(r"run returned -?[0-9]+\s")
 
 
 @pytest.mark.usefixtures("packages")

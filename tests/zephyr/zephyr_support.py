@@ -87,8 +87,8 @@ class Workspace:
                 env.setdefault("GNUARMEMB_TOOLCHAIN_PATH", "/usr")
         return env
 
-    def try_build(self, app: Path, board: str, *options: str) -> tuple[int, Built]:
-        """Build and return west's exit code and what there is."""
+    def try_build(self, app: Path, board: str, *options: str, sysbuild: bool = False) -> tuple[int, Built]:
+        """Build and return west's exit code and what there is; of sysbuild's images the application's."""
         if not board.startswith("native_") and shutil.which("arm-none-eabi-gcc") is None:
             pytest.skip("no arm-none-eabi-gcc for this board")
         if not board.startswith("native_") and not any("LIBC" in option for option in options):
@@ -106,6 +106,7 @@ class Workspace:
                 board,
                 "-d",
                 str(folder),
+                "--sysbuild" if sysbuild else "--no-sysbuild",
                 str(app),
                 *(("--", *options) if options else ()),
             ],
@@ -118,12 +119,26 @@ class Workspace:
             timeout=BUILD_SECONDS,
             check=False,
         )
-        return done.returncode, Built(done.stdout, folder, board, env, self.west)
+        return done.returncode, Built(done.stdout, folder / app.name if sysbuild else folder, board, env, self.west)
 
-    def build(self, app: Path, board: str, *options: str) -> Built:
+    def build(self, app: Path, board: str, *options: str, sysbuild: bool = False) -> Built:
         """Build and fail the test unless it works without a warning about our own files."""
-        code, built = self.try_build(app, board, *options)
+        code, built = self.try_build(app, board, *options, sysbuild=sysbuild)
         assert code == 0, built.log[-6000:]
         for line in built.log.splitlines():
             assert not ("warning:" in line and "opwest" in line), line
         return built
+
+
+def again(workspace: Workspace, folder: Path, board: str) -> tuple[int, str]:
+    """Build a folder once more."""
+    done = subprocess.run(
+        [workspace.west, "build", "-d", str(folder)],
+        cwd=workspace.base.parent,
+        env=workspace.environment(board),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout

@@ -147,8 +147,9 @@ endfunction()
 #     opwest_add_model(digits MANIFEST ${CMAKE_CURRENT_SOURCE_DIR}/digits/manifest.yaml)
 #     target_link_libraries(app PRIVATE digits)
 #
-# Runs when CMake does, and makes CMake run again when any file changes that the manifest names. Called after
-# find_package(Zephyr): Kconfig and devicetree are settled by then. <model> must be the manifest's own name.
+# Runs when CMake does, and makes CMake run again when any file changes that the manifest names or that its sources
+# include. Called after find_package(Zephyr): Kconfig and devicetree are settled by then. <model> must be the manifest's
+# own name. Relative paths are those of the CMakeLists.txt.
 function(opwest_add_model model)
   cmake_parse_arguments(PARSE_ARGV 1 given "" "MANIFEST;METADATA;TEMPLATE" "")
   if(NOT given_MANIFEST OR given_UNPARSED_ARGUMENTS)
@@ -157,6 +158,10 @@ function(opwest_add_model model)
   endif()
   if(NOT CONFIG_OPWEST)
     message(FATAL_ERROR "opwest_add_model(${model}): CONFIG_OPWEST is off: set CONFIG_OPWEST=y in prj.conf.")
+  endif()
+  if(TARGET ${model})
+    message(FATAL_ERROR "opwest_add_model(${model}): this build has a target ${model} already. Add a model once; one that "
+      "has the name of another target needs a new name in its manifest.")
   endif()
   get_filename_component(manifest "${given_MANIFEST}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
   set(output "${CMAKE_CURRENT_BINARY_DIR}/opwest/${model}")
@@ -174,8 +179,10 @@ function(opwest_add_model model)
   # The generator stands beside this file in the repository, else it is installed.
   set(path "$ENV{PYTHONPATH}")
   get_filename_component(generator "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../generator" ABSOLUTE)
+  set(own "")
   if(EXISTS "${generator}/opwest")
     cmake_path(CONVERT "${generator};${path}" TO_NATIVE_PATH_LIST path)
+    file(GLOB_RECURSE own "${generator}/opwest/*.py" "${generator}/../project_template/*" "${generator}/../schemas/*")
   endif()
   execute_process(
     COMMAND "${CMAKE_COMMAND}" -E env "PYTHONPATH=${path}" "PYTHONDONTWRITEBYTECODE=1"
@@ -183,7 +190,8 @@ function(opwest_add_model model)
     OUTPUT_QUIET
     RESULT_VARIABLE failed)
   # What was read, also where the run failed: mending it is a reason to run again.
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${manifest}")
+  # A newer generator is one too.
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${manifest}" ${own})
   if(EXISTS "${inputs}")
     file(STRINGS "${inputs}" read ENCODING UTF-8)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${read})
@@ -193,7 +201,9 @@ function(opwest_add_model model)
       "If Python did not find a package, install what opwest needs: west packages pip --install")
   endif()
   if(NOT EXISTS "${folder}/model.cmake")
-    message(FATAL_ERROR "opwest_add_model(${model}): ${manifest} declares a model of another name.")
+    file(GLOB names RELATIVE "${output}/models" "${output}/models/*")
+    message(FATAL_ERROR "opwest_add_model(${model}): ${manifest} declares a model of another name: "
+      "write opwest_add_model(${names} ...).")
   endif()
 
   include("${folder}/model.cmake")
@@ -202,5 +212,5 @@ function(opwest_add_model model)
   add_library(${model} INTERFACE)
   target_include_directories(${model} INTERFACE "${folder}/include")
   target_sources(${model} INTERFACE ${sources} ${operators})
-  opwest_model_properties(${model} "${folder}" "${operators}" "${rename}" TARGET_DIRECTORY app)
+  opwest_model_properties(${model} "${folder}" "${operators}" "${rename}" DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" TARGET_DIRECTORY app)
 endfunction()

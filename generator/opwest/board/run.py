@@ -8,7 +8,7 @@ import contextlib
 import importlib.util
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from opwest.host.project import (
     tensors_of,
 )
 from opwest.render.boards import board_file
+from opwest.zephyr.checks import check_board
 from opwest.zephyr.workspace import Workspace, find_workspace
 
 _INSTALL = "pip install 'opwest[board]'"
@@ -57,7 +58,7 @@ def run_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
     try:
         if not options.board.startswith("native_"):
             _need_smpclient()
-        build = _prepare(options, record, progress)
+        build = _prepare(options, record, progress, faults)
         with _connected(options, build, progress) as link:
             progress.show(f"waiting for the image on {link.device}")
             served = _served(link, model, options.model)
@@ -100,7 +101,9 @@ def _need_smpclient() -> None:
         )
 
 
-def _prepare(options: argparse.Namespace, record: Mapping[str, Any] | None, progress: Progress) -> Build:
+def _prepare(
+    options: argparse.Namespace, record: Mapping[str, Any] | None, progress: Progress, faults: Diagnostics
+) -> Build:
     """Return the build, made or found."""
     workspace, west = _find_tools(options)
     project = options.directory.resolve()
@@ -117,6 +120,7 @@ def _prepare(options: argparse.Namespace, record: Mapping[str, Any] | None, prog
                 "`run --board` talks to",
                 "generate it again",
             )
+        _check_board(options.board, workspace, project, faults)
         build.build()
     configuration = build.configuration()
     if not configuration and not options.no_flash:
@@ -127,6 +131,15 @@ def _prepare(options: argparse.Namespace, record: Mapping[str, Any] | None, prog
             "leave out --no-build, or build with `west build -S opwest-service`",
         )
     return build
+
+
+def _check_board(board: str, workspace: Workspace, project: Path, faults: Diagnostics) -> None:
+    """Say what the workspace lacks, unless the application brings boards from elsewhere. Raises OpwestError."""
+    with contextlib.suppress(OSError):
+        if "BOARD_ROOT" in (project / "CMakeLists.txt").read_text(encoding="utf-8", errors="replace"):
+            return
+    check_board(board, replace(workspace, roots=(project,)), faults)
+    faults.raise_if_errors()
 
 
 def _find_tools(options: argparse.Namespace) -> tuple[Workspace, str]:

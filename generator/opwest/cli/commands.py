@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from opwest import pipeline
@@ -70,6 +70,8 @@ def _zephyr(options: argparse.Namespace) -> pipeline.ZephyrOptions:
     workspace = find_workspace(options.zephyr_base)
     if options.zephyr_base is not None and (workspace is None or workspace.version is None):
         raise OpwestError([Diagnostic("error", f"{options.zephyr_base} is no Zephyr tree: it has no VERSION")])
+    if workspace is not None and "output" in options:  # an application may have boards of its own
+        workspace = replace(workspace, roots=(options.output,))
     version = None
     if options.zephyr_version is not None:
         version = parse_version(options.zephyr_version)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
@@ -26,7 +27,10 @@ class Context:
     folder: Path
     faults: Diagnostics
     files: set[str] = field(default_factory=set)
-    """Every file that the manifest names, relative to its folder."""
+    """Every file that the manifest names or its sources include, relative to its folder.
+
+    Folders, where a file was looked for in vain: they change when it comes.
+    """
     untyped: set[Location] = field(default_factory=set)
     """Arguments whose missing shape was reported: nothing more is said of their type."""
     examined: list[Examined] = field(default_factory=list)
@@ -49,6 +53,13 @@ class Context:
         owner = self.manifest if parent is None else parent
         value = owner.get(key)
         return value if isinstance(value, Items) else Items(owner.file, owner.start)
+
+    def missing(self, name: str) -> None:
+        """Remember that a file was looked for which may come later."""
+        place = PurePosixPath(name).parent
+        while place.parent != place and not os.path.isdir(self.folder / place):  # noqa: PTH112 - it never raises
+            place = place.parent
+        self.files.add(place.as_posix())
 
     def file(self, name: str, location: Location) -> Path | None:
         """Return the path of a file named in the manifest; report one that leaves the folder."""

@@ -13,6 +13,7 @@ from opwest.llvm.facts import IrModule
 from opwest.manifest.located import Mapping
 from opwest.model.context import Context, located_items
 from opwest.model.examined import Examined
+from opwest.model.headers import copy_source
 from opwest.model.ir import IrFile, compile_ir_files, is_ir
 from opwest.model.model import SourceFile, Target
 from opwest.model.stack_files import StackFiles, read_stack_files
@@ -127,6 +128,8 @@ def _left_out(context: Context, entry: Mapping) -> bool:
         return False
     if any(os.path.exists(context.folder / file) for file in entry["files"]):  # noqa: PTH110 - it never raises
         return False
+    for file in entry["files"]:
+        context.missing(file)
     what = f"target {entry['target']!r} is" if "target" in entry else "these files are"
     context.faults.note(f"{what} left out: {entry['files'][0]!r} does not exist", entry.value_location("files"))
     return True
@@ -161,44 +164,7 @@ def _add_source(context: Context, found: Files, entry: Mapping, file: str, sourc
             hint="move it to an entry of its own",
         )
     found.sources.append(linkable)
-    _copy(context, found, PurePosixPath(file), source.text, compiled=True)
-
-
-def _copy(context: Context, found: Files, path: PurePosixPath, content: bytes, *, compiled: bool) -> None:
-    """Keep a source, and the headers beside it that it includes, for the emitted model."""
-    if any(c.path == path for c in found.copies):
-        return
-    found.copies.append(SourceFile(path, content, compiled))
-    for name in _quoted_includes(content):
-        header = PurePosixPath(_normal(path.parent / name))
-        on_disk = context.folder / header
-        if (
-            ".." not in header.parts
-            and on_disk.is_file()
-            and on_disk.resolve().is_relative_to(context.folder.resolve())
-        ):
-            _copy(context, found, header, on_disk.read_bytes(), compiled=False)
-
-
-def _quoted_includes(content: bytes) -> list[str]:
-    names = []
-    for line in content.decode("utf-8", errors="replace").splitlines():
-        words = line.strip()
-        if words.startswith("#") and words[1:].lstrip().startswith("include"):
-            parts = words.split('"')
-            if len(parts) >= 3:
-                names.append(parts[1])
-    return names
-
-
-def _normal(path: PurePosixPath) -> str:
-    parts: list[str] = []
-    for part in path.parts:
-        if part == ".." and parts and parts[-1] != "..":
-            parts.pop()
-        elif part != ".":
-            parts.append(part)
-    return "/".join(parts)
+    copy_source(context, found.copies, PurePosixPath(file), source.text, at)
 
 
 def _add_object(

@@ -309,6 +309,8 @@ class Application:
     """A devicetree overlay per board."""
     kconfig: tuple[tuple[str, str | int], ...] = ()
     """Options for prj.conf."""
+    kconfig_places: tuple[tuple[str, Location], ...] = ()
+    """Where the manifest names each of them."""
     console: tuple[str, ...] = ()
 
     @property

@@ -132,10 +132,12 @@ def _application(context: Context) -> Application:
                 expected="what twister's console harness takes: Python's re",
                 hint="write a backslash before each of ( ) [ ] { } . * + ? that stands for itself",
             )
+    kconfig = context.section("kconfig", section)
     return Application(
         files=tuple(files.values()),
         overlays=_overlays(context, section),
-        kconfig=tuple(context.section("kconfig", section).items()),
+        kconfig=tuple(kconfig.items()),
+        kconfig_places=tuple((symbol, kconfig.key_location(symbol)) for symbol in kconfig),
         console=tuple(expression for expression, _ in console),
     )
 

@@ -15,11 +15,16 @@ from opwest.render.literals import kconfig_string, kconfig_value, yaml_string
 from opwest.render.suite import suite_application
 from opwest.render.templates import render
 from opwest.render.tensors import interface_rows
+from opwest.zephyr.modules import SERVICE, cortex_m, full_libc, of_externals
 
 Planned = tuple[Model, MemoryPlan]
 DEFAULT_BOARD = "native_sim/native/64"
 SIMULATED_BOARDS = ("native_", "qemu_", "mps2/", "mps3/")
 """How boards that twister can run without hardware begin."""
+
+
+_MAIN_STACK = "4096"
+"""Bytes, where the manifest asks for no CONFIG_MAIN_STACK_SIZE."""
 
 
 def application_name(models: Sequence[Model]) -> str:
@@ -35,6 +40,8 @@ def application_files(planned: Sequence[Planned], *, vendored: bool) -> dict[str
     own = {file.name: file.content for model in models for file in model.application.files}
     has_main = any(model.application.has_main for model in models)
     sources = sorted({n for n in own if n.endswith((".c", ".S"))} | {"main.c"})
+    options = {key: kconfig_value(value) for m in models for key, value in m.application.kconfig}
+    stack = options.pop("CONFIG_MAIN_STACK_SIZE", _MAIN_STACK)
     files = {
         "CMakeLists.txt": render("CMakeLists.txt", application=name, sources=sources),
         "Kconfig": render("Kconfig", title=kconfig_string(name)),
@@ -42,7 +49,8 @@ def application_files(planned: Sequence[Planned], *, vendored: bool) -> dict[str
             "prj.conf",
             models=[{"kconfig": CNames(m.name).kconfig} for m in models],
             externals=sorted({e.kconfig for m in models for e in m.externals if e.kconfig}),
-            options=sorted({f"{key}={kconfig_value(value)}" for m in models for key, value in m.application.kconfig}),
+            options=[f"{key}={value}" for key, value in sorted(options.items())],
+            main_stack=stack,
         ),
         "VERSION": render("VERSION"),
         "README.md": _readme(name, planned, boards, vendored=vendored),
@@ -106,7 +114,18 @@ def _readme(name: str, planned: Sequence[Planned], boards: Sequence[str], *, ven
                 "pools": pool_rows(model, plan),
             }
         )
-    return render("README.md", application=name, commands=commands, models=rows, vendored=vendored)
+    models = [model for model, _ in planned]
+    modules = [{"name": name, "who": who} for name, who in (full_libc(models) | of_externals(models)).items()]
+    return render(
+        "README.md",
+        application=name,
+        commands=commands,
+        models=rows,
+        vendored=vendored,
+        cortex_m=cortex_m(None),
+        service=SERVICE,
+        modules=modules,
+    )
 
 
 def _main_row(model: Model) -> dict[str, Any]:

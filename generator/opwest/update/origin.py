@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -118,7 +119,7 @@ def moved(manifests: Sequence[Path], project: Path) -> Diagnostic | None:
         f"{what} no longer where the project was made from: {names}",
         Location(str(project / ORIGIN)),
         expected="the path from the project to its manifest" + ("s" if len(manifests) > 1 else ""),
-        hint=f"say where they are now, once: opwest update {project} {again}",
+        hint=f"say where they are now, once: opwest update {shlex.quote(str(project))} {again}",
     )
 
 
@@ -132,7 +133,7 @@ def warn_of_dropped_template(origin: Origin, project: Path, faults: Diagnostics)
         faults.warning(
             f"the project was made with the template {before.template}, and is now made without",
             Location(str(project)),
-            hint=f"give --template {before.template} again; `opwest update {project}` remembers it",
+            hint=f"give --template {before.template} again; `opwest update {shlex.quote(str(project))}` remembers it",
         )
 
 

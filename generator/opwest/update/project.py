@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -116,7 +117,7 @@ def _origin(project: Path, request: Request, record: dict[str, Any]) -> Origin:
                 f"the project does not say where {_models(record)} made from",
                 project,
                 expected=".opwest/origin.json, which an older opwest did not write",
-                hint=f"say it once: opwest update {project} " + " ".join(_manifest_options(record)),
+                hint=f"say it once: opwest update {shlex.quote(str(project))} " + " ".join(_manifest_options(record)),
             )
         origin = known
     if fault := moved(origin.manifests, project):

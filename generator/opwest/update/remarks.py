@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,7 +22,7 @@ def report(project: Path, remarks: Sequence[Remark], faults: Diagnostics) -> Non
         faults.note(
             f"kept as you have it, and would now be generated otherwise: {files}",
             Location(str(project)),
-            hint=f"merge what is new into yours: opwest update {project}",
+            hint=f"merge what is new into yours: opwest update {shlex.quote(str(project))}",
         )
 
 

@@ -10,11 +10,9 @@ from pathlib import Path
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.model.model import Model
+from opwest.zephyr.modules import cortex_m, full_libc, of_externals
 from opwest.zephyr.version import OLDEST, Version, board_fault
 from opwest.zephyr.workspace import Workspace
-
-CMSIS_6 = (4, 1)
-"""From this version on Cortex-M builds need the module cmsis_6, before it cmsis."""
 
 
 def check_zephyr(
@@ -44,6 +42,12 @@ def check_zephyr(
         _check_symbols(models, workspace, own_kconfig, faults)
 
 
+def check_board(board: str, workspace: Workspace, faults: Diagnostics) -> None:
+    """Report a board that the workspace does not have, and modules that it needs, before anything is built for it."""
+    if _check_board(board, None, workspace.version, workspace, faults):
+        _check_modules(board, (), workspace.version, workspace, faults)
+
+
 def _check_board(
     board: str, at: Location | None, version: Version | None, workspace: Workspace | None, faults: Diagnostics
 ) -> bool:
@@ -66,9 +70,8 @@ def _check_board(
     plain = board if "@" not in board else name + "".join(board.partition("/")[1:])
     full = workspace.boards[name]
     if plain not in full and not any(fnmatchcase(plain, known) for known in full):
-        report(
-            f"board {name!r} has no {board!r}", at, expected=" or ".join(sorted(f for f in full if "*" not in f)[:8])
-        )
+        message = f"board {name!r} has no {board!r}" if "/" in board else f"board {name!r} has several SoCs: say which"
+        report(message, at, expected=" or ".join(sorted(f for f in full if "*" not in f)[:8]))
         return False
     return True
 
@@ -80,18 +83,13 @@ def _check_modules(
     needed: dict[str, str] = {}
     architecture = workspace.architecture(board)
     if architecture == "arm":
-        name = "cmsis_6" if version is None or version.pair >= CMSIS_6 else "cmsis"
-        needed[name] = f"board {board}"
-    if any("/stm32" in full for full in workspace.boards.get(board.partition("/")[0], ())):
-        needed["hal_stm32"] = f"board {board}"
-    if architecture not in (None, "posix") and any(model.needs_full_libc for model in models):
-        needed["picolibc"] = "operators that use the C library's mathematics"
-    for model in models:
-        for external in model.externals:
-            if external.kconfig == "CONFIG_CMSIS_NN":
-                needed |= {"cmsis-nn": external.provider, "cmsis-dsp": external.provider}
-            if external.kconfig in ("CONFIG_ETHOS_U", "CONFIG_OPWEST_ETHOS_U"):
-                needed["hal_ethos_u"] = external.provider
+        needed[cortex_m(version)] = f"board {board}"
+    hal = workspace.vendor_module(board)
+    if hal is not None:
+        needed[hal] = f"board {board}"
+    if architecture not in (None, "posix"):
+        needed |= full_libc(models)
+    needed |= of_externals(models)
     for name, why in needed.items():
         if not workspace.has_module(name):
             faults.warning(
@@ -103,15 +101,21 @@ def _check_modules(
 def _check_symbols(
     models: Sequence[Model], workspace: Workspace, own_kconfig: Sequence[Path], faults: Diagnostics
 ) -> None:
-    """Report options of externals that no Kconfig file defines."""
-    wanted = {e.kconfig: e for model in models for e in model.externals if e.kconfig}
-    if not wanted:
-        return
-    for symbol in workspace.lacks_symbols(wanted, own_kconfig):
-        external = wanted[symbol]
+    """Report options of externals and of the application that no Kconfig file defines."""
+    wanted: dict[str, tuple[str, Location]] = {}
+    for model in models:
+        for symbol, at in model.application.kconfig_places:
+            wanted.setdefault(symbol, (symbol, at))
+        for external in model.externals:
+            if external.kconfig:
+                what = f"{external.kconfig}, which brings {external.symbol!r},"
+                wanted.setdefault(external.kconfig, (what, external.location))
+    for symbol, near in workspace.lacks_symbols(wanted, own_kconfig).items():
+        what, at = wanted[symbol]
+        mean = f"did you mean {near}? Else " if near else ""
         faults.warning(
-            f"{symbol}, which brings {external.symbol!r}, is defined by no Kconfig file of {workspace.top}",
-            external.location,
+            f"{what} is defined by no Kconfig file of {workspace.top}",
+            at,
             expected="the option of a driver or module that is there",
-            hint="a module that defines it may be missing: look with `west list`",
+            hint=f"{mean}a module that defines it may be missing: look with `west list`",
         )

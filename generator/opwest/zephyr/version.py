@@ -43,6 +43,9 @@ def board_fault(board: str, version: Version) -> tuple[str, str] | None:
     """Return why a version of Zephyr has no board of that name, and what to write; None where it may have it."""
     name, *qualifiers = re.sub(r"@[^/]*", "", board).split("/")
     pair = version.pair
+    if name == "native_sim" and pair < NATIVE_SIM:
+        new = "native_posix_64" if "64" in qualifiers else "native_posix"
+        return (f"native_sim came with Zephyr 3.5, this is {version}", new)
     if qualifiers and pair < QUALIFIERS:
         plain = "_".join([name, *(q for q in qualifiers if q not in ("", "native"))])
         return (f"qualifiers ({board}) came with Zephyr 3.7, this is {version}", plain)
@@ -51,7 +54,6 @@ def board_fault(board: str, version: Version) -> tuple[str, str] | None:
         return (f"{name} was removed in Zephyr 4.2, this is {version}", new)
     if name == "native_sim_64" and pair >= QUALIFIERS:
         return (f"native_sim_64 has another name since Zephyr 3.7, this is {version}", "native_sim/native/64")
-    if name in ("native_sim", "native_sim_64") and pair < NATIVE_SIM:
-        new = "native_posix_64" if name.endswith("64") or "64" in qualifiers else "native_posix"
-        return (f"native_sim came with Zephyr 3.5, this is {version}", new)
+    if name == "native_sim_64" and pair < NATIVE_SIM:
+        return (f"native_sim came with Zephyr 3.5, this is {version}", "native_posix_64")
     return None

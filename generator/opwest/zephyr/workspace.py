@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,20 @@ import yaml
 
 from opwest.zephyr.version import QUALIFIERS, Version
 
+_HAL = {"st": "hal_stm32", "raspberrypi": "hal_rpi_pico", "gd": "hal_gigadevice", "bflb": "hal_bouffalolab"}
+"""Modules of vendors whose folder below soc/ has another name."""
+_NEED_NO_HAL = ("ti_lm3s6965", "intel")
+"""A SoC and a vendor whose boards build without the module (QEMU's Cortex-M3; hal_intel serves few boards)."""
+_NO_OPTIONS = ("doc", "samples", "tests", "node_modules", "twister-out")
+
 
 @dataclass(frozen=True)
 class Workspace:
     """The Zephyr tree at `base`, in a west workspace or alone."""
 
     base: Path
+    roots: tuple[Path, ...] = ()
+    """Folders that may hold boards of the user's own, in `boards/`."""
 
     @cached_property
     def version(self) -> Version | None:
@@ -46,10 +55,21 @@ class Workspace:
             files = (self.base / "boards").glob("*/*/*_defconfig")
             return {name: frozenset([name]) for name in (f.name.removesuffix("_defconfig") for f in files)}
         found: dict[str, set[str]] = {}
-        for file in (self.base / "boards").rglob("board.yml"):
-            for board in _board_entries(file):
-                found.setdefault(str(board["name"]), set()).update(_full_names(board))
+        for root in (self.base, *self._board_roots()):
+            for file in (root / "boards").rglob("board.yml"):
+                for board in _board_entries(file):
+                    found.setdefault(str(board["name"]), set()).update(_full_names(board))
         return {name: frozenset(full) for name, full in found.items()}
+
+    def _board_roots(self) -> list[Path]:
+        """Folders with boards outside the tree: $BOARD_ROOT, and what modules and west projects declare."""
+        roots = [*self.roots, *(Path(part) for part in os.environ.get("BOARD_ROOT", "").split(";") if part)]
+        for pattern in ("*", "modules/*", "modules/*/*"):
+            for file in sorted(self.top.glob(f"{pattern}/zephyr/module.yml")):
+                found = re.search(r"^\s*board_root:\s*(\S+)", _read(file), re.MULTILINE)
+                if found:
+                    roots.append(file.parents[1] / found[1].strip("'\""))
+        return roots
 
     def architecture(self, board: str) -> str | None:
         """Return what twister's file says of a board: arm, posix, riscv; None where it says nothing."""
@@ -61,25 +81,55 @@ class Workspace:
 
     def has_module(self, name: str) -> bool:
         """Whether west, or a manifest beside it, has brought a module; `name` is its project's name."""
-        listed = _project_path(_read(self.base / "west.yml"), name)
+        listed = _projects(_read(self.base / "west.yml")).get(name)
         places = [self.top / listed] if listed else []
         places += [self.top / "modules" / kind / name for kind in ("hal", "lib", "tee", "crypto", "debug", "fs")]
         places += [self.top / "modules" / kind / name.removeprefix("hal_") for kind in ("hal",)]
         return any((place / "zephyr" / "module.yml").is_file() or (place / ".git").exists() for place in places)
 
-    def lacks_symbols(self, symbols: Iterable[str], own: Iterable[Path] = ()) -> list[str]:
-        """Return those symbols (with CONFIG_) that no Kconfig file of the tree, its modules or `own` defines."""
+    def vendor_module(self, board: str) -> str | None:
+        """Return the module with the vendor's hardware abstraction that a board's SoC needs; None where none is known.
+
+        soc/<vendor>/ is where the SoC is described; most vendors' modules are called hal_<vendor>.
+        """
+        names = {full.split("/")[1] for full in self.boards.get(re.split("[/@]", board)[0], ()) if "/" in full}
+        names -= {*_NEED_NO_HAL}
+        for file in sorted((self.base / "soc").rglob("soc.yml")):
+            vendor = file.relative_to(self.base / "soc").parts[0]
+            if vendor not in _NEED_NO_HAL and not names.isdisjoint(
+                re.findall(r"^\s*-\s*name:\s*(\S+)\s*$", _read(file), re.MULTILINE)
+            ):
+                known = _projects(_read(self.base / "west.yml"))
+                return next((name for name in (_HAL.get(vendor), f"hal_{vendor}") if name in known), None)
+        return None
+
+    def lacks_symbols(self, symbols: Iterable[str], own: Iterable[Path] = ()) -> dict[str, str | None]:
+        """Return the symbols (with CONFIG_) that no Kconfig file of the workspace or `own` defines, and one like each.
+
+        Names that Zephyr makes from templates (`$(module)_LOG_LEVEL`) or from devicetree are believed.
+        """
         missing = {symbol.removeprefix("CONFIG_") for symbol in symbols}
+        missing = {name for name in missing if not name.startswith("DT_HAS_")}
+        known: set[str] = set()
         for file in self._kconfig_files(own):
             if not missing:
                 break
-            missing -= set(re.findall(r"^\s*(?:menu)?config\s+(\w+)\s*$", _read(file), re.MULTILINE))
-        return sorted(f"CONFIG_{name}" for name in missing)
+            found = set(re.findall(r"^\s*(?:menu)?config\s+([\w$()-]+)\s*(?:#.*)?$", _read(file), re.MULTILINE))
+            known |= found
+            missing -= found
+            for made in (name for name in found if "$" in name and missing):
+                like = re.compile(".+".join(map(re.escape, re.split(r"\$\([^)]*\)", made))))
+                missing = {name for name in missing if not like.fullmatch(name)}
+        near = {name: get_close_matches(name, known, n=1, cutoff=0.85) for name in missing}
+        return {f"CONFIG_{name}": f"CONFIG_{near[name][0]}" if near[name] else None for name in sorted(missing)}
 
     def _kconfig_files(self, own: Iterable[Path]) -> Iterator[Path]:
-        for root in (self.base, *own, self.top / "modules"):
+        roots = [self.base, *own, self.top / "modules"]
+        if (self.top / ".west").is_dir():  # other repositories of the workspace
+            roots += sorted(f for f in self.top.iterdir() if f.is_dir() and f not in roots and f.name[0] != ".")
+        for root in roots:
             for folder, folders, files in os.walk(root):
-                folders[:] = [f for f in folders if not f.startswith(".") and f not in ("doc", "samples", "tests")]
+                folders[:] = [f for f in folders if not f.startswith((".", "build")) and f not in _NO_OPTIONS]
                 yield from (Path(folder) / f for f in files if f.startswith("Kconfig"))
 
 
@@ -133,12 +183,13 @@ def _variants(entry: dict[str, Any]) -> Iterator[list[str]]:
             yield [name, *path]
 
 
-def _project_path(manifest: str, name: str) -> str | None:
+def _projects(manifest: str) -> dict[str, str]:
+    """Return the projects of a west manifest, and the path of each, by default its name."""
     try:
         projects = yaml.safe_load(manifest)["manifest"]["projects"]
-        return next((str(p["path"]) for p in projects if p.get("name") == name and "path" in p), None)
-    except (yaml.YAMLError, TypeError, KeyError):
-        return None
+        return {str(p["name"]): str(p.get("path", p["name"])) for p in projects}
+    except (yaml.YAMLError, TypeError, KeyError, AttributeError):
+        return {}
 
 
 def _read(file: Path) -> str:

@@ -31,13 +31,18 @@ def tree(tmp_path: Path) -> Path:
     base.mkdir(parents=True)
     (tmp_path / "work" / ".west").mkdir()
     (base / "VERSION").write_text("VERSION_MAJOR = 4\nVERSION_MINOR = 2\nPATCHLEVEL = 0\nEXTRAVERSION = rc1\n")
-    (base / "west.yml").write_text("manifest: {projects: [{name: cmsis_6, path: modules/hal/cmsis_6}]}\n")
+    (base / "west.yml").write_text(
+        "manifest: {projects: [{name: cmsis_6, path: modules/hal/cmsis_6}, {name: hal_stm32}, {name: hal_nordic}]}\n"
+    )
+    for vendor, soc in (("st", "stm32l4r5xx"), ("nordic", "nrf5340"), ("arm", "corstone300")):
+        (base / "soc" / vendor).mkdir(parents=True)
+        (base / "soc" / vendor / "soc.yml").write_text(f"family:\n  - name: all\n    socs:\n      - name: {soc}\n")
     for folder, text in BOARDS.items():
         (base / "boards" / folder).mkdir(parents=True)
         (base / "boards" / folder / "board.yml").write_text(text)
     (base / "boards/arm/mps3/mps3_corstone300_an547.yaml").write_text("identifier: mps3/corstone300/an547\narch: arm\n")
     (base / "boards/st/disco/disco.yaml").write_text("identifier: disco\narch: arm\n")
-    (base / "Kconfig").write_text("config PRESENT\n\tbool\n")
+    (base / "Kconfig").write_text("config PRESENT\n\tbool\nconfig $(module)_LOG_LEVEL_DBG # made\n")
     (tmp_path / "f.c").write_text(OPERATOR)
     (tmp_path / "manifest.yaml").write_text(MANIFEST)
     return base
@@ -75,6 +80,8 @@ def test_versions_are_read(text: str, version: Version | None) -> None:
         ("native_sim_64", (3, 7), "native_sim/native/64"),
         ("native_sim_64", (3, 6), None),
         ("native_sim", (3, 4), "native_posix"),
+        ("native_sim/native/64", (3, 4), "native_posix_64"),
+        ("native_sim/native/64", (3, 6), "native_sim_64"),
         ("native_sim_64", (3, 4), "native_posix_64"),
         ("mps3/corstone300/an547", (3, 6), "mps3_corstone300_an547"),
         ("mps3/corstone300/an547", (3, 7), None),
@@ -132,6 +139,8 @@ def test_a_missing_module_comes_with_its_command(tree: Path, capsys: pytest.Capt
     assert code == 0
     assert "lacks the module cmsis_6, which board mps3/corstone300/an547 needs\n  hint: west update cmsis_6" in text
     assert "lacks the module hal_stm32, which board disco needs\n  hint: west update hal_stm32" in text
+    text = told(tree, capsys, "--board", "nrf5340dk/nrf5340/cpuapp")[1]
+    assert "lacks the module hal_nordic, which board nrf5340dk/nrf5340/cpuapp needs\n  hint: west update hal" in text
     (tree.parent / "modules/hal/cmsis_6/zephyr").mkdir(parents=True)
     (tree.parent / "modules/hal/cmsis_6/zephyr/module.yml").write_text("name: cmsis_6\n")
     assert "cmsis_6" not in told(tree, capsys, "--board", "mps3/corstone300/an547")[1]
@@ -143,6 +152,42 @@ def test_an_unknown_option_is_told(tree: Path, capsys: pytest.CaptureFixture[str
         in told(tree, capsys)[1]
     )
     assert "CONFIG_PRESENT" not in told(tree, capsys, manifest=MANIFEST.replace("CONFIG_HELPER", "CONFIG_PRESENT"))[1]
+
+
+def test_an_unknown_option_of_the_application_is_told(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = (
+        "application: {{kconfig: {{CONFIG_PRESENT: y, CONFIG_FOO_LOG_LEVEL_DBG: y, CONFIG_DT_HAS_X: y, {}: y}}}}\n"
+    )
+    code, text = told(tree, capsys, manifest=MANIFEST + options.format("CONFIG_PRESEMT"))
+    assert code == 0
+    assert text.count("is defined by no Kconfig") == 2  # this one and CONFIG_HELPER
+    assert "manifest.yaml:7:93: warning: CONFIG_PRESEMT is defined by no Kconfig file of" in text
+    assert "hint: did you mean CONFIG_PRESENT? Else a module that defines it may be missing" in text
+    own = tree.parent / "application"
+    own.mkdir()
+    (own / "Kconfig").write_text("menuconfig PRESEMT\n")
+    assert "PRESEMT" not in told(tree, capsys, manifest=MANIFEST + options.format("CONFIG_PRESEMT"))[1]
+
+
+def test_boards_outside_the_tree(
+    tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for folder, name in ((tmp_path / "mine" / "boards" / "own", "own"), (tree.parent / "app/hw/boards/x/y", "other")):
+        folder.mkdir(parents=True)
+        (folder / "board.yml").write_text(f"board: {{name: {name}, socs: [{{name: corstone300}}]}}\n")
+    (tree.parent / "app" / "zephyr").mkdir()
+    (tree.parent / "app" / "zephyr" / "module.yml").write_text("build:\n  settings:\n    board_root: hw\n")
+    assert told(tree, capsys, "--board", "other")[0] == 0
+    assert told(tree, capsys, "--board", "own")[0] == 1
+    monkeypatch.setenv("BOARD_ROOT", f"{tmp_path / 'nothing'};{tmp_path / 'mine'}")
+    assert told(tree, capsys, "--board", "own")[0] == 0
+
+
+def test_a_board_of_several_socs(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tree / "boards/st/two").mkdir()
+    (tree / "boards/st/two/board.yml").write_text("board: {name: two, socs: [{name: a}, {name: b}]}\n")
+    code, text = told(tree, capsys, "--board", "two")
+    assert code == 1 and "error: board 'two' has several SoCs: say which\n  expected: two/a or two/b" in text
 
 
 def test_version_and_tree(tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The headers that C sources of a manifest include: those beside them go with the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from opwest.diagnostics import Location
+from opwest.model.context import Context
+from opwest.model.model import SourceFile
+
+
+def copy_source(context: Context, copies: list[SourceFile], path: PurePosixPath, content: bytes, at: Location) -> None:
+    """Add a source at `path`, and the headers that it includes, to the files of the emitted model.
+
+    A header is looked for beside the file that includes it, as compilers do first. `at` is the
+    place in the manifest that names the source.
+    """
+    copies[:] = [copy for copy in copies if copy.path != path]  # it may have been included before
+    known = {copy.path for copy in copies} | {path}
+    copies.append(SourceFile(path, content, True))
+    waiting = [(path, content)]
+    while waiting:
+        file, text = waiting.pop(0)
+        for line, name in _quoted_includes(text):
+            header = PurePosixPath(_normal(file.parent / name))
+            if header in known:
+                continue
+            found = _read(context.folder, header)
+            if found is None:
+                if ".." not in header.parts and not header.is_absolute():
+                    context.missing(header.as_posix())
+                context.faults.note(
+                    f"{file}:{line} includes {name!r}, which is not beside it in the manifest's folder",
+                    at,
+                    hint="right where the firmware's build provides this header; else put it there",
+                )
+                continue
+            known.add(header)
+            context.files.add(header.as_posix())
+            copies.append(SourceFile(header, found, False))
+            waiting.append((header, found))
+
+
+def _read(folder: Path, header: PurePosixPath) -> bytes | None:
+    """Return a header's bytes, None where there is none inside the folder that can be read."""
+    path = folder / header
+    try:
+        if (
+            ".." in header.parts
+            or header.is_absolute()
+            or not path.is_file()
+            or not path.resolve().is_relative_to(folder.resolve())
+        ):
+            return None
+        return path.read_bytes()
+    except (OSError, RuntimeError):  # a name that no file system takes, a loop of links, no permission
+        return None
+
+
+def _quoted_includes(content: bytes) -> Iterator[tuple[int, str]]:
+    """Yield the line and the name of each `#include "name"`, wherever it stands."""
+    for number, line in enumerate(content.decode("utf-8", errors="replace").splitlines(), 1):
+        words = line.strip()
+        if words.startswith("#") and words[1:].lstrip().startswith("include"):
+            parts = words.split('"')
+            if len(parts) >= 3:
+                yield number, parts[1]
+
+
+def _normal(path: PurePosixPath) -> str:
+    parts: list[str] = []
+    for part in path.parts:
+        if part == ".." and parts and parts[-1] != "..":
+            parts.pop()
+        elif part != ".":
+            parts.append(part)
+    return "/".join(parts)

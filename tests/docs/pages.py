@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages of the documentation as programs: fenced blocks, run in order in one folder, with what they show compared.
+
+A comment before a block says what it is: `<!-- file: NAME -->` writes it, `<!-- zephyr -->` needs a workspace,
+`<!-- exit 1 -->` fails on purpose, `<!-- not run: REASON -->` can't be run here, `<!-- run by: TEST -->` is run by that
+test. `sh` blocks must succeed line by line; of `console` blocks the output is compared too: `…` stands for anything.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").glob("*/README.md"))]
+COMMANDS = ("sh", "console")
+SECONDS = 900
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language, its text, the line it begins at, and what the comment before it says."""
+
+    language: str
+    text: str
+    line: int
+    mark: str
+
+    def marked(self, key: str) -> str | None:
+        """Return what follows `key` in the comment, None where it says something else."""
+        return (
+            self.mark[len(key) :].lstrip(": ")
+            if self.mark == key or self.mark.startswith((key + ":", key + " "))
+            else None
+        )
+
+    @property
+    def is_run(self) -> bool:
+        """Whether the block holds commands that are run here."""
+        return self.language in COMMANDS and self.marked("not run") is None and self.marked("run by") is None
+
+    def commands(self) -> Iterator[tuple[str, str | None]]:
+        """Yield each command and the output that is shown below it; None where none is compared."""
+        if self.language == "sh":
+            yield from ((line, None) for line in self.text.splitlines() if line.strip() and not line.startswith("#"))
+            return
+        for part in re.split(r"^\$ ", self.text, flags=re.MULTILINE)[1:]:
+            command, _, shown = part.partition("\n")
+            yield command, shown
+
+
+def blocks(page: Path) -> list[Block]:
+    """Return the fenced blocks of a page."""
+    text = page.read_text(encoding="utf-8")
+    pattern = r"^(?:<!-- (?P<mark>[^\n]*?) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)^```$"
+    return [
+        Block(m["language"], m["text"], text.count("\n", 0, m.start("text")), m["mark"] or "")
+        for m in re.finditer(pattern, text, re.MULTILINE | re.DOTALL)
+    ]
+
+
+def run(page: Path, folder: Path, env: Mapping[str, str], *, zephyr: bool) -> int:
+    """Run a page's blocks in `folder`; return how many commands ran. With `zephyr` those that need a workspace too."""
+    ran = 0
+    variables = dict(env)
+    for block in blocks(page):
+        name = block.marked("file")
+        if name is not None:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(block.text, encoding="utf-8")
+        if not block.is_run or (block.marked("zephyr") is not None and not zephyr):
+            continue
+        for command, shown in block.commands():
+            exported = re.fullmatch(r"export ((?:\w+=\S+\s*)+)(?:#.*)?", command)
+            if exported:
+                variables |= dict(word.split("=", 1) for word in exported[1].split())
+                continue
+            done = subprocess.run(
+                ["bash", "-euo", "pipefail", "-c", command],
+                cwd=folder,
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                timeout=SECONDS,
+                check=False,
+            )
+            place = f"{page.name}:{block.line}: {command}\n{done.stdout[-4000:]}"
+            assert done.returncode == int(block.marked("exit") or 0), place
+            assert shown is None or matches(shown, done.stdout), f"{place}\n-- but the page shows:\n{shown}"
+            ran += 1
+    return ran
+
+
+def matches(shown: str, printed: str) -> bool:
+    """Whether an output is what is shown: `…` on a line of its own is any lines, elsewhere any text of one line."""
+    pattern = ""
+    for line in shown.rstrip("\n").split("\n"):
+        pattern += r"(?:.*\n)*?" if line == "…" else "[^\n]*?".join(map(_words, line.split("…"))) + "[ \t]*\n"
+    return re.fullmatch(pattern, printed.rstrip("\n") + "\n") is not None
+
+
+def _words(text: str) -> str:
+    """Return a pattern for a text whose columns may have other widths."""
+    return r"[ \t]+".join(re.escape(word) for word in re.split(r"[ \t]+", text))

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of every page are run, here or by a test that the page names, or the page says why they can't be."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from pages import COMMANDS, PAGES, ROOT, blocks, matches, run
+from preparations import PREPARATIONS
+
+TOOLS = ("arm-none-eabi-gcc", "gcc")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_block_of_commands_is_accounted_for(page: Path) -> None:
+    for block in blocks(page):
+        if block.language not in COMMANDS:
+            continue
+        place = f"{page.name}:{block.line}"
+        why, by = block.marked("not run"), block.marked("run by")
+        assert why is None or len(why) > 10, f"{place}: say why it is not run"
+        assert by is None or (ROOT / by).is_file(), f"{place}: {by} is no test"
+        assert not block.mark or block.mark.split(":")[0].split()[0] in ("zephyr", "exit", "not", "run", "file"), place
+        assert block.language == "sh" or block.text.startswith("$ "), f"{place}: a console block begins with a command"
+
+
+def runnable(*, zephyr: bool) -> list[Path]:
+    """Return the pages with commands that need a workspace, or those with commands that do not."""
+    found = []
+    for page in PAGES:
+        if any(block.is_run and zephyr == (block.marked("zephyr") is not None) for block in blocks(page)):
+            found.append(page)
+    return found
+
+
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Return variables in which `opwest` and `python3` are those of the tests, before anything on the path."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name, text in (("opwest", '-m opwest "$@"'), ("python3", '"$@"')):
+        (tools / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {text}\n')
+        (tools / name).chmod(0o755)
+    env = {k: v for k, v in os.environ.items() if k not in ("ZEPHYR_BASE", "ZEPHYR_TOOLCHAIN_VARIANT")}
+    return env | {"PATH": f"{tools}{os.pathsep}{env['PATH']}"}
+
+
+def skip_without_tools(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    missing = [tool for tool in TOOLS if f"\n{tool} " in text and shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"{page.name} needs {' and '.join(missing)}")
+    if "x86-64" in text and platform.machine() != "x86_64" and "\ngcc " in text:
+        pytest.skip(f"{page.name} compiles for x86-64")
+
+
+@pytest.mark.parametrize("page", runnable(zephyr=False), ids=lambda page: page.stem)
+def test_the_commands_of_a_page(page: Path, tmp_path: Path) -> None:
+    """All but those that need a Zephyr workspace, which tests/zephyr/test_pages_on_zephyr.py runs."""
+    skip_without_tools(page)
+    folder = tmp_path / "page"
+    folder.mkdir()
+    PREPARATIONS.get(page.name, lambda _: None)(folder)
+    assert run(page, folder, environment(tmp_path), zephyr=False) > 0
+
+
+def test_how_outputs_are_compared() -> None:
+    assert matches("a  b\n", "a b\n") and not matches("a", "b\n")
+    assert matches("…\nb\n…\n", "a\nb\n") and matches("x … y\n", "x 1 2 y\n") and not matches("x…y\n", "x\ny\n")
+    assert not matches("a\n", "a\nb\n") and matches("a\n…\n", "a\nb\nc\n")

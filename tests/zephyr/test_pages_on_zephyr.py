@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of the documentation that need a Zephyr workspace, page by page, after those that do not."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from zephyr_support import ROOT, Workspace
+
+sys.path.insert(0, str(ROOT / "tests" / "docs"))  # the pages as programs
+
+from pages import run
+from preparations import PREPARATIONS
+from test_pages import environment, runnable, skip_without_tools
+
+pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+
+
+@pytest.mark.parametrize("page", runnable(zephyr=True), ids=lambda page: page.stem)
+def test_the_commands_of_a_page(
+    workspace: Workspace,
+    opwest: Callable[..., subprocess.CompletedProcess[str]],
+    digits: Path,
+    page: Path,
+    tmp_path: Path,
+) -> None:
+    skip_without_tools(page)
+    if importlib.util.find_spec("smpclient") is None or not (workspace.base.parent / "modules/lib/zcbor").is_dir():
+        pytest.skip("QEMU needs smpclient and the module zcbor")
+    folder = tmp_path / "page"
+    folder.mkdir()
+    PREPARATIONS.get(page.name, lambda _: None)(folder)
+    if page.name == "running-on-boards.md":  # its application is that of the example
+        (folder / "app").symlink_to(digits)
+        np.save(folder / "image.npy", np.zeros((1, 8, 8, 1), np.int8))
+        opwest("run", digits, "--host", "--input", f"image={folder / 'image.npy'}", "--output-dir", folder)
+    # Small images: a workspace with the module picolibc compiles all of it, a thousand files, for every one.
+    (tmp_path / "small.conf").write_text("CONFIG_MINIMAL_LIBC=y\n")
+    own = environment(tmp_path)
+    path = own["PATH"].partition(os.pathsep)[0]
+    env = workspace.environment("mps2/an385")
+    env |= {"PATH": f"{path}{os.pathsep}{env['PATH']}", "EXTRA_CONF_FILE": str(tmp_path / "small.conf")}
+    assert run(page, folder, env, zephyr=True) > 0
