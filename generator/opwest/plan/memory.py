@@ -54,7 +54,7 @@ def _fill(
 ) -> tuple[list[Block], PoolPlan]:
     """Plan what has come to this pool; send on what does not fit, while something can go on."""
     while True:
-        blocks = [_block(pool, b, schedule) for b in buffers if choices[b.name][0] == pool.name]
+        blocks = [block_of(pool, b, schedule) for b in buffers if choices[b.name][0] == pool.name]
         plan = plan_pool(blocks)
         if pool.size is None or plan.size <= pool.size:
             return blocks, plan
@@ -67,7 +67,7 @@ def _fill(
         choices[max(movable, key=lambda b: (b.size, b.name)).name].pop(0)
 
 
-def _block(pool: Pool, buffer: Buffer, schedule: Schedule) -> Block:
+def block_of(pool: Pool, buffer: Buffer, schedule: Schedule) -> Block:
     """Return what a buffer needs in a pool: whole cache lines where a device shares it behind the cache's back."""
     line = pool.cache_line if pool.cache_line and buffer.incoherent else 1
     align = max(buffer.align, pool.align, line)
