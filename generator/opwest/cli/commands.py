@@ -156,6 +156,16 @@ def run(options: argparse.Namespace, faults: Diagnostics) -> Result:
     return run_on_board(options, faults)
 
 
+def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Show what was planned, measured and checked as one page: memory over time, the schedule, flash and RAM.
+
+    The page needs nothing else: no network, no scripts of others. It can be compared with an earlier one.
+    """
+    from opwest.cli.report import report as make
+
+    return make(options, faults)
+
+
 def targets(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """List the named targets: what an object may be compiled for, and the Zephyr configuration that selects each."""
     table = named_targets()

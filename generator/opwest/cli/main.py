@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from opwest import __version__
 from opwest.cli import commands
+from opwest.cli.report_options import add_report_options
 from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
 
 _DESCRIPTION = """\
@@ -28,6 +29,7 @@ Turns compiled operators and a device manifest into a Zephyr application.
   opwest update app                             the application again, with what you changed since
   opwest run app --host                         the same code on this machine, without Zephyr
   opwest run app --board B --input x=x.npy      on a board, in QEMU or on native_sim
+  opwest report app -o report.html              memory, schedule and sizes as a page to look at
 """
 
 
@@ -172,6 +174,11 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     _add_board(run)
     _add_json(run)
     run.set_defaults(function=commands.run)
+
+    report = verbs.add_parser("report", help="show a project as a page", description=commands.report.__doc__)
+    add_report_options(report)
+    _add_json(report)
+    report.set_defaults(function=commands.report)
 
     targets = verbs.add_parser("targets", help="list the named targets", description=commands.targets.__doc__)
     _add_json(targets)

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 from opwest.report import data, words
 
-
 _NEUTRAL = ("schedule", "tensors")
 """Where fewer is not better: a model with fewer steps is another one."""
 

@@ -56,18 +56,19 @@ def map_row(model: data.Model, pool: data.Pool, tiers: Mapping[str, float] = TIE
         },
         "bound": pixels(HEAD + found.bound * MAP_HEIGHT) if pool.lower_bound < pool.planned else None,
         "sizes": [{"y": pixels(HEAD + tick.at * MAP_HEIGHT), "label": tick.label} for tick in found.sizes],
-        "times": [{"x": part(tick.at), "label": tick.label} for tick in found.times],
-        "top": words.size(pool.planned),
+        "times": [
+            {"x": part(tick.at), "label": tick.label, "peak": tick.label == str(pool.peak.step)} for tick in found.times
+        ],
+        "top": words.short_size(pool.planned),
         "live": [_live_row(r) for r in found.live],
+        "peak_live": _live_row(peak),
         "live_height": LIVE_HEIGHT,
         "legend": [{"kind": kind, "label": label} for kind, label in ROLES.items() if kind in roles],
         "steps": found.steps,
     }
 
 
-def _buffer_row(
-    model: data.Model, one: data.Buffer, place: Rectangle, tiers: Mapping[str, float]
-) -> dict[str, Any]:
+def _buffer_row(model: data.Model, one: data.Buffer, place: Rectangle, tiers: Mapping[str, float]) -> dict[str, Any]:
     height = place.height * MAP_HEIGHT
     return {
         "kind": one.role,

@@ -15,7 +15,7 @@ ADVANCE: Final = 6.7
 """Pixels of one character at 11 pixels, rounded up."""
 LINE: Final = 14
 PAD: Final = 10
-LEAST: Final = 6
+LEAST: Final = 7
 """So many characters a shortened name has at least."""
 
 TIERS: Final = {"t1": 250.0, "t2": 430.0, "t3": 700.0, "t4": 1000.0}
@@ -35,9 +35,7 @@ class Label:
     """A second line."""
 
 
-def labels(
-    name: str, second: str, width: float, height: float, tiers: dict[str, float] = TIERS
-) -> tuple[Label, ...]:
+def labels(name: str, second: str, width: float, height: float, tiers: dict[str, float] = TIERS) -> tuple[Label, ...]:
     """Return labels for a rectangle of a part of the plot's width and so many pixels of height."""
     chosen: dict[tuple[str, bool, str | None], list[str]] = {}
     for tier, plot in tiers.items():
@@ -61,8 +59,11 @@ def _fitting(name: str, second: str, width: float, height: float) -> tuple[str, 
 
 
 def shortened(name: str, most: int) -> str:
-    """Return a name of at most so many characters; of a long one its beginning."""
-    return name if len(name) <= most else f"{name[: most - 1]}…"
+    """Return a name of at most so many characters; of a long one its two ends, where names differ."""
+    if len(name) <= most:
+        return name
+    tail = (most - 1) // 2
+    return f"{name[: most - 1 - tail]}…{name[len(name) - tail :]}"
 
 
 def part(value: float) -> str:

@@ -114,7 +114,7 @@ def size_ticks(size: int) -> tuple[Tick, ...]:
     while size / gap > 5:
         gap *= 2
     marks = [mark for mark in range(0, size, gap) if size - mark >= 0.4 * gap]
-    return tuple(Tick(1 - mark / size, words.size(mark) if mark else "0") for mark in marks)
+    return tuple(Tick(1 - mark / size, words.short_size(mark) if mark else "0") for mark in marks)
 
 
 def step_ticks(steps: int) -> tuple[Tick, ...]:

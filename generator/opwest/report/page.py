@@ -33,12 +33,20 @@ def environment() -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         undefined=jinja2.StrictUndefined,
         autoescape=True,
+        finalize=_visible,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     made.filters.update(number=words.number, size=words.size)
     made.globals.update(counted=words.counted, kind_names=_kind_names)
     return made
+
+
+def _visible(value: object) -> object:
+    """Return text without control characters: they are no XML, and may turn the direction of what follows."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in value)
 
 
 def _kind_names(kinds: Sequence[str]) -> list[dict[str, str]]:
@@ -49,7 +57,7 @@ def _kind_names(kinds: Sequence[str]) -> list[dict[str, str]]:
 
 def page(report: data.Report, changes: Sequence[Change] | None = None, against: str | None = None) -> str:
     """Return the page; `changes` are those since the report `against`, None where there is nothing to compare."""
-    script = _asset("script.js")
+    script = asset("script.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     return (
         environment()
@@ -80,7 +88,8 @@ def in_script(text: str) -> str:
 
 
 @cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return a file that pages hold as it is."""
     return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
@@ -90,13 +99,13 @@ def _style() -> str:
         f":root{{color-scheme:light;{light}}}\n"
         f"@media screen and (prefers-color-scheme:dark){{:root:not([data-theme=light]){{color-scheme:dark;{dark}}}}}\n"
         f"@media screen{{:root[data-theme=dark]{{color-scheme:dark;{dark}}}}}\n"
-        f"{palette.classes()}\n{_asset('style.css')}"
+        f"{palette.classes()}\n{asset('figures.css')}{asset('style.css')}"
     )
 
 
 def _model(model: data.Model) -> dict[str, Any]:
     targets = sizes.targets(model)
-    flash = [sizes.flash_row(model, target) for target in targets or [None]]
+    flash = [sizes.flash_row(model, target) for target in targets] or [sizes.flash_row(model, None)]
     return {
         "name": model.name,
         "description": model.description,
@@ -145,11 +154,14 @@ def _cards(model: data.Model) -> list[dict[str, str]]:
         spare = pool.planned - pool.lower_bound
         note = "the least that is possible" if not spare else f"{words.size(spare)} above the lower bound"
         of = f" of {words.size(pool.limit)}" if pool.limit is not None else ""
-        cards.append(_card(f"pool {pool.name}", words.size(pool.planned), of, note))
+        meter = f"{min(pool.planned / pool.limit, 1) * 100:.2f}%" if pool.limit else ""
+        cards.append(_card(f"pool {pool.name}", words.size(pool.planned), of, note, meter))
     if not model.pools:
         cards.append(_card("workspace", "0 bytes", "", "nothing to plan"))
     constants = sum(one.bytes for one in model.constants)
-    cards.append(_card("constants", words.size(constants), "", f"{words.counted(len(model.constants), 'array')} in flash"))
+    cards.append(
+        _card("constants", words.size(constants), "", f"{words.counted(len(model.constants), 'array')} in flash")
+    )
     for target in sizes.targets(model)[:2]:
         code = sum(one.code or 0 for one in model.objects if one.target == target)
         cards.append(_card("operators", words.size(code), "", f"code for {target}"))
@@ -169,8 +181,8 @@ def _cards(model: data.Model) -> list[dict[str, str]]:
     return cards
 
 
-def _card(title: str, value: str, of: str, note: str) -> dict[str, str]:
-    return {"title": title, "value": value, "of": of, "note": note}
+def _card(title: str, value: str, of: str, note: str, meter: str = "") -> dict[str, str]:
+    return {"title": title, "value": value, "of": of, "note": note, "meter": meter}
 
 
 def _short_time(profile: data.Profile) -> str:

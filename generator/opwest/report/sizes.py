@@ -27,8 +27,8 @@ def flash_items(model: data.Model, target: str | None) -> list[dict[str, Any]]:
         own = {one.symbol: one for one in model.operators if target in one.code}
         items += [_item(one.name, "code", one.code[target], f"code for {target}") for one in own.values()]
         held = [one for one in model.objects if one.target == target]
-        rest = sum(one.code or 0 for one in held) - sum(one.code[target] for one in own.values())
-        items.append(_item("other code", "other", max(rest, 0), "functions of the objects that operators call"))
+        called = sum(one.code or 0 for one in held) - sum(one.code[target] for one in own.values())
+        items.append(_item("other code", "other", max(called, 0), "functions of the objects that operators call"))
         read_only = sum(one.constant or 0 for one in held)
         items.append(_item("tables", "other", read_only, "constants inside the objects"))
     found = sorted((item for item in items if item["bytes"]), key=lambda item: (-item["bytes"], item["name"]))
@@ -73,26 +73,24 @@ def flash_row(model: data.Model, target: str | None) -> dict[str, Any]:
 
 def ram_rows(model: data.Model) -> list[dict[str, Any]]:
     """Return what lies in RAM: pools, state of objects, the largest frames of operators."""
-    rows = [
-        {
-            "name": f"pool {pool.name}",
-            "bytes": pool.planned,
-            "note": f"of {words.size(pool.limit)}" if pool.limit is not None else "as large as needed",
-            "bar": min(pool.planned / pool.limit, 1) if pool.limit else None,
-        }
-        for pool in model.pools
-    ]
+    rows = []
+    for pool in model.pools:
+        note = f"of {words.size(pool.limit)}" if pool.limit is not None else "as large as needed"
+        rows.append(_ram_row(f"pool {pool.name}", pool.planned, note, pool.limit))
     for target in targets(model):
         state = sum(one.state or 0 for one in model.objects if one.target == target)
         if state:
-            rows.append({"name": "state of the objects", "bytes": state, "note": f"for {target}", "bar": None})
+            rows.append(_ram_row("state of the objects", state, f"for {target}"))
         frames = {one.name: one.stack[target] for one in model.operators if target in one.stack}
         if frames:
             largest = max(frames, key=lambda name: (frames[name], name))
-            known = "" if len(frames) == len(model.operators) else f"; {len(frames)} of {len(model.operators)} are known"
-            note = f"of {largest}, for {target}{known}"
-            rows.append({"name": "largest stack frame", "bytes": frames[largest], "note": note, "bar": None})
-    for row in rows:
-        row["shown"] = words.number(row["bytes"])
-        row["bar"] = None if row["bar"] is None else f"{row['bar'] * 100:.2f}%"
+            known = (
+                "" if len(frames) == len(model.operators) else f"; {len(frames)} of {len(model.operators)} are known"
+            )
+            rows.append(_ram_row("largest stack frame", frames[largest], f"of {largest}, for {target}{known}"))
     return rows
+
+
+def _ram_row(name: str, count: int, note: str, limit: int | None = None) -> dict[str, Any]:
+    bar = f"{min(count / limit, 1) * 100:.2f}%" if limit else None
+    return {"name": name, "shown": words.number(count), "note": note, "bar": bar}

@@ -69,7 +69,9 @@ def lay_out(model: data.Model) -> Timeline:
 
 def lay_out_measured(model: data.Model, profile: data.Profile) -> Timeline:
     """Return a measured run: what the processor did, one after the other, and what devices did beside it at most."""
-    names = dict.fromkeys([PROCESSOR, *(d.name for d in model.devices), *(p.device for p in profile.points if p.device)])
+    names = dict.fromkeys(
+        [PROCESSOR, *(d.name for d in model.devices), *(p.device for p in profile.points if p.device)]
+    )
     place = {name: index for index, name in enumerate(names)}
     bars: list[Bar] = []
     marks: list[Mark] = []

@@ -26,6 +26,11 @@ def size(count: int) -> str:
     return f"{value:.0f} {unit}" if value == int(value) else f"{value:,.1f} {unit}"
 
 
+def short_size(count: int) -> str:
+    """Return bytes in the shortest form, for axes: `96 B`."""
+    return f"{count} B" if count < 1024 else size(count)
+
+
 def change(before: int, after: int) -> str:
     """Return what became of a number: `+96 (+12.5 %)`."""
     text = f"{after - before:+,}"
