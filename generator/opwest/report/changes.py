@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any, Literal
 
 from opwest.report import data, words
+from opwest.report.timeline import measured_name
 
 _NEUTRAL = ("schedule", "tensors")
 """Where fewer is not better: a model with fewer steps is another one."""
@@ -43,14 +44,14 @@ def _of_model(old: data.Model, new: data.Model) -> Iterator[Change]:
     for group, parts in (
         ("RAM", _ram),
         ("flash", _flash),
-        ("schedule", _schedule),
         ("measured", _measured),
+        ("schedule", _schedule),
         ("operators", _operators),
         ("objects", _objects),
         ("tensors", _buffers),
         ("inputs", _inputs),
     ):
-        yield from _rows(new.name, group, parts(old), parts(new))
+        yield from _rows(new.name, group, parts(old, new), parts(new, old))
 
 
 def _rows(model: str, group: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
@@ -67,7 +68,7 @@ def _changed(model: str, group: str, name: str, old: Any, new: Any) -> Change:
         verdict: Literal["better", "worse", "different"] = "better" if new < old else "worse"
         if group in _NEUTRAL:
             verdict = "different"
-        difference = words.change(old, new) if isinstance(old, int) and isinstance(new, int) else f"{new - old:+,.6g}"
+        difference = words.change(old, new)
         return Change(model, group, name, _shown(old), _shown(new), difference, verdict)
     return Change(model, group, name, _shown(old), _shown(new), "", "different")
 
@@ -79,17 +80,17 @@ def _appeared(model: str, group: str, name: str, *, there: bool, value: Any = ""
 
 def _shown(value: Any) -> str:
     if isinstance(value, float):
-        return f"{value:,.6g}"
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.6g}"
     return words.number(value) if isinstance(value, int) else str(value)
 
 
-def _ram(model: data.Model) -> dict[str, Any]:
+def _ram(model: data.Model, _: data.Model) -> dict[str, Any]:
     found: dict[str, Any] = {f"pool {pool.name}, bytes": pool.planned for pool in model.pools}
     found |= {f"pool {pool.name}, least possible": pool.lower_bound for pool in model.pools}
     return found | _totals(model.objects, "state", "state of objects")
 
 
-def _flash(model: data.Model) -> dict[str, Any]:
+def _flash(model: data.Model, _: data.Model) -> dict[str, Any]:
     found: dict[str, Any] = {"constants, bytes": sum(one.bytes for one in model.constants)}
     found |= _totals(model.objects, "code", "code")
     found |= {f"constant {one.name}, bytes": one.bytes for one in model.constants}
@@ -107,7 +108,7 @@ def _totals(objects: Sequence[data.Object], kind: str, what: str) -> dict[str, i
     return found
 
 
-def _schedule(model: data.Model) -> dict[str, Any]:
+def _schedule(model: data.Model, _: data.Model) -> dict[str, Any]:
     order = ", ".join(f"{step.operator}{f' on {step.device}' if step.device else ''}" for step in model.steps)
     return {
         "steps": len(model.steps),
@@ -117,17 +118,23 @@ def _schedule(model: data.Model) -> dict[str, Any]:
     }
 
 
-def _measured(model: data.Model) -> dict[str, Any]:
+def _measured(model: data.Model, other: data.Model) -> dict[str, Any]:
+    """Return what was measured in both; of what only one has, that it is there."""
     found: dict[str, Any] = {}
+    profiled, run = {one.where for one in other.profiles}, {one.board for one in other.results}
     for profile in model.profiles:
+        if profile.where not in profiled:
+            found[f"profile of {profile.where}"] = f"{profile.run.mean:,.0f} {profile.unit}"
+            continue
         where = f"{profile.where}, {profile.unit}"
         found[f"run on {where}"] = profile.run.mean
         for point in profile.points:
-            label = point.operator or point.device or ""
-            place = f"step {point.step}" if point.step is not None else f"after steps {list(point.steps)}"
-            found[f"{point.kind} of {label}, {place}, on {where}"] = point.mean
+            found[f"{measured_name(point)}, on {where}"] = point.mean
     for results in model.results:
         where = results.board or "this machine"
+        if results.board not in run:
+            found[f"outputs on {where}"] = words.counted(len(results.errors), "output")
+            continue
         if results.latency_ns:
             found[f"latency on {where}, ns"] = float(median(results.latency_ns))
         for error in results.errors:
@@ -137,19 +144,21 @@ def _measured(model: data.Model) -> dict[str, Any]:
     return found
 
 
-def _operators(model: data.Model) -> dict[str, Any]:
+def _operators(model: data.Model, other: data.Model) -> dict[str, Any]:
+    """Return code and stack for the targets of both: that one came or went is told once, as code in flash."""
+    both = {one.target for one in model.objects} & {one.target for one in other.objects}
     found: dict[str, Any] = {}
     for one in model.operators:
-        found |= {f"{one.name}, code for {target}, bytes": size for target, size in one.code.items()}
-        found |= {f"{one.name}, stack on {target}, bytes": size for target, size in one.stack.items()}
+        found |= {f"{one.name}, code for {t}, bytes": size for t, size in one.code.items() if t in both}
+        found |= {f"{one.name}, stack on {t}, bytes": size for t, size in one.stack.items() if t in both}
     return found
 
 
-def _objects(model: data.Model) -> dict[str, Any]:
+def _objects(model: data.Model, _: data.Model) -> dict[str, Any]:
     return {f"{one.name} for {one.target}": f"exportable: {one.exportable}" for one in model.objects}
 
 
-def _buffers(model: data.Model) -> dict[str, Any]:
+def _buffers(model: data.Model, _: data.Model) -> dict[str, Any]:
     """Return what a user decides of tensors: where the planner puts them is no change of theirs."""
     found: dict[str, Any] = {
         f"{t.role} {t.name}": f"{words.tensor(t.dtype, t.shape)}, {'in the workspace' if t.placed else 'of the caller'}"
@@ -158,5 +167,5 @@ def _buffers(model: data.Model) -> dict[str, Any]:
     return found | {f"buffer {one.name}, bytes": one.reserved for one in model.buffers}
 
 
-def _inputs(model: data.Model) -> dict[str, Any]:
+def _inputs(model: data.Model, _: data.Model) -> dict[str, Any]:
     return {one.name: f"SHA-256 {one.sha256[:12]}…" for one in model.inputs}

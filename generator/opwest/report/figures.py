@@ -32,7 +32,7 @@ ROLES: Final = {
 def map_row(model: data.Model, pool: data.Pool, tiers: Mapping[str, float] = TIERS) -> dict[str, Any]:
     """Return the figure of one pool."""
     found = memory_map.lay_out(model, pool)
-    roles = {one.role for one, _ in found.buffers}
+    roles = {one.role for one, _ in found.buffers} | {role for role, _ in found.others}
     peak = found.peak
     return {
         "pool": pool,
@@ -42,7 +42,11 @@ def map_row(model: data.Model, pool: data.Pool, tiers: Mapping[str, float] = TIE
         "foot": FOOT,
         "bottom": HEAD + MAP_HEIGHT,
         "items": [_buffer_row(model, one, place, tiers) for one, place in found.buffers],
-        "others": path([(r.x, r.y, r.width, r.height) for r in found.others], UNITS, UNITS),
+        "others": [
+            {"kind": role, "path": path([(r.x, r.y, r.width, r.height) for r in places], UNITS, UNITS)}
+            for role in ROLES
+            if (places := [place for other, place in found.others if other == role])
+        ],
         "others_count": len(found.others),
         "most": MOST_BUFFERS,
         "units": UNITS,
@@ -51,13 +55,14 @@ def map_row(model: data.Model, pool: data.Pool, tiers: Mapping[str, float] = TIE
             "width": part(peak.width),
             "anchor": "start" if peak.x < 0.25 else "end" if peak.x + peak.width > 0.75 else "middle",
             "at": part(peak.x if peak.x < 0.25 else peak.x + peak.width / (1 if peak.x + peak.width > 0.75 else 2)),
-            "label": f"peak {words.size(pool.peak.bytes)}, step {pool.peak.step}",
+            "label": f"peak {words.size(pool.peak.bytes)}, step {pool.peak.step:,}",
             "bytes": words.number(pool.peak.bytes),
         },
         "bound": pixels(HEAD + found.bound * MAP_HEIGHT) if pool.lower_bound < pool.planned else None,
         "sizes": [{"y": pixels(HEAD + tick.at * MAP_HEIGHT), "label": tick.label} for tick in found.sizes],
         "times": [
-            {"x": part(tick.at), "label": tick.label, "peak": tick.label == str(pool.peak.step)} for tick in found.times
+            {"x": part(tick.at), "label": tick.label, "peak": tick.label == words.number(pool.peak.step)}
+            for tick in found.times
         ],
         "top": words.short_size(pool.planned),
         "live": [_live_row(r) for r in found.live],
@@ -147,24 +152,20 @@ def timeline_row(
             for mark in found.marks
         ],
         "times": _times(model, profile, found),
-        "legend": [
-            {"kind": kind, "label": label}
-            for kind, label in _KINDS.items()
-            if kind in kinds and not (profile and kind == "launched")
-        ]
-        + ([{"kind": "launched", "label": "launch"}] if profile and "launched" in kinds else []),
+        "legend": [{"kind": kind, "label": label} for kind, label in _legend(profile is not None) if kind in kinds],
         "marks_legend": [{"kind": kind, "label": label} for kind, label in _MARKS.items() if kind in marks],
         "binned": found.binned,
         "measured": profile is not None,
     }
 
 
-_KINDS = {
-    "run": "runs",
-    "launched": "launched",
-    "pending": "may still run",
-    "blocked": "the processor waits",
-}
+def _legend(measured: bool) -> list[tuple[str, str]]:
+    if measured:  # a launch is too short to be seen: its mark stands for it
+        return [("run", "runs"), ("pending", "busy at most"), ("blocked", "the processor waits")]
+    launched = [("launched", "launched"), ("pending", "may still run")]
+    return [("run", "runs"), *launched, ("blocked", "the processor waits")]
+
+
 _MARKS = {"launch": "launch", "wait": "wait for a device"}
 
 

@@ -41,8 +41,8 @@ class MemoryMap:
     steps: int
     buffers: tuple[tuple[data.Buffer, Rectangle], ...]
     """Those that are drawn one by one, in the order of their lives."""
-    others: tuple[Rectangle, ...]
-    """All the others, without names."""
+    others: tuple[tuple[str, Rectangle], ...]
+    """All the others, with their roles alone."""
     peak: Rectangle
     """The step of the peak, as high as its live bytes."""
     bound: float
@@ -63,7 +63,7 @@ def lay_out(model: data.Model, pool: data.Pool) -> MemoryMap:
         pool=pool,
         steps=steps,
         buffers=tuple((one, _rectangle(one, steps, size)) for one in shown),
-        others=tuple(_rectangle(one, steps, size) for one in by_area[MOST_BUFFERS:]),
+        others=tuple((one.role, _rectangle(one, steps, size)) for one in by_area[MOST_BUFFERS:]),
         peak=Rectangle(pool.peak.step / steps, 1 - pool.peak.bytes / size, 1 / steps, pool.peak.bytes / size),
         bound=1 - pool.lower_bound / size,
         live=tuple(
@@ -122,4 +122,4 @@ def step_ticks(steps: int) -> tuple[Tick, ...]:
     gap = 1
     while steps / gap > MOST_TICKS:
         gap = gap * 5 // 2 if str(gap)[0] == "2" else gap * 2
-    return tuple(Tick((step + 0.5) / steps, str(step)) for step in range(0, steps, gap))
+    return tuple(Tick((step + 0.5) / steps, words.number(step)) for step in range(0, steps, gap))

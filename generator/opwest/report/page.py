@@ -23,6 +23,8 @@ from opwest.report.timeline import measured_name, measured_time
 
 MOST_ROWS: Final = 200
 """So many rows a table has at most; the JSON has all."""
+_FEW_CHANGES: Final = 12
+"""So many differences are shown at once; of more, those first that are better or worse."""
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -195,7 +197,7 @@ def _short_time(profile: data.Profile) -> str:
 
 def _clock(clock: str | None) -> str:
     return {
-        "host": "this is no board: the clock of the machine that ran it",
+        "host": "by the clock of the machine that ran it, which is no board",
         "simulated": "simulated time, in which code takes none",
         "emulated": "emulated time: the board's own is another",
         "board": "the board's own clock",
@@ -317,7 +319,16 @@ def _changes(changes: Sequence[Change], against: str) -> dict[str, Any]:
         }
         for one in changes
     ]
-    return {**_limited(rows), "against": against, "count": words.counted(len(rows), "difference")}
+    first = [row for row in rows if row["verdict"] != "different"]
+    others = [row for row in rows if row["verdict"] == "different"] if len(rows) > _FEW_CHANGES else []
+    if not first:
+        first, others = rows[:_FEW_CHANGES], rows[_FEW_CHANGES:]
+    return {
+        "rows": _limited(first if others else rows),
+        "others": _limited(others),
+        "against": against,
+        "count": words.counted(len(rows), "difference"),
+    }
 
 
 def pretty_json(report: data.Report, changes: Sequence[Change] | None) -> str:

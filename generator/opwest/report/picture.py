@@ -38,7 +38,7 @@ def picture(report: data.Report) -> str:
             row = part["row"]
             part["legend_y"] = part["y"] + _HEADING + row["total"] + 18
             part["legend_y"] += row["live_height"] + 8 if part["kind"] == "map" else 0
-            part["legend"] = _legend(row["legend"])
+            part["legend"] = _legend([*row["legend"], *row.get("marks_legend", [])])
         models.append({"name": model.name, "description": model.description, "y": top, "parts": parts})
     light, dark = palette.variables(dark=False), palette.variables(dark=True)
     schemes = f":root{{{light}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}"

@@ -31,9 +31,10 @@ def short_size(count: int) -> str:
     return f"{count} B" if count < 1024 else size(count)
 
 
-def change(before: int, after: int) -> str:
+def change(before: float, after: float) -> str:
     """Return what became of a number: `+96 (+12.5 %)`."""
-    text = f"{after - before:+,}"
+    difference = after - before
+    text = f"{difference:+,.0f}" if abs(difference) >= 1000 else f"{difference:+,.6g}"
     return f"{text} ({(after - before) / before:+.1%})".replace("%", " %") if before else text
 
 
