@@ -4,19 +4,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from opwest import pipeline
+from opwest.diagnostics import Diagnostics
+from opwest.report import data
+from opwest.report.project import make_report
+
 TESTS = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(TESTS / "golden"))
-
-from opwest import pipeline  # noqa: E402
-from opwest.diagnostics import Diagnostics  # noqa: E402
-from opwest.report import data  # noqa: E402
-from opwest.report.project import make_report  # noqa: E402
-
 TWO_NPUS = TESTS.parent / "examples" / "two_npus" / "manifest.yaml"
 HOSTILE = "<script>alert(1)</script>\"'&{{7*7}}\u202e\x07"
 
@@ -77,14 +74,12 @@ def examined(path: Path) -> pipeline.Examination:
 def hostile(report: data.Report) -> data.Report:
     """Return a report in which every text is hostile."""
 
-    def poison(value: Any, key: str = "") -> Any:
+    def poison(value: Any) -> Any:
         if isinstance(value, dict):
-            return {name: poison(item, name) for name, item in value.items()}
+            return {name: poison(item) for name, item in value.items()}
         if isinstance(value, list):
-            return [poison(item, key) for item in value]
-        if isinstance(value, str) and key not in ("role", "kind", "device"):
-            return value + HOSTILE
-        return value
+            return [poison(item) for item in value]
+        return value + HOSTILE if isinstance(value, str) else value
 
     from opwest.report.codec import decode, encode
 

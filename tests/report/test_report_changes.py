@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from report_support import buffer, example, model, report_of, step
-
 from opwest.report import data
 from opwest.report.changes import Change, compare
+from report_support import buffer, example, model, report_of, step
 
 BASE = model([buffer("a", 64, 0, 0, 1), buffer("b", 64, 64, 1, 2)], [step(i, f"op{i}") for i in range(3)])
 

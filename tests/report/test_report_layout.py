@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from golden_support import PROJECTS, copy_project
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report_support import buffer, example, examined, model, step, with_limit
-
 from opwest.report import data, labels, memory_map, timeline, treemap
 from opwest.report.collect import collect
 from opwest.report.figures import HEAD, MAP_HEIGHT, map_row
+from report_support import buffer, examined, example, model, step, with_limit
 
 
 def test_rectangles_are_the_plan() -> None:
@@ -88,7 +89,7 @@ def test_marks_of_sizes_are_round_and_apart(size) -> None:
     assert 1 <= len(ticks) <= 6
     assert ticks[0].label == "0"
     places = [tick.at for tick in ticks] + [0.0]
-    assert all(before - after > 0.05 for before, after in zip(places, places[1:], strict=False))
+    assert all(before - after > 0.05 for before, after in pairwise(places))
 
 
 @pytest.mark.parametrize("steps", [1, 2, 16, 17, 100, 999, 10_000, 123_456])
