@@ -13,6 +13,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -33,6 +34,16 @@ _ARGUMENTS = (
     "--hide-scrollbars",
     "--force-color-profile=srgb",
 )
+
+# The browser reads from 3 and writes to 4, whatever the pipes are called here.
+_WIRED = """
+import fcntl, os, sys
+ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 10) for end in sys.argv[1:3]]
+for place, end in zip((3, 4), ends):
+    os.dup2(end, place)
+    os.close(end)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 
 
 def find_browser() -> str | None:
@@ -132,10 +143,18 @@ def browser(executable: str) -> Iterator[Page]:
     with tempfile.TemporaryDirectory(prefix="opwest-browser-", ignore_cleanup_errors=True) as profile:
         to_browser, from_browser = os.pipe(), os.pipe()
 
-        # The browser reads from 3 and writes to 4.
-        wired = f'exec "$0" "$@" 3<&{to_browser[0]} 4>&{from_browser[1]}'
+        wires = [str(to_browser[0]), str(from_browser[1])]
         process = subprocess.Popen(
-            ["sh", "-c", wired, executable, *_ARGUMENTS, f"--user-data-dir={profile}", "about:blank"],
+            [
+                sys.executable,
+                "-c",
+                _WIRED,
+                *wires,
+                executable,
+                *_ARGUMENTS,
+                f"--user-data-dir={profile}",
+                "about:blank",
+            ],
             pass_fds=(to_browser[0], from_browser[1]),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -62,7 +62,12 @@ def _stale(
     project: Path, record: dict[str, Any], found: Sequence[pipeline.Examination], faults: Diagnostics
 ) -> tuple[data.Stale, ...]:
     """Return in what the project is not what its inputs would give now; warn of it."""
-    before = {m["name"]: m for m in record.get("models", []) if isinstance(m, dict) and isinstance(m.get("name"), str)}
+    known = record.get("models")
+    before = {
+        model["name"]: model
+        for model in (known if isinstance(known, list) else [])
+        if isinstance(model, dict) and isinstance(model.get("name"), str)
+    }
     made = record_of([(one.model, one.plan) for one in found], vendored=True)
     now = {model["name"]: model for model in json.loads(to_json(made))["models"]}
     stale = []
@@ -73,7 +78,7 @@ def _stale(
             if old.get(file) != new.get(file):
                 state = "gone" if file not in new else "new" if file not in old else "changed"
                 stale.append(data.Stale(name, file, state))
-        if old == new and before[name] != now[name]:
+        if old == new and before.get(name) != now.get(name):
             stale.append(data.Stale(name, "", "opwest"))
     if stale:
         _warn(project, stale, faults)

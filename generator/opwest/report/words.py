@@ -69,9 +69,9 @@ def steps_of(model: data.Model, indexes: Sequence[int], most: int = 4) -> str:
 
 def buffer(model: data.Model, one: data.Buffer) -> str:
     """Return a buffer in a sentence."""
-    padding = f", {number(one.reserved - one.bytes)} of them padding" if one.reserved > one.bytes else ""
+    padding = f" ({number(one.reserved - one.bytes)} of them padding)" if one.reserved > one.bytes else ""
     parts = [
-        f"{counted(one.reserved, 'byte')}{padding} at offset {number(one.offset)}",
+        f"{counted(one.reserved, 'byte')} at offset {number(one.offset)}{padding}",
         span(one.first, one.last),
         f"{one.role}, {tensor(one.dtype, one.shape)}",
     ]
