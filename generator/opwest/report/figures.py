@@ -182,9 +182,9 @@ def _times(model: data.Model, profile: data.Profile | None, found: timeline.Time
         {
             "x": part(at),
             "label": f"{at * found.length:,.0f}" if scale is None else words.seconds(at * found.length * scale),
-            "anchor": "start" if at == 0 else "end" if at == 1 else "middle",
+            "anchor": ("start", "middle spare", "middle", "middle spare", "end")[index],
         }
-        for at in quarters
+        for index, at in enumerate(quarters)
     ]
 
 
@@ -209,7 +209,7 @@ def treemap_row(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     rows = []
     for classes, width, height, tiers in (
         ("wide", 900.0, 230, {key: TIERS_FULL[key] for key in ("t2", "t3", "t4")}),
-        ("narrow", 330.0, 320, {"t1": TIERS_FULL["t1"]}),
+        ("narrow", 330.0, 320, {key: TIERS_FULL[key] for key in ("t0", "t1")}),
     ):
         places = treemap.squarify(sizes, width, height)
         rows.append(

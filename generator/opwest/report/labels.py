@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from opwest.report.words import visible
+
 ADVANCE: Final = 6.7
 """Pixels of one character at 11 pixels, rounded up."""
 LINE: Final = 14
@@ -18,9 +20,9 @@ PAD: Final = 10
 LEAST: Final = 7
 """So many characters a shortened name has at least."""
 
-TIERS: Final = {"t1": 250.0, "t2": 430.0, "t3": 700.0, "t4": 1000.0}
-"""The narrowest plot, in pixels, on screens below 600, 900 and 1,200 pixels, and on wider ones."""
-TIERS_FULL: Final = {"t1": 306.0, "t2": 506.0, "t3": 806.0, "t4": 1106.0}
+TIERS: Final = {"t0": 210.0, "t1": 250.0, "t2": 430.0, "t3": 700.0, "t4": 1000.0}
+"""The narrowest plot, in pixels, on screens below 360 (from 320), 600, 900 and 1,200 pixels, and on wider ones."""
+TIERS_FULL: Final = {"t0": 266.0, "t1": 306.0, "t2": 506.0, "t3": 806.0, "t4": 1106.0}
 """The same for plots without an axis."""
 
 
@@ -37,6 +39,7 @@ class Label:
 
 def labels(name: str, second: str, width: float, height: float, tiers: dict[str, float] = TIERS) -> tuple[Label, ...]:
     """Return labels for a rectangle of a part of the plot's width and so many pixels of height."""
+    name = visible(name)
     chosen: dict[tuple[str, bool, str | None], list[str]] = {}
     for tier, plot in tiers.items():
         found = _fitting(name, second, width * plot, height)
@@ -60,6 +63,7 @@ def _fitting(name: str, second: str, width: float, height: float) -> tuple[str, 
 
 def shortened(name: str, most: int) -> str:
     """Return a name of at most so many characters; of a long one its two ends, where names differ."""
+    name = visible(name)
     if len(name) <= most:
         return name
     tail = (most - 1) // 2

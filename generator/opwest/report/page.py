@@ -45,10 +45,7 @@ def environment() -> jinja2.Environment:
 
 
 def _visible(value: object) -> object:
-    """Return text without control characters: they are no XML, and may turn the direction of what follows."""
-    if not isinstance(value, str) or isinstance(value, Markup):
-        return value
-    return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in value)
+    return words.visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _kind_names(kinds: Sequence[str]) -> list[dict[str, str]]:
@@ -107,6 +104,7 @@ def _style() -> str:
 
 def _model(model: data.Model) -> dict[str, Any]:
     targets = sizes.targets(model)
+    ram = sizes.ram_rows(model)
     flash = [sizes.flash_row(model, target) for target in targets] or [sizes.flash_row(model, None)]
     return {
         "name": model.name,
@@ -137,7 +135,8 @@ def _model(model: data.Model) -> dict[str, Any]:
         "devices": model.devices,
         "flash": [{**row, "maps": treemap_row(row["items"])} for row in flash],
         "code_known": bool(targets),
-        "ram": sizes.ram_rows(model),
+        "ram": ram,
+        "ram_bars": any(row["bar"] for row in ram),
         "profiles": [_profile(model, profile) for profile in model.profiles],
         "results": [_results(results) for results in model.results],
         "objects": _limited([_object(one) for one in model.objects]),
@@ -155,7 +154,7 @@ def _cards(model: data.Model) -> list[dict[str, str]]:
     for pool in model.pools:
         spare = pool.planned - pool.lower_bound
         note = "the least that is possible" if not spare else f"{words.size(spare)} above the lower bound"
-        of = f" of {words.size(pool.limit)}" if pool.limit is not None else ""
+        of = f"of {words.size(pool.limit)}" if pool.limit is not None else ""
         meter = f"{min(pool.planned / pool.limit, 1) * 100:.2f}%" if pool.limit else ""
         cards.append(_card(f"pool {pool.name}", words.size(pool.planned), of, note, meter))
     if not model.pools:

@@ -8,6 +8,11 @@ from collections.abc import Sequence
 from opwest.report import data
 
 
+def visible(text: str) -> str:
+    """Return text without control characters: they are no XML, and may turn the direction of what follows."""
+    return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text)
+
+
 def number(value: int) -> str:
     """Return a whole number with its thousands apart: `12,288`."""
     return f"{value:,}"
@@ -35,7 +40,9 @@ def change(before: float, after: float) -> str:
     """Return what became of a number: `+96 (+12.5 %)`."""
     difference = after - before
     text = f"{difference:+,.0f}" if abs(difference) >= 1000 else f"{difference:+,.6g}"
-    return f"{text} ({(after - before) / before:+.1%})".replace("%", " %") if before else text
+    if before:
+        text += f" ({(after - before) / before:+.1%})".replace("%", " %")
+    return text.replace("-", "−")
 
 
 def percent(part: int, whole: int) -> str:
