@@ -10,9 +10,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "report"))
 
-from report_browser import browser, find_browser  # noqa: E402
-
 from opwest.cli.main import main as opwest  # noqa: E402
+from report_browser import browser, find_browser  # noqa: E402
 
 WIDTH = 1280
 IMAGES = ROOT / "docs" / "images"

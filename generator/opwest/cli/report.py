@@ -21,7 +21,7 @@ FORMATS = ("html", "svg", "json")
 def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Make the report that the command line asks for."""
     before = None if options.compare is None else read_report(options.compare)
-    made = make_report(options.paths, options.profile, faults)
+    made = make_report(options.paths, options.profile, faults, options.firmware)
     changes = None if before is None else compare(before, made)
     kind = _format(options)
     content = _render(kind, made, changes, options.compare)

@@ -29,5 +29,13 @@ def add_report_options(report: argparse.ArgumentParser) -> None:
         help="what `opwest run` measured, written with --json or --output-profile; repeatable",
     )
     report.add_argument(
+        "--firmware",
+        metavar="ELF",
+        type=Path,
+        action="append",
+        default=[],
+        help="a linked image, build/zephyr/zephyr.elf: show what the model takes in it; repeatable",
+    )
+    report.add_argument(
         "--compare", metavar="REPORT", type=Path, help="an earlier report, of any format: show what changed since"
     )

@@ -92,6 +92,9 @@ def _ram(model: data.Model, _: data.Model) -> dict[str, Any]:
 
 def _flash(model: data.Model, _: data.Model) -> dict[str, Any]:
     found: dict[str, Any] = {"constants, bytes": sum(one.bytes for one in model.constants)}
+    for image in model.images:
+        found[f"the model in {image.source} ({image.machine}), bytes"] = sum(one.bytes for one in image.items)
+        found |= {f"{one.name} in {image.source}, bytes": one.bytes for one in image.items if one.kind != "constant"}
     found |= _totals(model.objects, "code", "code")
     found |= {f"constant {one.name}, bytes": one.bytes for one in model.constants}
     return found | {f"program {one.name}, bytes": one.bytes for one in model.programs}

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from opwest.cli.exportability import exportability
+from opwest.model.c_names import CNames
 from opwest.model.model import Model
 from opwest.pipeline import Examination
 from opwest.plan.memory import MemoryPlan, block_of
@@ -48,7 +49,7 @@ def collect(found: Examination) -> data.Model:
             for t in tensors
         ),
         constants=_constants(model),
-        programs=tuple(data.Program(p.name, len(p.content)) for p in model.programs),
+        programs=tuple(data.Program(p.name, CNames.program(p.content), len(p.content)) for p in model.programs),
         operators=_operators(found, rows),
         objects=tuple(_object(row) for row in rows),
         inputs=tuple(data.Input(name, digest) for name, digest in model.inputs_read),

@@ -121,6 +121,8 @@ class Program:
     """What accelerators are programmed with, in flash."""
 
     name: str
+    symbol: str
+    """In C; made of its content, so that models share it."""
     bytes: int
 
 
@@ -212,6 +214,26 @@ class Results:
 
 
 @dataclass(frozen=True, slots=True)
+class ImageItem:
+    """A part of a linked image that belongs to a model: operator, constant, program, or all that opwest adds."""
+
+    name: str
+    kind: str
+    """code, constant, program or other."""
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """What a linked image has of a model in flash, by the sizes of its symbols."""
+
+    source: str
+    """The file's name."""
+    machine: str
+    items: tuple[ImageItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Input:
     """A file that the model was made from."""
 
@@ -241,6 +263,7 @@ class Model:
     inputs: tuple[Input, ...]
     profiles: tuple[Profile, ...] = ()
     results: tuple[Results, ...] = ()
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

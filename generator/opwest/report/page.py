@@ -50,7 +50,7 @@ def _visible(value: object) -> object:
 
 def _kind_names(kinds: Sequence[str]) -> list[dict[str, str]]:
     """Return what the kinds of a treemap are called."""
-    names = {"constant": "constant", "program": "program", "code": "code of an operator", "other": "other"}
+    names = {"constant": "constant", "program": "program", "code": "code of an operator", "other": "anything else"}
     return [{"kind": kind, "label": names[kind]} for kind in kinds]
 
 
@@ -103,9 +103,8 @@ def _style() -> str:
 
 
 def _model(model: data.Model) -> dict[str, Any]:
-    targets = sizes.targets(model)
     ram = sizes.ram_rows(model)
-    flash = [sizes.flash_row(model, target) for target in targets] or [sizes.flash_row(model, None)]
+    flash = sizes.flash_rows(model)
     return {
         "name": model.name,
         "description": model.description,
@@ -134,7 +133,8 @@ def _model(model: data.Model) -> dict[str, Any]:
         "steps": _limited(_step_rows(model)),
         "devices": model.devices,
         "flash": [{**row, "maps": treemap_row(row["items"])} for row in flash],
-        "code_known": bool(targets),
+        "linked": bool(model.images),
+        "code_known": bool(sizes.targets(model) or model.images),
         "ram": ram,
         "ram_bars": any(row["bar"] for row in ram),
         "profiles": [_profile(model, profile) for profile in model.profiles],
@@ -163,7 +163,10 @@ def _cards(model: data.Model) -> list[dict[str, str]]:
     cards.append(
         _card("constants", words.size(constants), "", f"{words.counted(len(model.constants), 'array')} in flash")
     )
-    for target in sizes.targets(model)[:2]:
+    for image in model.images[:2]:
+        total = sum(one.bytes for one in image.items if one.kind == "code")
+        cards.append(_card("operators", words.size(total), "", f"code in {image.source}"))
+    for target in () if model.images else sizes.targets(model)[:2]:
         code = sum(one.code or 0 for one in model.objects if one.target == target)
         cards.append(_card("operators", words.size(code), "", f"code for {target}"))
     launches = sum(step.launched for step in model.steps)

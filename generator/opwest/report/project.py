@@ -14,6 +14,7 @@ from opwest.host.project import project_record
 from opwest.render.project import project_record as record_of
 from opwest.report import data
 from opwest.report.collect import collect
+from opwest.report.images import add_images
 from opwest.report.measured import add_measured
 from opwest.update.origin import ORIGIN, moved, read_origin
 from opwest.write.lock import to_json
@@ -21,8 +22,13 @@ from opwest.write.lock import to_json
 _FROM_MANIFEST = "make the report from the manifest: opwest report MANIFEST"
 
 
-def make_report(paths: Sequence[Path], measured: Sequence[Path], faults: Diagnostics) -> data.Report:
-    """Return the report of one project, or of manifests. Raises OpwestError with every fault."""
+def make_report(
+    paths: Sequence[Path], measured: Sequence[Path], faults: Diagnostics, images: Sequence[Path] = ()
+) -> data.Report:
+    """Return the report of one project, or of manifests, with what was measured and linked.
+
+    Raises OpwestError with every fault.
+    """
     folders = [path for path in paths if path.is_dir()]
     if folders and len(paths) > 1:
         raise OpwestError([_fault("a report is of one project, or of manifests", folders[0], expected="one folder")])
@@ -35,6 +41,7 @@ def make_report(paths: Sequence[Path], measured: Sequence[Path], faults: Diagnos
     faults.raise_if_errors()
     stale = () if record is None else _stale(folders[0], record, found, faults)
     models = add_measured([collect(one) for one in found], measured, faults)
+    models = add_images(models, images, faults)
     faults.raise_if_errors()
     return data.Report(__version__, tuple(models), stale)
 

@@ -16,8 +16,19 @@ def targets(model: data.Model) -> list[str]:
     return list(dict.fromkeys(one.target for one in model.objects if one.code is not None))
 
 
+def image_items(image: data.Image) -> list[dict[str, Any]]:
+    """Return what a linked image has in flash."""
+    words_of = {
+        "code": "code of an operator",
+        "constant": "constant",
+        "program": "program of a device",
+        "other": "all that is neither operator nor parameter",
+    }
+    return _largest([_item(one.name, one.kind, one.bytes, words_of.get(one.kind, one.kind)) for one in image.items])
+
+
 def flash_items(model: data.Model, target: str | None) -> list[dict[str, Any]]:
-    """Return what lies in flash, the largest first: name, kind, bytes, and what it is."""
+    """Return what is known to come to flash, the largest first: name, kind, bytes, and what it is."""
     items = [
         _item(one.name, "constant", one.bytes, f"constant {words.tensor(one.dtype, one.shape)}{_users(one.operators)}")
         for one in model.constants
@@ -31,6 +42,10 @@ def flash_items(model: data.Model, target: str | None) -> list[dict[str, Any]]:
         items.append(_item("other code", "other", max(called, 0), "functions of the objects that operators call"))
         read_only = sum(one.constant or 0 for one in held)
         items.append(_item("tables", "other", read_only, "constants inside the objects"))
+    return _largest(items)
+
+
+def _largest(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found = sorted((item for item in items if item["bytes"]), key=lambda item: (-item["bytes"], item["name"]))
     if len(found) <= MOST_ITEMS:
         return found
@@ -48,9 +63,16 @@ def _users(operators: tuple[str, ...]) -> str:
     return f", read by {shown}" if operators else ""
 
 
-def flash_row(model: data.Model, target: str | None) -> dict[str, Any]:
-    """Return the flash of a model for one target."""
-    items = flash_items(model, target)
+def flash_rows(model: data.Model) -> list[dict[str, Any]]:
+    """Return the flash of a model: in images, for targets, or what is known before anything is compiled."""
+    found = [_flash_row(f"{one.source} ({one.machine})", image_items(one)) for one in model.images]
+    known = targets(model)
+    if known or not found:
+        found += [_flash_row(target, flash_items(model, target)) for target in known or (None,)]
+    return found
+
+
+def _flash_row(target: str | None, items: list[dict[str, Any]]) -> dict[str, Any]:
     total = sum(item["bytes"] for item in items)
     largest = max((item["bytes"] for item in items), default=1)
     return {
