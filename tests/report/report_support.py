@@ -29,7 +29,10 @@ def step(index: int, operator: str, device: str | None = None, *, launched: bool
 def model(buffers: list[data.Buffer], steps: list[data.Step], waits: list[data.Wait] | None = None) -> data.Model:
     """Return a model with one pool, as large as its buffers need."""
     planned = max((b.offset + b.reserved for b in buffers), default=0)
-    live = [sum(b.reserved for b in buffers if b.first <= s.index <= b.last) for s in steps]
+    live = [0] * len(steps)
+    for one in buffers:
+        for index in range(one.first, min(one.last + 1, len(steps))):
+            live[index] += one.reserved
     most = max(live, default=0)
     peak = data.Peak(live.index(most) if live else 0, most)
     devices = dict.fromkeys(s.device for s in steps if s.device)

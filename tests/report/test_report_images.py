@@ -8,13 +8,12 @@ import subprocess
 from dataclasses import replace
 
 import pytest
-from report_support import model, report_of, step
-
 from opwest.diagnostics import Diagnostics
 from opwest.report import data, sizes
 from opwest.report.changes import compare
 from opwest.report.images import HELPERS, OWN, add_images
 from opwest.report.page import page
+from report_support import model, report_of, step
 
 SOURCE = """
 const unsigned char made_constant_weights[96] = {1};

@@ -51,7 +51,7 @@ def _visible(value: object) -> object:
 def _kind_names(kinds: Sequence[str]) -> list[dict[str, str]]:
     """Return what the kinds of a treemap are called."""
     names = {"constant": "constant", "program": "program", "code": "code of an operator", "other": "anything else"}
-    return [{"kind": kind, "label": names[kind]} for kind in kinds]
+    return [{"kind": kind, "label": names.get(kind, kind)} for kind in kinds]
 
 
 def page(report: data.Report, changes: Sequence[Change] | None = None, against: str | None = None) -> str:
@@ -222,7 +222,9 @@ def _step_rows(model: data.Model) -> list[dict[str, Any]]:
         for step in model.steps
     ]
     if at_end := waits.get(len(model.steps)):
-        rows.append({"index": "", "operator": "", "device": "", "how": "end", "waits": ", ".join(at_end), "line": ""})
+        rows.append(
+            {"index": "", "operator": "end of the run", "device": "", "how": "", "waits": ", ".join(at_end), "line": ""}
+        )
     return rows
 
 
