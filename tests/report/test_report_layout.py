@@ -9,10 +9,17 @@ import pytest
 from golden_support import PROJECTS, copy_project
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opwest.report import data, labels, memory_map, timeline, treemap
-from opwest.report.collect import collect
+from opwest.report import data, labels, memory_map, timeline, treemap, words
+from opwest.report.collect import collect, take_over
 from opwest.report.figures import HEAD, MAP_HEIGHT, map_row
+from opwest.report.live import live_bytes
 from report_support import buffer, examined, example, model, step, with_limit
+
+
+def in_use(buffers: list[data.Buffer], index: int) -> int:
+    """Return the bytes in use in a step, byte by byte."""
+    alive = [b for b in buffers if b.first <= index <= b.last]
+    return len({byte for b in alive for byte in range(b.offset, b.offset + b.reserved)})
 
 
 def test_rectangles_are_the_plan() -> None:
@@ -37,8 +44,11 @@ def test_a_report_says_what_the_plan_says(name, tmp_path) -> None:
         for pool in found.pools:
             planned = one.plan.pools[pool.name]
             assert (pool.planned, pool.lower_bound) == (planned.size, planned.lower_bound)
-            assert pool.peak.bytes == pool.lower_bound
             held = [b for b in found.buffers if b.pool == pool.name]
+            used = [in_use(held, index) for index in range(len(found.steps))]
+            assert (pool.peak.bytes, pool.peak.step) == (max(used), used.index(max(used)))
+            if not any(b.takes_over for b in held):
+                assert pool.peak.bytes == pool.lower_bound
             assert {b.name: b.offset for b in held} == dict(planned.offsets)
             assert max(b.offset + b.reserved for b in held) == pool.planned
         assert {b.name: (b.first, b.last) for b in found.buffers} == {
@@ -58,6 +68,24 @@ def test_live_bytes_are_the_sums_of_what_is_alive() -> None:
         middle = (index + 0.5) / 9
         height = sum(r.height for r in laid.live if r.x <= middle < r.x + r.width)
         assert height * 320 == pytest.approx(sum(b.reserved for b in found.buffers if b.first <= index <= b.last))
+
+
+boxes = st.tuples(st.integers(0, 40), st.integers(0, 12), st.integers(0, 9), st.integers(0, 9))
+
+
+@given(st.lists(boxes, max_size=25))
+@settings(deadline=None, max_examples=150)
+def test_memory_that_buffers_share_counts_once(drawn) -> None:
+    held = [buffer(f"b{i}", size, at, *sorted(life)) for i, (at, size, *life) in enumerate(drawn)]
+    assert live_bytes(held, 10) == [in_use(held, index) for index in range(10)]
+
+
+def test_results_in_place_of_arguments() -> None:
+    held = [buffer("a", 64, 0, 0, 2), buffer("b", 32, 16, 2, 4), buffer("c", 16, 64, 2, 3), buffer("d", 64, 0, 5, 6)]
+    found = {b.name: b for b in take_over(held)}
+    assert {name: b.takes_over for name, b in found.items()} == {"a": None, "b": "a", "c": None, "d": None}
+    steps = [step(i, "op") for i in range(7)]
+    assert "in place of a" in words.buffer(model(list(found.values()), steps), found["b"])
 
 
 def test_a_pool_with_more_buffers_than_are_drawn() -> None:

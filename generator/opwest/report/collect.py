@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from opwest.cli.exportability import exportability
@@ -12,10 +13,10 @@ from opwest.model.c_names import CNames
 from opwest.model.model import Model
 from opwest.pipeline import Examination
 from opwest.plan.memory import MemoryPlan, block_of
-from opwest.plan.problem import peak
 from opwest.render.devices import device_origin
 from opwest.render.tensors import manifest_name
 from opwest.report import data
+from opwest.report.live import live_bytes
 
 
 def collect(found: Examination) -> data.Model:
@@ -69,11 +70,9 @@ def _memory(model: Model, plan: MemoryPlan) -> tuple[tuple[data.Pool, ...], tupl
                 if argument.is_read or argument.direction == "scratch":
                     readers[binding.name].append(step.index)
     buffers = []
-    blocks = defaultdict(list)
     for buffer in model.buffers:
         pool, offset = plan.place(buffer.name)
         block = block_of(declared[pool], buffer, plan.schedule)
-        blocks[pool].append(block)
         buffers.append(
             data.Buffer(
                 name=buffer.name,
@@ -90,13 +89,32 @@ def _memory(model: Model, plan: MemoryPlan) -> tuple[tuple[data.Pool, ...], tupl
                 readers=_once(readers[buffer.name]),
             )
         )
+    buffers = take_over(buffers)
     pools = []
     for name, planned in plan.pools.items():
-        most = peak(blocks[name])
+        live = live_bytes([one for one in buffers if one.pool == name], max(len(model.steps), 1))
+        most = data.Peak(live.index(max(live)), max(live))
         limit = declared[name].size
-        found = data.Peak(most.step, most.size)
-        pools.append(data.Pool(name, planned.size, planned.lower_bound, planned.align, limit, found))
+        pools.append(data.Pool(name, planned.size, planned.lower_bound, planned.align, limit, most))
     return tuple(pools), tuple(buffers)
+
+
+def take_over(buffers: Sequence[data.Buffer]) -> list[data.Buffer]:
+    """Return buffers that know in place of which they begin: of one that ends in that step, in its memory."""
+    ending: dict[tuple[str, int], list[data.Buffer]] = defaultdict(list)
+    for one in buffers:
+        ending[one.pool, one.last].append(one)
+    found = []
+    for one in buffers:
+        under = [
+            other.name
+            for other in ending[one.pool, one.first]
+            if other.first < one.first
+            and other.offset < one.offset + one.reserved
+            and one.offset < other.offset + other.reserved
+        ]
+        found.append(replace(one, takes_over=under[0]) if under else one)
+    return found
 
 
 def _once(steps: Iterable[int]) -> tuple[int, ...]:

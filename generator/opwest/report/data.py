@@ -55,6 +55,8 @@ class Buffer:
     last: int
     writers: tuple[int, ...]
     readers: tuple[int, ...]
+    takes_over: str | None = None
+    """The buffer in whose memory it begins while that one still lives: a result in place of an argument."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from opwest.report import data, words
+from opwest.report.live import live_bytes
 
 MOST_BUFFERS: Final = 400
 """So many buffers of a pool are drawn one by one, those that take the most memory for the longest time."""
@@ -86,14 +87,7 @@ def _rectangle(one: data.Buffer, steps: int, size: int) -> Rectangle:
 
 def _live(held: list[data.Buffer], steps: int) -> list[tuple[int, int, int]]:
     """Return runs of steps with the same live bytes: first, end, bytes; long models in bins with the most of each."""
-    change = [0] * (steps + 1)
-    for one in held:
-        change[min(one.first, steps)] += one.reserved
-        change[min(one.last + 1, steps)] -= one.reserved
-    live, alive = [], 0
-    for step in range(steps):
-        alive += change[step]
-        live.append(alive)
+    live = live_bytes(held, steps)
     width = -(-steps // MOST_LIVE)
     runs: list[tuple[int, int, int]] = []
     for first in range(0, steps, width):

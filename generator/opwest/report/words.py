@@ -82,6 +82,8 @@ def buffer(model: data.Model, one: data.Buffer) -> str:
         span(one.first, one.last),
         f"{one.role}, {tensor(one.dtype, one.shape)}",
     ]
+    if one.takes_over is not None:
+        parts.append(f"in place of {one.takes_over}")
     if one.role == "scratch":
         parts.append(f"used by {steps_of(model, one.writers)}")
     else:
