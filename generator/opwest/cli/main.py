@@ -150,6 +150,11 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     _add_json(inspect)
     inspect.set_defaults(function=commands.inspect)
 
+    report = verbs.add_parser("report", help="show a project as a page", description=commands.report.__doc__)
+    add_report_options(report)
+    _add_json(report)
+    report.set_defaults(function=commands.report)
+
     run = verbs.add_parser("run", help="run a generated application", description=commands.run.__doc__)
     run.add_argument("directory", metavar="DIR", type=Path, help="a folder that `opwest generate` wrote")
     where = run.add_mutually_exclusive_group(required=True)
@@ -174,11 +179,6 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     _add_board(run)
     _add_json(run)
     run.set_defaults(function=commands.run)
-
-    report = verbs.add_parser("report", help="show a project as a page", description=commands.report.__doc__)
-    add_report_options(report)
-    _add_json(report)
-    report.set_defaults(function=commands.report)
 
     targets = verbs.add_parser("targets", help="list the named targets", description=commands.targets.__doc__)
     _add_json(targets)

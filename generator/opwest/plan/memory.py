@@ -54,7 +54,7 @@ def _fill(
 ) -> tuple[list[Block], PoolPlan]:
     """Plan what has come to this pool; send on what does not fit, while something can go on."""
     while True:
-        blocks = [block_of(pool, b, schedule) for b in buffers if choices[b.name][0] == pool.name]
+        blocks = [_block(pool, b, schedule) for b in buffers if choices[b.name][0] == pool.name]
         plan = plan_pool(blocks)
         if pool.size is None or plan.size <= pool.size:
             return blocks, plan
@@ -67,12 +67,17 @@ def _fill(
         choices[max(movable, key=lambda b: (b.size, b.name)).name].pop(0)
 
 
-def block_of(pool: Pool, buffer: Buffer, schedule: Schedule) -> Block:
+def _block(pool: Pool, buffer: Buffer, schedule: Schedule) -> Block:
     """Return what a buffer needs in a pool: whole cache lines where a device shares it behind the cache's back."""
     line = pool.cache_line if pool.cache_line and buffer.incoherent else 1
     align = max(buffer.align, pool.align, line)
     life = schedule.lives[buffer.name]
     return Block(buffer.name, -(-buffer.type.size // align) * align, align, life.first, life.last)
+
+
+def reserved_bytes(pool: Pool, buffer: Buffer, schedule: Schedule) -> int:
+    """Return the bytes that a buffer occupies in a pool: its own, and what its alignment adds."""
+    return _block(pool, buffer, schedule).size
 
 
 def _report_overflow(pool: Pool, plan: PoolPlan, blocks: list[Block], faults: Diagnostics) -> None:

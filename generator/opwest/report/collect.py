@@ -12,7 +12,7 @@ from opwest.cli.exportability import exportability
 from opwest.model.c_names import CNames
 from opwest.model.model import Model
 from opwest.pipeline import Examination
-from opwest.plan.memory import MemoryPlan, block_of
+from opwest.plan.memory import MemoryPlan, reserved_bytes
 from opwest.render.devices import device_origin
 from opwest.render.tensors import manifest_name
 from opwest.report import data
@@ -72,7 +72,7 @@ def _memory(model: Model, plan: MemoryPlan) -> tuple[tuple[data.Pool, ...], tupl
     buffers = []
     for buffer in model.buffers:
         pool, offset = plan.place(buffer.name)
-        block = block_of(declared[pool], buffer, plan.schedule)
+        life = plan.schedule.lives[buffer.name]
         buffers.append(
             data.Buffer(
                 name=buffer.name,
@@ -80,11 +80,11 @@ def _memory(model: Model, plan: MemoryPlan) -> tuple[tuple[data.Pool, ...], tupl
                 dtype=buffer.type.dtype.name,
                 shape=buffer.type.shape,
                 bytes=buffer.type.size,
-                reserved=block.size,
+                reserved=reserved_bytes(declared[pool], buffer, plan.schedule),
                 pool=pool,
                 offset=offset,
-                first=block.first,
-                last=block.last,
+                first=life.first,
+                last=life.last,
                 writers=_once(writers[buffer.name]),
                 readers=_once(readers[buffer.name]),
             )
