@@ -26,10 +26,10 @@ Turns compiled operators and a device manifest into a Zephyr application.
   opwest import tvm model.tflite -o model       a manifest, operators and constants from a TFLite or ONNX model
   opwest check manifest.yaml                    every fault of a manifest, with its line
   opwest generate manifest.yaml -o app          the application; then: west build -b BOARD app
+  opwest report app -o report.html              memory, schedule and sizes as a page to look at
   opwest update app                             the application again, with what you changed since
   opwest run app --host                         the same code on this machine, without Zephyr
   opwest run app --board B --input x=x.npy      on a board, in QEMU or on native_sim
-  opwest report app -o report.html              memory, schedule and sizes as a page to look at
 """
 
 
