@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from opwest.report import data, labels, memory_map, timeline, treemap, words
 from opwest.report.collect import collect, take_over
 from opwest.report.figures import HEAD, MAP_HEIGHT, map_row
+from opwest.report.labels import part
 from opwest.report.live import live_bytes
 from report_support import buffer, examined, example, model, step, with_limit
 
@@ -85,7 +86,12 @@ def test_results_in_place_of_arguments() -> None:
     found = {b.name: b for b in take_over(held)}
     assert {name: b.takes_over for name, b in found.items()} == {"a": None, "b": "a", "c": None, "d": None}
     steps = [step(i, "op") for i in range(7)]
-    assert "in place of a" in words.buffer(model(list(found.values()), steps), found["b"])
+    made = model(list(found.values()), steps)
+    assert "in place of a" in words.buffer(made, found["b"])
+    rows = {row["name"]: row for row in map_row(made, made.pools[0])["items"]}
+    middles = {name: {label["x"] for label in row["labels"]} for name, row in rows.items()}
+    assert middles["a"] == {part(2 / 2 / 7)}  # of the two steps that are seen
+    assert middles["d"] == {part(6 / 7)}
 
 
 def test_a_pool_with_more_buffers_than_are_drawn() -> None:

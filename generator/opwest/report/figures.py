@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from opwest.report import data, memory_map, timeline, treemap, words
@@ -32,6 +33,7 @@ ROLES: Final = {
 def map_row(model: data.Model, pool: data.Pool, tiers: Mapping[str, float] = TIERS) -> dict[str, Any]:
     """Return the figure of one pool."""
     found = memory_map.lay_out(model, pool)
+    covered = {one.takes_over for one in model.buffers}
     roles = {one.role for one, _ in found.buffers} | {role for role, _ in found.others}
     peak = found.peak
     return {
@@ -41,7 +43,10 @@ def map_row(model: data.Model, pool: data.Pool, tiers: Mapping[str, float] = TIE
         "head": HEAD,
         "foot": FOOT,
         "bottom": HEAD + MAP_HEIGHT,
-        "items": [_buffer_row(model, one, place, tiers) for one, place in found.buffers],
+        "items": [
+            _buffer_row(model, one, place, _free(place, found.steps) if one.name in covered else place, tiers)
+            for one, place in found.buffers
+        ],
         "others": [
             {"kind": role, "path": path([(r.x, r.y, r.width, r.height) for r in places], UNITS, UNITS)}
             for role in ROLES
@@ -73,7 +78,14 @@ def map_row(model: data.Model, pool: data.Pool, tiers: Mapping[str, float] = TIE
     }
 
 
-def _buffer_row(model: data.Model, one: data.Buffer, place: Rectangle, tiers: Mapping[str, float]) -> dict[str, Any]:
+def _free(place: Rectangle, steps: int) -> Rectangle:
+    """Return what is left to see of a buffer in whose last step another one takes over its memory."""
+    return replace(place, width=place.width - 1 / steps)
+
+
+def _buffer_row(
+    model: data.Model, one: data.Buffer, place: Rectangle, free: Rectangle, tiers: Mapping[str, float]
+) -> dict[str, Any]:
     height = place.height * MAP_HEIGHT
     return {
         "kind": one.role,
@@ -85,8 +97,8 @@ def _buffer_row(model: data.Model, one: data.Buffer, place: Rectangle, tiers: Ma
         "height": pixels(height),
         "thin": height < THIN,
         "labels": _label_rows(
-            labels(one.name, words.size(one.reserved), place.width, height, dict(tiers)),
-            place,
+            labels(one.name, words.size(one.reserved), free.width, height, dict(tiers)),
+            free,
             HEAD + (place.y + place.height / 2) * MAP_HEIGHT,
         ),
     }
