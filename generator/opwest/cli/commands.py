@@ -147,6 +147,16 @@ def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:
     return convert(options, faults)
 
 
+def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Show what was planned, measured and checked as one page: memory over time, the schedule, flash and RAM.
+
+    The page needs nothing else: no network, no scripts of others. It can be compared with an earlier one.
+    """
+    from opwest.cli.report import report as make
+
+    return make(options, faults)
+
+
 def run(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Run a generated application, on this machine or under Zephyr: once on your arrays, or its own main()."""
     if options.host:

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from opwest import __version__
 from opwest.cli import commands
+from opwest.cli.report_options import add_report_options
 from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
 
 _DESCRIPTION = """\
@@ -25,6 +26,7 @@ Turns compiled operators and a device manifest into a Zephyr application.
   opwest import tvm model.tflite -o model       a manifest, operators and constants from a TFLite or ONNX model
   opwest check manifest.yaml                    every fault of a manifest, with its line
   opwest generate manifest.yaml -o app          the application; then: west build -b BOARD app
+  opwest report app -o report.html              memory, schedule and sizes as a page to look at
   opwest update app                             the application again, with what you changed since
   opwest run app --host                         the same code on this machine, without Zephyr
   opwest run app --board B --input x=x.npy      on a board, in QEMU or on native_sim
@@ -147,6 +149,11 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     inspect.add_argument("files", metavar="FILE", nargs="+", type=Path, help=".o, .a or .c")
     _add_json(inspect)
     inspect.set_defaults(function=commands.inspect)
+
+    report = verbs.add_parser("report", help="show a project as a page", description=commands.report.__doc__)
+    add_report_options(report)
+    _add_json(report)
+    report.set_defaults(function=commands.report)
 
     run = verbs.add_parser("run", help="run a generated application", description=commands.run.__doc__)
     run.add_argument("directory", metavar="DIR", type=Path, help="a folder that `opwest generate` wrote")

@@ -75,6 +75,11 @@ def _block(pool: Pool, buffer: Buffer, schedule: Schedule) -> Block:
     return Block(buffer.name, -(-buffer.type.size // align) * align, align, life.first, life.last)
 
 
+def reserved_bytes(pool: Pool, buffer: Buffer, schedule: Schedule) -> int:
+    """Return the bytes that a buffer occupies in a pool: its own, and what its alignment adds."""
+    return _block(pool, buffer, schedule).size
+
+
 def _report_overflow(pool: Pool, plan: PoolPlan, blocks: list[Block], faults: Diagnostics) -> None:
     most = peak(blocks)
     alive = ", ".join(f"{b.name} ({b.size})" for b in sorted(most.blocks, key=lambda b: -b.size))

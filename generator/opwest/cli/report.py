@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest report`: make a report, compare it with an earlier one, write it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from opwest.cli.commands import Result
+from opwest.diagnostics import Diagnostics
+from opwest.report import data, words
+from opwest.report.changes import Change, compare
+from opwest.report.files import read_report, write_report
+from opwest.report.page import page, pretty_json
+from opwest.report.picture import picture
+from opwest.report.project import make_report
+
+FORMATS = ("html", "svg", "json")
+
+
+def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Make the report that the command line asks for."""
+    before = None if options.compare is None else read_report(options.compare)
+    made = make_report(options.paths, options.profile, faults, options.firmware)
+    changes = None if before is None else compare(before, made)
+    kind = _format(options)
+    content = _render(kind, made, changes, options.compare)
+    shown = _json(made, changes, options, kind)
+    if str(options.output) == "-":
+        return Result(content.removesuffix("\n"), {**shown, "report": content})
+    write_report(options.output, content)
+    return Result(_text(made, changes, options.output), shown)
+
+
+def _format(options: argparse.Namespace) -> str:
+    """Return what is asked for: as an option, or by the name of the file."""
+    if options.format is not None:
+        return str(options.format)
+    suffix = options.output.suffix.lower().removeprefix(".")
+    return suffix if suffix in FORMATS else "html"
+
+
+def _render(kind: str, made: data.Report, changes: tuple[Change, ...] | None, against: Path | None) -> str:
+    if kind == "svg":
+        return picture(made)
+    if kind == "json":
+        return pretty_json(made, changes)
+    return page(made, changes, None if against is None else against.name)
+
+
+def _text(made: data.Report, changes: tuple[Change, ...] | None, output: Path) -> str:
+    lines = [f"{output}: {', '.join(model.name for model in made.models)}"]
+    for model in made.models:
+        lines += [
+            f"  {model.name}: pool {pool.name} {words.counted(pool.planned, 'byte')}, peak in step {pool.peak.step}"
+            for pool in model.pools
+        ]
+    if changes is not None:
+        worse = sum(one.verdict == "worse" for one in changes)
+        better = sum(one.verdict == "better" for one in changes)
+        lines.append(f"  {words.counted(len(changes), 'difference')}: {better} better, {worse} worse")
+    return "\n".join(lines)
+
+
+def _json(
+    made: data.Report, changes: tuple[Change, ...] | None, options: argparse.Namespace, kind: str
+) -> dict[str, object]:
+    return {
+        "output": str(options.output),
+        "format": kind,
+        "models": [model.name for model in made.models],
+        "stale": [{"model": one.model, "file": one.file, "state": one.state} for one in made.stale],
+        "differences": None if changes is None else len(changes),
+    }

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What changed from one report to another, as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, Literal
+
+from opwest.report import data, words
+from opwest.report.timeline import measured_name
+
+_NEUTRAL = ("schedule", "tensors")
+"""Where fewer is not better: a model with fewer steps is another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that is different: as texts, and whether that is welcome, where one can say."""
+
+    model: str
+    group: str
+    name: str
+    before: str
+    after: str
+    difference: str
+    verdict: Literal["better", "worse", "different"]
+
+
+def compare(before: data.Report, after: data.Report) -> tuple[Change, ...]:
+    """Return every difference, what matters most first, model by model."""
+    old, new = ({model.name: model for model in report.models} for report in (before, after))
+    found: list[Change] = []
+    for name in [*new, *(name for name in old if name not in new)]:
+        if name not in old or name not in new:
+            found.append(_appeared(name, "model", name, there=name in new))
+        else:
+            found += _of_model(old[name], new[name])
+    return tuple(found)
+
+
+def _of_model(old: data.Model, new: data.Model) -> Iterator[Change]:
+    for group, parts in (
+        ("RAM", _ram),
+        ("flash", _flash),
+        ("measured", _measured),
+        ("schedule", _schedule),
+        ("operators", _operators),
+        ("objects", _objects),
+        ("tensors", _buffers),
+        ("inputs", _inputs),
+    ):
+        yield from _rows(new.name, group, parts(old, new), parts(new, old))
+
+
+def _rows(model: str, group: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+    """Compare figures and texts by name: of figures fewer are better."""
+    for name in [*new, *(name for name in old if name not in new)]:
+        if name not in old or name not in new:
+            yield _appeared(model, group, name, there=name in new, value=new.get(name, old.get(name)))
+        elif old[name] != new[name]:
+            yield _changed(model, group, name, old[name], new[name])
+
+
+def _changed(model: str, group: str, name: str, old: Any, new: Any) -> Change:
+    if isinstance(old, int | float) and isinstance(new, int | float):
+        verdict: Literal["better", "worse", "different"] = "better" if new < old else "worse"
+        if group in _NEUTRAL:
+            verdict = "different"
+        difference = words.change(old, new)
+        return Change(model, group, name, _shown(old), _shown(new), difference, verdict)
+    return Change(model, group, name, _shown(old), _shown(new), "", "different")
+
+
+def _appeared(model: str, group: str, name: str, *, there: bool, value: Any = "") -> Change:
+    before, after = ("", _shown(value)) if there else (_shown(value), "")
+    return Change(model, group, name, before, after, "new" if there else "gone", "different")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.6g}"
+    return words.number(value) if isinstance(value, int) else str(value)
+
+
+def _ram(model: data.Model, _: data.Model) -> dict[str, Any]:
+    found: dict[str, Any] = {f"pool {pool.name}, bytes": pool.planned for pool in model.pools}
+    found |= {f"pool {pool.name}, least possible": pool.lower_bound for pool in model.pools}
+    return found | _totals(model.objects, "state", "state of objects")
+
+
+def _flash(model: data.Model, _: data.Model) -> dict[str, Any]:
+    found: dict[str, Any] = {"constants, bytes": sum(one.bytes for one in model.constants)}
+    for image in model.images:
+        found[f"the model in {image.source} ({image.machine}), bytes"] = sum(one.bytes for one in image.items)
+        found |= {f"{one.name} in {image.source}, bytes": one.bytes for one in image.items if one.kind != "constant"}
+    found |= _totals(model.objects, "code", "code")
+    found |= {f"constant {one.name}, bytes": one.bytes for one in model.constants}
+    return found | {f"program {one.name}, bytes": one.bytes for one in model.programs}
+
+
+def _totals(objects: Sequence[data.Object], kind: str, what: str) -> dict[str, int]:
+    """Return the sums of a column of the objects by target, where it is known."""
+    found: dict[str, int] = {}
+    for one in objects:
+        size = getattr(one, kind)
+        if size is not None:
+            key = f"{what} for {one.target}, bytes"
+            found[key] = found.get(key, 0) + size
+    return found
+
+
+def _schedule(model: data.Model, _: data.Model) -> dict[str, Any]:
+    order = ", ".join(f"{step.operator}{f' on {step.device}' if step.device else ''}" for step in model.steps)
+    return {
+        "steps": len(model.steps),
+        "waits": len(model.waits),
+        "order of the steps": order if len(order) <= 200 else f"{order[:200]}…",
+        **{f"calls of {one.name}": len(one.steps) for one in model.operators},
+    }
+
+
+def _measured(model: data.Model, other: data.Model) -> dict[str, Any]:
+    """Return what was measured in both; of what only one has, that it is there."""
+    found: dict[str, Any] = {}
+    profiled, run = {one.where for one in other.profiles}, {one.board for one in other.results}
+    for profile in model.profiles:
+        if profile.where not in profiled:
+            found[f"profile of {profile.where}"] = f"{profile.run.mean:,.0f} {profile.unit}"
+            continue
+        where = f"{profile.where}, {profile.unit}"
+        found[f"run on {where}"] = profile.run.mean
+        for point in profile.points:
+            found[f"{measured_name(point)}, on {where}"] = point.mean
+    for results in model.results:
+        where = results.board or "this machine"
+        if results.board not in run:
+            found[f"outputs on {where}"] = words.counted(len(results.errors), "output")
+            continue
+        if results.latency_ns:
+            found[f"latency on {where}, ns"] = float(median(results.latency_ns))
+        for error in results.errors:
+            found[f"elements of {error.name} that differ, on {where}"] = error.differing
+            if error.largest is not None:
+                found[f"largest error of {error.name}, on {where}"] = error.largest
+    return found
+
+
+def _operators(model: data.Model, other: data.Model) -> dict[str, Any]:
+    """Return code and stack for the targets of both: that one came or went is told once, as code in flash."""
+    both = {one.target for one in model.objects} & {one.target for one in other.objects}
+    found: dict[str, Any] = {}
+    for one in model.operators:
+        found |= {f"{one.name}, code for {t}, bytes": size for t, size in one.code.items() if t in both}
+        found |= {f"{one.name}, stack on {t}, bytes": size for t, size in one.stack.items() if t in both}
+    return found
+
+
+def _objects(model: data.Model, _: data.Model) -> dict[str, Any]:
+    return {f"{one.name} for {one.target}": f"exportable: {one.exportable}" for one in model.objects}
+
+
+def _buffers(model: data.Model, _: data.Model) -> dict[str, Any]:
+    """Return what a user decides of tensors: where the planner puts them is no change of theirs."""
+    found: dict[str, Any] = {
+        f"{t.role} {t.name}": f"{words.tensor(t.dtype, t.shape)}, {'in the workspace' if t.placed else 'of the caller'}"
+        for t in model.tensors
+    }
+    return found | {f"buffer {one.name}, bytes": one.reserved for one in model.buffers}
+
+
+def _inputs(model: data.Model, _: data.Model) -> dict[str, Any]:
+    return {one.name: f"SHA-256 {one.sha256[:12]}…" for one in model.inputs}

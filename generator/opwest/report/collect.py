@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From what the pipeline found of a manifest to what a report says of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from opwest.cli.exportability import exportability
+from opwest.model.c_names import CNames
+from opwest.model.model import Model
+from opwest.pipeline import Examination
+from opwest.plan.memory import MemoryPlan, reserved_bytes
+from opwest.render.devices import device_origin
+from opwest.render.tensors import manifest_name
+from opwest.report import data
+from opwest.report.live import live_bytes
+
+
+def collect(found: Examination) -> data.Model:
+    """Return what is known of a model without running it."""
+    model, plan = found.model, found.plan
+    rows = exportability(model, found.objects)
+    pools, buffers = _memory(model, plan)
+    return data.Model(
+        name=model.name,
+        description=model.description,
+        manifest=manifest_name(model),
+        boards=model.boards,
+        reorder=model.reorder,
+        pools=pools,
+        buffers=buffers,
+        steps=tuple(
+            data.Step(s.index, s.operator.name, s.device, s.operator.is_async and s.device is not None, s.location.line)
+            for s in plan.schedule.steps
+        ),
+        waits=tuple(
+            data.Wait(sync.device, before, sync.steps)
+            for before, syncs in enumerate(plan.schedule.syncs)
+            for sync in syncs
+        ),
+        devices=tuple(
+            data.Device(d.name, device_origin(d), d.program.name if d.program else None) for d in model.devices
+        ),
+        tensors=tuple(
+            data.Tensor(t.name, role, t.type.dtype.name, t.type.shape, t.type.size, t.placed)
+            for role, tensors in (("input", model.inputs), ("output", model.outputs))
+            for t in tensors
+        ),
+        constants=_constants(model),
+        programs=tuple(data.Program(p.name, CNames.program(p.content), len(p.content)) for p in model.programs),
+        operators=_operators(found, rows),
+        objects=tuple(_object(row) for row in rows),
+        inputs=tuple(data.Input(name, digest) for name, digest in model.inputs_read),
+    )
+
+
+def _memory(model: Model, plan: MemoryPlan) -> tuple[tuple[data.Pool, ...], tuple[data.Buffer, ...]]:
+    """Return the pools that hold something, and every buffer where the plan has it."""
+    declared = {pool.name: pool for pool in model.pools}
+    writers: dict[str, list[int]] = defaultdict(list)
+    readers: dict[str, list[int]] = defaultdict(list)
+    for step in plan.schedule.steps:
+        for argument, binding in zip(step.operator.args, step.bindings, strict=True):
+            if binding.role == "buffer":
+                if argument.is_written or argument.direction == "scratch":
+                    writers[binding.name].append(step.index)
+                if argument.is_read or argument.direction == "scratch":
+                    readers[binding.name].append(step.index)
+    buffers = []
+    for buffer in model.buffers:
+        pool, offset = plan.place(buffer.name)
+        life = plan.schedule.lives[buffer.name]
+        buffers.append(
+            data.Buffer(
+                name=buffer.name,
+                role=buffer.role,
+                dtype=buffer.type.dtype.name,
+                shape=buffer.type.shape,
+                bytes=buffer.type.size,
+                reserved=reserved_bytes(declared[pool], buffer, plan.schedule),
+                pool=pool,
+                offset=offset,
+                first=life.first,
+                last=life.last,
+                writers=_once(writers[buffer.name]),
+                readers=_once(readers[buffer.name]),
+            )
+        )
+    buffers = take_over(buffers)
+    pools = []
+    for name, planned in plan.pools.items():
+        live = live_bytes([one for one in buffers if one.pool == name], max(len(model.steps), 1))
+        most = data.Peak(live.index(max(live)), max(live))
+        limit = declared[name].size
+        pools.append(data.Pool(name, planned.size, planned.lower_bound, planned.align, limit, most))
+    return tuple(pools), tuple(buffers)
+
+
+def take_over(buffers: Sequence[data.Buffer]) -> list[data.Buffer]:
+    """Return buffers that know in place of which they begin: of one that ends in that step, in its memory."""
+    ending: dict[tuple[str, int], list[data.Buffer]] = defaultdict(list)
+    for one in buffers:
+        ending[one.pool, one.last].append(one)
+    found = []
+    for one in buffers:
+        under = [
+            other.name
+            for other in ending[one.pool, one.first]
+            if other.first < one.first
+            and other.offset < one.offset + one.reserved
+            and one.offset < other.offset + other.reserved
+        ]
+        found.append(replace(one, takes_over=under[0]) if under else one)
+    return found
+
+
+def _once(steps: Iterable[int]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(steps))
+
+
+def _constants(model: Model) -> tuple[data.Constant, ...]:
+    users: dict[str, dict[str, None]] = defaultdict(dict)
+    for step in model.steps:
+        for binding in step.bindings:
+            users[binding.name][step.operator.name] = None
+    return tuple(
+        data.Constant(
+            name=constant.name,
+            dtype=constant.type.dtype.name,
+            shape=constant.type.shape,
+            bytes=len(constant.content),
+            pool=constant.pool,
+            operators=tuple(users[constant.name]),
+        )
+        for constant in model.constants
+    )
+
+
+def _operators(found: Examination, rows: list[dict[str, Any]]) -> tuple[data.Operator, ...]:
+    """Return the operators with the sizes of their own functions; what these call is the objects' other code."""
+    steps: dict[str, list[int]] = defaultdict(list)
+    for step in found.plan.schedule.steps:
+        steps[step.operator.name].append(step.index)
+    code: dict[str, dict[str, int]] = defaultdict(dict)
+    for one in found.objects:
+        if one.linked and one.member:
+            for name, symbol in one.member.defined.items():
+                if symbol.section == "code" and symbol.size:
+                    code[name][one.target] = symbol.size
+    stack: dict[str, dict[str, int]] = defaultdict(dict)
+    for row in rows:
+        for operator, size in row["stack"].items():
+            if size is not None:
+                stack[operator][row["target"]] = size
+    return tuple(
+        data.Operator(o.name, o.symbol, tuple(steps[o.name]), dict(code[o.symbol]), dict(stack[o.name]))
+        for o in found.model.operators
+    )
+
+
+def _object(row: dict[str, Any]) -> data.Object:
+    return data.Object(
+        name=row["object"],
+        kind=row["kind"],
+        target=row["target"],
+        exportable=row["exportable"],
+        reasons=tuple(row["reasons"]),
+        code=row["code"],
+        constant=row["constant"],
+        state=row["state"],
+        stack=row["stack_text"],
+    )

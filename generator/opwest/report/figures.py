@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layouts as rows for the templates: every number a text as SVG writes it, every name with its labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from opwest.report import data, memory_map, timeline, treemap, words
+from opwest.report.labels import TIERS, TIERS_FULL, labels, part, path, pixels, shortened
+from opwest.report.memory_map import MOST_BUFFERS, Rectangle
+
+MAP_HEIGHT: Final = 340
+"""Pixels of the map itself; its axis and the label of the peak come on top of that."""
+HEAD: Final = 24
+FOOT: Final = 20
+LIVE_HEIGHT: Final = 44
+LANE: Final = 32
+LANE_GAP: Final = 14
+UNITS: Final = 10_000
+THIN: Final = 5
+"""Rectangles below so many pixels get a wider area to point at."""
+ROLES: Final = {
+    "input": "input",
+    "output": "output",
+    "intermediate": "intermediate",
+    "scratch": "scratch",
+    "constant": "constant, copied to memory",
+}
+
+
+def map_row(model: data.Model, pool: data.Pool, tiers: Mapping[str, float] = TIERS) -> dict[str, Any]:
+    """Return the figure of one pool."""
+    found = memory_map.lay_out(model, pool)
+    covered = {one.takes_over for one in model.buffers}
+    roles = {one.role for one, _ in found.buffers} | {role for role, _ in found.others}
+    peak = found.peak
+    return {
+        "pool": pool,
+        "height": MAP_HEIGHT,
+        "total": HEAD + MAP_HEIGHT + FOOT,
+        "head": HEAD,
+        "foot": FOOT,
+        "bottom": HEAD + MAP_HEIGHT,
+        "items": [
+            _buffer_row(model, one, place, _free(place, found.steps) if one.name in covered else place, tiers)
+            for one, place in found.buffers
+        ],
+        "others": [
+            {"kind": role, "path": path([(r.x, r.y, r.width, r.height) for r in places], UNITS, UNITS)}
+            for role in ROLES
+            if (places := [place for other, place in found.others if other == role])
+        ],
+        "others_count": len(found.others),
+        "most": MOST_BUFFERS,
+        "units": UNITS,
+        "peak": {
+            "x": part(peak.x),
+            "width": part(peak.width),
+            "anchor": "start" if peak.x < 0.25 else "end" if peak.x + peak.width > 0.75 else "middle",
+            "at": part(peak.x if peak.x < 0.25 else peak.x + peak.width / (1 if peak.x + peak.width > 0.75 else 2)),
+            "label": f"peak {words.size(pool.peak.bytes)}, step {pool.peak.step:,}",
+            "bytes": words.number(pool.peak.bytes),
+        },
+        "bound": pixels(HEAD + found.bound * MAP_HEIGHT) if pool.lower_bound < pool.planned else None,
+        "sizes": [{"y": pixels(HEAD + tick.at * MAP_HEIGHT), "label": tick.label} for tick in found.sizes],
+        "times": [
+            {"x": part(tick.at), "label": tick.label, "peak": tick.label == words.number(pool.peak.step)}
+            for tick in found.times
+        ],
+        "top": words.short_size(pool.planned),
+        "live": [_live_row(r) for r in found.live],
+        "peak_live": _live_row(peak),
+        "live_height": LIVE_HEIGHT,
+        "legend": [{"kind": kind, "label": label} for kind, label in ROLES.items() if kind in roles],
+        "steps": found.steps,
+    }
+
+
+def _free(place: Rectangle, steps: int) -> Rectangle:
+    """Return what is left to see of a buffer in whose last step another one takes over its memory."""
+    return replace(place, width=place.width - 1 / steps)
+
+
+def _buffer_row(
+    model: data.Model, one: data.Buffer, place: Rectangle, free: Rectangle, tiers: Mapping[str, float]
+) -> dict[str, Any]:
+    height = place.height * MAP_HEIGHT
+    return {
+        "kind": one.role,
+        "name": one.name,
+        "text": words.buffer(model, one),
+        "x": part(place.x),
+        "y": pixels(HEAD + place.y * MAP_HEIGHT),
+        "width": part(place.width),
+        "height": pixels(height),
+        "thin": height < THIN,
+        "labels": _label_rows(
+            labels(one.name, words.size(one.reserved), free.width, height, dict(tiers)),
+            free,
+            HEAD + (place.y + place.height / 2) * MAP_HEIGHT,
+        ),
+    }
+
+
+def _label_rows(found: tuple[Any, ...], place: Rectangle, middle: float) -> list[dict[str, Any]]:
+    """Return labels in the middle of a rectangle, one line or two."""
+    rows = []
+    for one in found:
+        lines = [(one.text, middle)] if one.second is None else [(one.text, middle - 7), (one.second, middle + 7)]
+        rows += [
+            {
+                "text": text,
+                "classes": one.classes + (" v" if one.vertical else "") + (" second" if index else ""),
+                "x": part(place.x + place.width / 2),
+                "y": pixels(y),
+            }
+            for index, (text, y) in enumerate(lines)
+        ]
+    return rows
+
+
+def _live_row(place: Rectangle) -> dict[str, str]:
+    return {
+        "x": part(place.x),
+        "width": part(place.width),
+        "y": pixels(place.y * LIVE_HEIGHT),
+        "height": pixels(place.height * LIVE_HEIGHT),
+    }
+
+
+def timeline_row(
+    model: data.Model, profile: data.Profile | None = None, tiers: Mapping[str, float] = TIERS
+) -> dict[str, Any]:
+    """Return the schedule of a model, or a run of it that was measured."""
+    found = timeline.lay_out(model) if profile is None else timeline.lay_out_measured(model, profile)
+    kinds = {bar.kind for bar in found.bars}
+    marks = {mark.kind for mark in found.marks}
+    height = len(found.lanes) * (LANE + LANE_GAP)
+    return {
+        "lanes": [
+            {
+                "name": name,
+                "short": shortened(name, 8),
+                "long": shortened(name, 12),
+                "y": index * (LANE + LANE_GAP) + LANE_GAP // 2,
+                "middle": _lane_middle(index),
+            }
+            for index, name in enumerate(found.lanes)
+        ],
+        "lane": LANE,
+        "height": height,
+        "total": height + FOOT,
+        "bars": [_bar_row(bar, found.length, tiers) for bar in found.bars],
+        "marks": [
+            {
+                "kind": mark.kind,
+                "text": mark.text,
+                "x": part(mark.at / found.length),
+                "from": _lane_middle(0) + (LANE // 2 if mark.kind == "wait" else 0),
+                "to": _lane_middle(mark.lane) - (LANE // 2 if mark.kind == "launch" else 0),
+            }
+            for mark in found.marks
+        ],
+        "times": _times(model, profile, found),
+        "legend": [{"kind": kind, "label": label} for kind, label in _legend(profile is not None) if kind in kinds],
+        "marks_legend": [{"kind": kind, "label": label} for kind, label in _MARKS.items() if kind in marks],
+        "binned": found.binned,
+        "measured": profile is not None,
+    }
+
+
+def _legend(measured: bool) -> list[tuple[str, str]]:
+    if measured:  # a launch is too short to be seen: its mark stands for it
+        return [("run", "runs"), ("pending", "busy at most"), ("blocked", "the processor waits")]
+    launched = [("launched", "launched"), ("pending", "may still run")]
+    return [("run", "runs"), *launched, ("blocked", "the processor waits")]
+
+
+_MARKS = {"launch": "launch", "wait": "wait for a device"}
+
+
+def _lane_middle(lane: int) -> int:
+    return lane * (LANE + LANE_GAP) + LANE_GAP // 2 + LANE // 2
+
+
+def _times(model: data.Model, profile: data.Profile | None, found: timeline.Timeline) -> list[dict[str, str]]:
+    if profile is None:
+        return [{"x": part(tick.at), "label": tick.label} for tick in memory_map.step_ticks(max(len(model.steps), 1))]
+    quarters = (0.0, 0.25, 0.5, 0.75, 1.0)
+    scale = 1.0 if profile.unit == "ns" else 1e9 / profile.frequency_hz if profile.frequency_hz else None
+    return [
+        {
+            "x": part(at),
+            "label": f"{at * found.length:,.0f}" if scale is None else words.seconds(at * found.length * scale),
+            "anchor": ("start", "middle spare", "middle", "middle spare", "end")[index],
+        }
+        for index, at in enumerate(quarters)
+    ]
+
+
+def _bar_row(bar: timeline.Bar, length: float, tiers: Mapping[str, float]) -> dict[str, Any]:
+    place = Rectangle(bar.first / length, 0, (bar.end - bar.first) / length, 1)
+    y = bar.lane * (LANE + LANE_GAP) + LANE_GAP // 2
+    found = labels(bar.label, "", place.width, LANE - 4, dict(tiers)) if bar.label else ()
+    return {
+        "kind": bar.kind,
+        "name": bar.text.split(";")[0],
+        "text": bar.text.partition("; ")[2],
+        "x": part(place.x),
+        "width": part(place.width),
+        "y": y,
+        "labels": _label_rows(found, place, y + LANE / 2),
+    }
+
+
+def treemap_row(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a treemap of items (name, kind, bytes; the largest first) for wide screens, and one for phones."""
+    sizes = [item["bytes"] for item in items]
+    rows = []
+    for classes, width, height, tiers in (
+        ("wide", 900.0, 230, {key: TIERS_FULL[key] for key in ("t2", "t3", "t4")}),
+        ("narrow", 330.0, 320, {key: TIERS_FULL[key] for key in ("t0", "t1")}),
+    ):
+        places = treemap.squarify(sizes, width, height)
+        rows.append(
+            {
+                "classes": classes,
+                "height": height,
+                "items": [
+                    {
+                        **item,
+                        "x": part(place.x),
+                        "y": pixels(place.y * height),
+                        "width": part(place.width),
+                        "height": pixels(place.height * height),
+                        "labels": _label_rows(
+                            labels(item["name"], words.size(item["bytes"]), place.width, place.height * height, tiers),
+                            place,
+                            (place.y + place.height / 2) * height,
+                        ),
+                    }
+                    for item, place in zip(items, places, strict=False)
+                ],
+            }
+        )
+    return rows

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports as files: what makes one recognisable, reading an earlier one, and writing without losing anything else."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from opwest.diagnostics import Diagnostic, Location, OpwestError
+from opwest.report import data
+from opwest.report.codec import decode, encode
+from opwest.write import disk
+from opwest.write.faults import system_faults
+
+DATA_ID: Final = "opwest-report-data"
+_LARGEST: Final = 1 << 28
+_EMBEDDED = re.compile(
+    rf'<(?P<tag>script|metadata)\b[^>]*\bid="{DATA_ID}"[^>]*>(?P<json>.*?)</(?P=tag)>'.encode(), re.DOTALL
+)
+_EXPECTED = "a report that `opwest report` wrote: HTML, SVG or JSON"
+
+
+def to_json(report: data.Report, *, indent: int | None = None) -> str:
+    """Return a report as JSON, on one line unless `indent` says otherwise."""
+    value = {"format": data.FORMAT, "schema": data.SCHEMA, **encode(report)}
+    separators = (",", ":") if indent is None else None
+    return json.dumps(value, indent=indent, separators=separators, allow_nan=False)
+
+
+def read_report(path: Path) -> data.Report:
+    """Return an earlier report, of any format."""
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise ValueError(f"the file has more than {_LARGEST} bytes")
+        content = path.read_bytes()
+        return _parse(content)
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from None
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(path, str(error)) from None
+
+
+def _parse(content: bytes) -> data.Report:
+    found = _EMBEDDED.search(content)
+    text = content if found is None else found["json"]
+    if found is not None and found["tag"] == b"metadata":
+        text = html.unescape(text.decode("utf-8")).encode()
+    try:
+        value: Any = json.loads(text)
+    except ValueError as error:
+        where = "it holds no report" if found is None else "the report in it is no JSON"
+        raise ValueError(f"{where} ({error})") from None
+    if not isinstance(value, dict) or value.get("format") != data.FORMAT:
+        raise ValueError("it holds no report")
+    if value.get("schema") != data.SCHEMA:
+        raise ValueError(f"its schema is {value.get('schema')!r}, and this opwest reads {data.SCHEMA}")
+    return decode(data.Report, value)
+
+
+def write_report(path: Path, content: str) -> None:
+    """Write a report, over an earlier one if there is one. What is no report is left alone."""
+    with system_faults(path, "the report can't be written"):
+        if os.path.lexists(path) and not is_report(path):
+            hint = "choose another name: only what `opwest report` wrote is written over"
+            message = "the file is no report, and is left as it is"
+            raise OpwestError([Diagnostic("error", message, Location(str(path)), hint=hint)])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        target = Path(os.path.realpath(path))
+        draft = target.with_name(f".{target.name}.opwest-draft")
+        if os.path.lexists(draft):  # of a run that was cut off
+            disk.remove(draft)
+        disk.write(draft, content.encode("utf-8"), mode_of=target if target.exists() else None)
+        disk.replace(draft, target)
+
+
+def is_report(path: Path) -> bool:
+    """Whether a file is a report, however old, or empty."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        start = file.read(4096)
+    return not start.strip() or data.FORMAT.encode() in start
+
+
+def _unreadable(path: Path, reason: str) -> OpwestError:
+    return OpwestError(
+        [Diagnostic("error", f"the report to compare with can't be read: {reason}", Location(str(path)), _EXPECTED)]
+    )

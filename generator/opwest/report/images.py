@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What linked firmware has of a model, read from the symbols of its ELF file: C operators have a size only there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from opwest.diagnostics import Diagnostics, Location
+from opwest.model.c_names import CNames
+from opwest.objects.elf import SHF_ALLOC, SHT_NOBITS, parse_elf
+from opwest.objects.facts import ObjectError
+from opwest.report import data
+
+OWN: Final = "run, metadata, registry, runtime"
+HELPERS: Final = "helpers of operators"
+_EXPECTED: Final = "an image of this project, as `west build` leaves it: build/zephyr/zephyr.elf"
+_LARGEST: Final = 1 << 30
+_OBJECT, _FUNCTION = 1, 2
+
+
+def add_images(models: Sequence[data.Model], files: Sequence[Path], faults: Diagnostics) -> list[data.Model]:
+    """Return the models with what the images have of them; report every file that can't be used."""
+    found = list(models)
+    for path in files:
+        at = Location(str(path))
+        try:
+            machine, symbols = _symbols(path)
+        except OSError as error:
+            faults.error(f"the image can't be read: {error.strerror or error}", at, expected=_EXPECTED)
+            continue
+        except ObjectError as error:
+            faults.error(f"the image can't be read: {error.message}", at, expected=_EXPECTED, hint=error.hint)
+            continue
+        parts = [_items(model, [other.name for other in models], symbols) for model in models]
+        if not any(item.kind in ("code", "constant") for items in parts for item in items):  # programs are shared
+            names = ", ".join(model.name for model in models)
+            faults.error(f"the image has no symbols of {names}", at, expected=_EXPECTED)
+            continue
+        found = [
+            replace(model, images=(*model.images, data.Image(path.name, machine, items))) if items else model
+            for model, items in zip(found, parts, strict=True)
+        ]
+    return found
+
+
+def _symbols(path: Path) -> tuple[str, dict[str, int]]:
+    """Return the machine, and the bytes of every function and object in flash by name."""
+    if path.stat().st_size > _LARGEST:
+        raise ObjectError(f"it has more than {_LARGEST} bytes")
+    content = path.read_bytes()
+    if not content.startswith(b"\x7fELF"):
+        raise ObjectError("it is no ELF file")
+    elf = parse_elf(content)
+    table = elf.symbol_table()
+    if table is None:
+        raise ObjectError("it has no symbol table")
+    names = elf.strings_of(table)
+    sizes: dict[str, int] = {}
+    seen: set[tuple[str, int]] = set()
+    for symbol in elf.raw_symbols(table):
+        section = elf.sections[symbol.section] if symbol.section > 0 else None
+        if section is None or not section.flags & SHF_ALLOC or section.kind == SHT_NOBITS or not symbol.size:
+            continue
+        name = names.name(symbol.name)
+        if symbol.info & 0xF in (_OBJECT, _FUNCTION) and (name, symbol.value) not in seen:
+            seen.add((name, symbol.value))
+            sizes[name] = sizes.get(name, 0) + symbol.size
+    return elf.machine_name, sizes
+
+
+def _items(model: data.Model, models: Sequence[str], symbols: dict[str, int]) -> tuple[data.ImageItem, ...]:
+    """Return what is of a model, the largest first."""
+    sizes: dict[tuple[str, str], int] = {}
+    for name, kind, count in _named(model, models, symbols):
+        sizes[name, kind] = sizes.get((name, kind), 0) + count
+    ordered = sorted(sizes.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(data.ImageItem(name, kind, count) for (name, kind), count in ordered)
+
+
+def _named(model: data.Model, models: Sequence[str], symbols: dict[str, int]) -> Iterator[tuple[str, str, int]]:
+    names = CNames(model.name)
+    operators: dict[str, str] = {}
+    for operator in model.operators:  # operators may share a function
+        known = operators.get(operator.symbol)
+        operators[operator.symbol] = f"{known}, {operator.name}" if known else operator.name
+    constants = {names.constant(one.name): one.name for one in model.constants}
+    programs = {one.symbol: one.name for one in model.programs}
+    renamed = names.operator("")
+    longer = tuple(f"{other}_" for other in models if other.startswith(f"{model.name}_"))
+    for symbol, count in symbols.items():
+        if symbol in constants:
+            yield constants[symbol], "constant", count
+        elif symbol in programs:
+            yield programs[symbol], "program", count
+        elif symbol.startswith(longer):
+            continue
+        elif symbol.startswith(renamed):
+            of = symbol.removeprefix(renamed).partition(".")[0]  # f.constprop.0 is a part of f
+            yield (operators[of], "code", count) if of in operators else (HELPERS, "other", count)
+        elif symbol.startswith((names.function(""), "opwest_")):
+            yield OWN, "other", count

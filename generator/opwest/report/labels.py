@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which text fits into a rectangle whose width depends on the screen: decided here, shown by CSS.
+
+A plot is as wide as the page lets it, so a label is chosen for each class of widths, by the narrowest plot of the
+class. Labels are set in a fixed-width font, whose advance is 0.6 of its size: that is how their widths are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from opwest.report.words import visible
+
+ADVANCE: Final = 6.7
+"""Pixels of one character at 11 pixels, rounded up."""
+LINE: Final = 14
+PAD: Final = 10
+LEAST: Final = 7
+"""So many characters a shortened name has at least."""
+
+TIERS: Final = {"t0": 210.0, "t1": 250.0, "t2": 430.0, "t3": 700.0, "t4": 1000.0}
+"""The narrowest plot, in pixels, on screens below 360 (from 320), 600, 900 and 1,200 pixels, and on wider ones."""
+TIERS_FULL: Final = {"t0": 266.0, "t1": 306.0, "t2": 506.0, "t3": 806.0, "t4": 1106.0}
+"""The same for plots without an axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A text and the classes of widths in which it is shown."""
+
+    text: str
+    classes: str
+    vertical: bool
+    second: str | None = None
+    """A second line."""
+
+
+def labels(name: str, second: str, width: float, height: float, tiers: dict[str, float] = TIERS) -> tuple[Label, ...]:
+    """Return labels for a rectangle of a part of the plot's width and so many pixels of height."""
+    name = visible(name)
+    chosen: dict[tuple[str, bool, str | None], list[str]] = {}
+    for tier, plot in tiers.items():
+        found = _fitting(name, second, width * plot, height)
+        if found:
+            chosen.setdefault(found, []).append(tier)
+    return tuple(Label(text, " ".join(names), vertical, more) for (text, vertical, more), names in chosen.items())
+
+
+def _fitting(name: str, second: str, width: float, height: float) -> tuple[str, bool, str | None] | None:
+    room = int((width - PAD) / ADVANCE)
+    if len(name) <= room and height >= LINE:
+        more = second if height >= 2 * LINE + 4 and len(second) <= room else None
+        return name, False, more
+    along = int((height - PAD) / ADVANCE)
+    if len(name) <= along and width >= LINE + 2:
+        return name, True, None
+    if room >= LEAST and height >= LINE:
+        return shortened(name, room), False, None
+    return None
+
+
+def shortened(name: str, most: int) -> str:
+    """Return a name of at most so many characters; of a long one its two ends, where names differ."""
+    name = visible(name)
+    if len(name) <= most:
+        return name
+    tail = (most - 1) // 2
+    return f"{name[: most - 1 - tail]}…{name[len(name) - tail :]}"
+
+
+def part(value: float) -> str:
+    """Return a part of 1 as SVG writes it: `12.5%`."""
+    return f"{value * 100:.4f}".rstrip("0").rstrip(".") + "%"
+
+
+def pixels(value: float) -> str:
+    """Return pixels as SVG writes them, to a hundredth."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def path(rectangles: Sequence[tuple[float, float, float, float]], width: int, height: int) -> str:
+    """Return rectangles (x, y, width, height as parts of 1) as one SVG path in an area of so many units."""
+    return "".join(
+        f"M{round(x * width)} {round(y * height)}h{max(round(w * width), 1)}v{max(round(h * height), 1)}"
+        f"h-{max(round(w * width), 1)}z"
+        for x, y, w, h in rectangles
+    )

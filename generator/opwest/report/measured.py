@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading what `opwest run` measured: its profile, or all that `opwest run --json` says."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from opwest.diagnostics import Diagnostics, Location, nearest
+from opwest.report import data
+
+PROFILE: Final = "opwest-profile"
+PROFILE_FORMAT: Final = 1
+_EXPECTED: Final = "what `opwest run` wrote with --json or --output-profile"
+_LARGEST: Final = 1 << 26
+
+
+def add_measured(models: Sequence[data.Model], files: Sequence[Path], faults: Diagnostics) -> list[data.Model]:
+    """Return the models with what the files say of them; report every file that can't be used."""
+    known = {model.name: model for model in models}
+    for path in files:
+        at = Location(str(path))
+        try:
+            name, profile, results = _read(path)
+        except _UnusableError as error:
+            faults.error(f"the measurements can't be read: {error}", at, expected=_EXPECTED)
+            continue
+        model = known.get(name)
+        if model is None:
+            faults.error(f"the measurements are of a model {name!r}", at, hint=nearest(name, known))
+            continue
+        if profile is not None:
+            _check_steps(model, profile, at, faults)
+            model = replace(model, profiles=(*model.profiles, profile))
+        if results is not None:
+            model = replace(model, results=(*model.results, results))
+        known[name] = model
+    return list(known.values())
+
+
+class _UnusableError(Exception):
+    pass
+
+
+def _read(path: Path) -> tuple[str, data.Profile | None, data.Results | None]:
+    """Return the model's name and what was measured of it."""
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise _UnusableError(f"the file has more than {_LARGEST} bytes")
+        value = json.loads(path.read_bytes())
+    except OSError as error:
+        raise _UnusableError(error.strerror or str(error)) from None
+    except (ValueError, RecursionError) as error:
+        raise _UnusableError(f"it is not JSON ({error})") from None
+    if not isinstance(value, dict):
+        raise _UnusableError("it is not a JSON object")
+    if value.get("kind") == PROFILE:
+        return _text(value, "model"), _profile(value, path.name), None
+    result = value.get("result")
+    if not isinstance(result, dict) or "outputs" not in result:
+        raise _UnusableError(f"it is neither a profile (kind: {PROFILE}) nor the result of a run that went well")
+    profile = result.get("profile")
+    found = _profile(profile, path.name) if isinstance(profile, dict) else None
+    return _text(result, "model"), found, _results(result, path.name)
+
+
+def _profile(value: Mapping[str, Any], source: str) -> data.Profile:
+    if value.get("format") != PROFILE_FORMAT:
+        raise _UnusableError(f"the profile's format is {value.get('format')!r}, not {PROFILE_FORMAT}")
+    rows = value.get("points")
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+        raise _UnusableError("'points' is not a list of measurements")
+    points = [_point(row) for row in rows]
+    if points[0].kind != "run":
+        raise _UnusableError("the first of 'points' is not the whole run")
+    stack = value.get("stack")
+    used, size = (_count(stack, "used"), _count(stack, "size")) if isinstance(stack, dict) else (None, None)
+    return data.Profile(
+        source=source,
+        where=_text(value, "where"),
+        clock=_text(value, "clock"),
+        unit=_text(value, "unit"),
+        frequency_hz=_count(value, "frequency_hz"),
+        run=points[0],
+        points=tuple(points[1:]),
+        stack_used=used,
+        stack_size=size,
+    )
+
+
+def _point(row: Mapping[str, Any]) -> data.Point:
+    steps = row.get("steps", [])
+    if not isinstance(steps, list) or not all(_is_count(step) for step in steps):
+        raise _UnusableError("'steps' of a point is not a list of steps")
+    step, operator, device = row.get("step"), row.get("operator"), row.get("device")
+    return data.Point(
+        kind=_text(row, "kind"),
+        step=step if _is_count(step) else None,
+        steps=tuple(steps),
+        operator=operator if isinstance(operator, str) else None,
+        device=device if isinstance(device, str) else None,
+        runs=_count(row, "runs"),
+        min=_time(row, "min"),
+        max=_time(row, "max"),
+        mean=_time(row, "mean"),
+    )
+
+
+def _results(result: Mapping[str, Any], source: str) -> data.Results:
+    errors, latency = result.get("errors", {}), result.get("latency_ns", [])
+    if not isinstance(errors, dict) or not all(isinstance(error, dict) for error in errors.values()):
+        raise _UnusableError("'errors' is not an object of the errors of outputs")
+    if not isinstance(latency, list) or not all(_is_count(one) for one in latency):
+        raise _UnusableError("'latency_ns' is not a list of times")
+    board, clock = result.get("board"), result.get("clock")
+    return data.Results(
+        source=source,
+        board=board if isinstance(board, str) else None,
+        clock=clock if isinstance(clock, str) else None,
+        latency_ns=tuple(latency),
+        errors=tuple(
+            data.OutputError(
+                name=name,
+                elements=_count(error, "elements"),
+                differing=_count(error, "differing"),
+                largest=_finite(error.get("largest_error")),
+                mean=_finite(error.get("mean_error")),
+            )
+            for name, error in errors.items()
+        ),
+    )
+
+
+def _check_steps(model: data.Model, profile: data.Profile, at: Location, faults: Diagnostics) -> None:
+    """Warn where a profile was measured with other steps than those of today."""
+    names = [step.operator for step in model.steps]
+    for point in profile.points:
+        if point.step is not None and (point.step >= len(names) or names[point.step] != (point.operator or "")):
+            seen = f"step {point.step} ({point.operator})"
+            there = f"step {point.step} is {names[point.step]}" if point.step < len(names) else "there is no such step"
+            faults.warning(
+                f"the profile is of another version of the model {model.name!r}: it has {seen}, and {there}",
+                at,
+                hint="measure again with `opwest run --profile`",
+            )
+            return
+
+
+def _text(value: Mapping[str, Any], key: str) -> str:
+    found = value.get(key)
+    if not isinstance(found, str):
+        raise _UnusableError(f"{key!r} is {'missing' if key not in value else 'not text'}")
+    return found
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
+
+
+def _count(value: Mapping[str, Any], key: str) -> int:
+    found = value.get(key)
+    if not isinstance(found, int) or not _is_count(found):
+        raise _UnusableError(f"{key!r} is not a count, but {found!r:.40}")
+    return found
+
+
+def _time(value: Mapping[str, Any], key: str) -> float:
+    found = _finite(value.get(key))
+    if found is None or not 0 <= found < 1e18:
+        raise _UnusableError(f"{key!r} is not a time, but {value.get(key)!r:.40}")
+    return found
+
+
+def _finite(value: object) -> float | None:
+    """Return a finite number, None for all else: `--json` writes infinities as text."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value)
+    return None

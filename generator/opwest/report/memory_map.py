@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the rectangles of a memory map lie: steps to the right, offsets upwards. All places are parts of 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from opwest.report import data, words
+from opwest.report.live import live_bytes
+
+MOST_BUFFERS: Final = 400
+"""So many buffers of a pool are drawn one by one, those that take the most memory for the longest time."""
+MOST_LIVE: Final = 600
+"""So many bars the chart of live bytes has at most; each shows the most of its steps."""
+MOST_TICKS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Rectangle:
+    """A part of the map: `x` and `width` of its width, `y` (from above) and `height` of its height."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A mark of an axis: its place, and what stands beside it."""
+
+    at: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryMap:
+    """The map of one pool."""
+
+    pool: data.Pool
+    steps: int
+    buffers: tuple[tuple[data.Buffer, Rectangle], ...]
+    """Those that are drawn one by one, in the order of their lives."""
+    others: tuple[tuple[str, Rectangle], ...]
+    """All the others, with their roles alone."""
+    peak: Rectangle
+    """The step of the peak, as high as its live bytes."""
+    bound: float
+    """The height of the lower bound, from above."""
+    live: tuple[Rectangle, ...]
+    """Live bytes by step."""
+    sizes: tuple[Tick, ...]
+    times: tuple[Tick, ...]
+
+
+def lay_out(model: data.Model, pool: data.Pool) -> MemoryMap:
+    """Return the map of a pool of a model."""
+    steps, size = max(len(model.steps), 1), max(pool.planned, 1)
+    held = [one for one in model.buffers if one.pool == pool.name]
+    by_area = sorted(held, key=lambda b: (-b.reserved * (b.last - b.first + 1), b.first, b.name))
+    shown = sorted(by_area[:MOST_BUFFERS], key=lambda b: (b.first, b.offset, b.name))
+    return MemoryMap(
+        pool=pool,
+        steps=steps,
+        buffers=tuple((one, _rectangle(one, steps, size)) for one in shown),
+        others=tuple((one.role, _rectangle(one, steps, size)) for one in by_area[MOST_BUFFERS:]),
+        peak=Rectangle(pool.peak.step / steps, 1 - pool.peak.bytes / size, 1 / steps, pool.peak.bytes / size),
+        bound=1 - pool.lower_bound / size,
+        live=tuple(
+            Rectangle(first / steps, 1 - most / size, (end - first) / steps, most / size)
+            for first, end, most in _live(held, steps)
+        ),
+        sizes=size_ticks(pool.planned),
+        times=step_ticks(steps),
+    )
+
+
+def _rectangle(one: data.Buffer, steps: int, size: int) -> Rectangle:
+    return Rectangle(
+        one.first / steps,
+        1 - (one.offset + one.reserved) / size,
+        (one.last - one.first + 1) / steps,
+        one.reserved / size,
+    )
+
+
+def _live(held: list[data.Buffer], steps: int) -> list[tuple[int, int, int]]:
+    """Return runs of steps with the same live bytes: first, end, bytes; long models in bins with the most of each."""
+    live = live_bytes(held, steps)
+    width = -(-steps // MOST_LIVE)
+    runs: list[tuple[int, int, int]] = []
+    for first in range(0, steps, width):
+        end = min(first + width, steps)
+        most = max(live[first:end])
+        if runs and runs[-1][2] == most:
+            runs[-1] = (runs[-1][0], end, most)
+        else:
+            runs.append((first, end, most))
+    return [run for run in runs if run[2]]
+
+
+def size_ticks(size: int) -> tuple[Tick, ...]:
+    """Return three to six marks at round sizes, from the bottom; none near the top, where the size itself stands."""
+    if size <= 0:
+        return ()
+    gap = 1
+    while size / gap > 5:
+        gap *= 2
+    marks = [mark for mark in range(0, size, gap) if size - mark >= 0.4 * gap]
+    return tuple(Tick(1 - mark / size, words.short_size(mark) if mark else "0") for mark in marks)
+
+
+def step_ticks(steps: int) -> tuple[Tick, ...]:
+    """Return marks in the middle of steps: of each, or of every so many."""
+    gap = 1
+    while steps / gap > MOST_TICKS:
+        gap = gap * 5 // 2 if str(gap)[0] == "2" else gap * 2
+    return tuple(Tick((step + 0.5) / steps, words.number(step)) for step in range(0, steps, gap))

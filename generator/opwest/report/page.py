@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page: a report as one file of HTML that needs nothing else. Pure: rows go in, text comes out."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import jinja2
+from markupsafe import Markup
+
+from opwest.report import data, palette, sizes, words
+from opwest.report.changes import Change
+from opwest.report.figures import map_row, timeline_row, treemap_row
+from opwest.report.files import DATA_ID, to_json
+from opwest.report.timeline import measured_name, measured_time
+
+MOST_ROWS: Final = 200
+"""So many rows a table has at most; the JSON has all."""
+_FEW_CHANGES: Final = 12
+"""So many differences are shown at once; of more, those first that are better or worse."""
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """Return the environment of the report's templates. All text is escaped; nothing undefined is let through."""
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        undefined=jinja2.StrictUndefined,
+        autoescape=True,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(number=words.number, size=words.size)
+    made.globals.update(counted=words.counted, kind_names=_kind_names)
+    return made
+
+
+def _visible(value: object) -> object:
+    return words.visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _kind_names(kinds: Sequence[str]) -> list[dict[str, str]]:
+    """Return what the kinds of a treemap are called."""
+    names = {"constant": "constant", "program": "program", "code": "code of an operator", "other": "anything else"}
+    return [{"kind": kind, "label": names.get(kind, kind)} for kind in kinds]
+
+
+def page(report: data.Report, changes: Sequence[Change] | None = None, against: str | None = None) -> str:
+    """Return the page; `changes` are those since the report `against`, None where there is nothing to compare."""
+    script = asset("script.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    return (
+        environment()
+        .get_template("page.html.jinja")
+        .render(
+            format=data.FORMAT,
+            schema=data.SCHEMA,
+            opwest=report.opwest,
+            title=", ".join(model.name for model in report.models),
+            style=Markup(_style()),
+            script=Markup(script),
+            script_digest=digest,
+            stale=_stale(report),
+            changes=None if changes is None else _changes(changes, against or ""),
+            several=len(report.models) > 1,
+            models=[_model(model) for model in report.models],
+            data_id=DATA_ID,
+            data=Markup(in_script(to_json(report))),
+        )
+    )
+
+
+def in_script(text: str) -> str:
+    """Return JSON that can stand in a script element: nothing in it ends the element."""
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+@cache
+def asset(name: str) -> str:
+    """Return a file that pages hold as it is."""
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _style() -> str:
+    light, dark = palette.variables(dark=False), palette.variables(dark=True)
+    return (
+        f":root{{color-scheme:light;{light}}}\n"
+        f"@media screen and (prefers-color-scheme:dark){{:root:not([data-theme=light]){{color-scheme:dark;{dark}}}}}\n"
+        f"@media screen{{:root[data-theme=dark]{{color-scheme:dark;{dark}}}}}\n"
+        f"{palette.classes()}\n{asset('figures.css')}{asset('style.css')}"
+    )
+
+
+def _model(model: data.Model) -> dict[str, Any]:
+    ram = sizes.ram_rows(model)
+    flash = sizes.flash_rows(model)
+    return {
+        "name": model.name,
+        "description": model.description,
+        "manifest": model.manifest,
+        "boards": model.boards,
+        "reorder": model.reorder,
+        "cards": _cards(model),
+        "maps": [map_row(model, pool) for pool in model.pools],
+        "buffers": _limited(
+            [
+                {
+                    "name": one.name,
+                    "role": one.role,
+                    "type": words.tensor(one.dtype, one.shape),
+                    "pool": one.pool,
+                    "offset": words.number(one.offset),
+                    "bytes": words.number(one.reserved),
+                    "first": one.first,
+                    "last": one.last,
+                }
+                for one in sorted(model.buffers, key=lambda b: (-b.reserved, b.first, b.name))
+            ]
+        ),
+        "several_pools": len(model.pools) > 1,
+        "timeline": timeline_row(model),
+        "steps": _limited(_step_rows(model)),
+        "devices": model.devices,
+        "flash": [{**row, "maps": treemap_row(row["items"])} for row in flash],
+        "linked": bool(model.images),
+        "code_known": bool(sizes.targets(model) or model.images),
+        "ram": ram,
+        "ram_bars": any(row["bar"] for row in ram),
+        "profiles": [_profile(model, profile) for profile in model.profiles],
+        "results": [_results(results) for results in model.results],
+        "objects": _limited([_object(one) for one in model.objects]),
+        "inputs": _limited([{"name": one.name, "sha256": one.sha256} for one in model.inputs]),
+    }
+
+
+def _limited(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"rows": rows[:MOST_ROWS], "left": max(len(rows) - MOST_ROWS, 0)}
+
+
+def _cards(model: data.Model) -> list[dict[str, str]]:
+    """Return the figures that one looks for first."""
+    cards = []
+    for pool in model.pools:
+        spare = pool.planned - pool.lower_bound
+        note = "the least that is possible" if not spare else f"{words.size(spare)} above the lower bound"
+        of = f"of {words.size(pool.limit)}" if pool.limit is not None else ""
+        meter = f"{min(pool.planned / pool.limit, 1) * 100:.2f}%" if pool.limit else ""
+        cards.append(_card(f"pool {pool.name}", words.size(pool.planned), of, note, meter))
+    if not model.pools:
+        cards.append(_card("workspace", "0 bytes", "", "nothing to plan"))
+    constants = sum(one.bytes for one in model.constants)
+    cards.append(
+        _card("constants", words.size(constants), "", f"{words.counted(len(model.constants), 'array')} in flash")
+    )
+    for image in model.images[:2]:
+        total = sum(one.bytes for one in image.items if one.kind == "code")
+        cards.append(_card("operators", words.size(total), "", f"code in {image.source}"))
+    for target in () if model.images else sizes.targets(model)[:2]:
+        code = sum(one.code or 0 for one in model.objects if one.target == target)
+        cards.append(_card("operators", words.size(code), "", f"code for {target}"))
+    launches = sum(step.launched for step in model.steps)
+    devices = f", {words.counted(len(model.devices), 'device')}" if model.devices else ""
+    waits = f"; {words.counted(launches, 'launch')}, {words.counted(len(model.waits), 'wait')}" if launches else ""
+    waits = waits.replace("launchs", "launches")
+    operators = words.counted(len(model.operators), "operator")
+    cards.append(_card("schedule", words.counted(len(model.steps), "step"), "", f"{operators}{devices}{waits}"))
+    for profile in model.profiles[:2]:
+        cards.append(_card(f"run, {profile.where}", _short_time(profile), "", _clock(profile.clock)))
+    for results in model.results[:1]:
+        worst = max((error.differing for error in results.errors), default=None)
+        if worst is not None:
+            value = "equal" if not worst else f"{words.counted(worst, 'element')} differ"
+            cards.append(_card("outputs", value, "", "beside the reference"))
+    return cards
+
+
+def _card(title: str, value: str, of: str, note: str, meter: str = "") -> dict[str, str]:
+    return {"title": title, "value": value, "of": of, "note": note, "meter": meter}
+
+
+def _short_time(profile: data.Profile) -> str:
+    if profile.unit == "ns":
+        return words.seconds(profile.run.mean)
+    if profile.frequency_hz:
+        return words.seconds(profile.run.mean * 1e9 / profile.frequency_hz)
+    return f"{profile.run.mean:,.0f} {profile.unit}"
+
+
+def _clock(clock: str | None) -> str:
+    return {
+        "host": "by the clock of the machine that ran it, which is no board",
+        "simulated": "simulated time, in which code takes none",
+        "emulated": "emulated time: the board's own is another",
+        "board": "the board's own clock",
+    }.get(clock or "", clock or "")
+
+
+def _step_rows(model: data.Model) -> list[dict[str, Any]]:
+    waits: dict[int, list[str]] = {}
+    for wait in model.waits:
+        waits.setdefault(wait.before, []).append(f"{wait.device} ({', '.join(map(str, wait.steps))})")
+    rows = [
+        {
+            "index": step.index,
+            "operator": step.operator,
+            "device": step.device or "cpu",
+            "how": "launched" if step.launched else "runs",
+            "waits": ", ".join(waits.get(step.index, ())),
+            "line": step.line,
+        }
+        for step in model.steps
+    ]
+    if at_end := waits.get(len(model.steps)):
+        rows.append(
+            {"index": "", "operator": "end of the run", "device": "", "how": "", "waits": ", ".join(at_end), "line": ""}
+        )
+    return rows
+
+
+def _profile(model: data.Model, profile: data.Profile) -> dict[str, Any]:
+    longest = max((point.mean for point in profile.points), default=0.0)
+    inside = sum(point.mean for point in profile.points)
+    rows = [
+        {
+            "name": measured_name(point),
+            "kind": {"step": "run", "launch": "launched", "wait": "blocked"}.get(point.kind, "other"),
+            "mean": measured_time(profile, point.mean),
+            "range": f"{point.min:,.0f} to {point.max:,.0f}" if point.runs > 1 else "",
+            "share": f"{point.mean / profile.run.mean * 100:.1f} %" if profile.run.mean else "",
+            "bar": f"{point.mean / longest * 100 if longest else 0:.2f}%",
+        }
+        for point in profile.points
+    ]
+    outside = max(profile.run.mean - inside, 0.0)
+    return {
+        "where": profile.where,
+        "source": profile.source,
+        "clock": _clock(profile.clock),
+        "unit": profile.unit,
+        "run": measured_time(profile, profile.run.mean),
+        "range": f"{profile.run.min:,.0f} to {profile.run.max:,.0f} {profile.unit}" if profile.run.runs > 1 else "",
+        "runs": words.counted(profile.run.runs, "run"),
+        "outside": measured_time(profile, outside),
+        "stack": None
+        if profile.stack_used is None
+        else f"{words.number(profile.stack_used)} of {words.counted(profile.stack_size or 0, 'byte')}",
+        "rows": _limited(rows),
+        "timeline": timeline_row(model, profile) if inside else None,
+    }
+
+
+def _results(results: data.Results) -> dict[str, Any]:
+    latency = results.latency_ns
+    return {
+        "where": results.board or "this machine",
+        "source": results.source,
+        "clock": _clock(results.clock),
+        "latency": words.seconds(median(latency)) if any(latency) else None,
+        "range": f"{words.seconds(min(latency))} to {words.seconds(max(latency))}" if len(latency) > 1 else "",
+        "runs": words.counted(len(latency), "run"),
+        "errors": [
+            {
+                "name": error.name,
+                "elements": words.number(error.elements),
+                "differing": words.number(error.differing),
+                "largest": "not finite" if error.largest is None else f"{error.largest:.6g}",
+                "mean": "not finite" if error.mean is None else f"{error.mean:.6g}",
+                "equal": not error.differing,
+            }
+            for error in results.errors
+        ],
+    }
+
+
+def _object(one: data.Object) -> dict[str, Any]:
+    def shown(count: int | None) -> str:
+        return "–" if count is None else words.number(count)
+
+    return {
+        "name": one.name,
+        "kind": one.kind,
+        "target": one.target,
+        "exportable": one.exportable,
+        "state_of": "no" if one.reasons else "later" if one.code is None else "yes",
+        "reasons": one.reasons,
+        "code": shown(one.code),
+        "constant": shown(one.constant),
+        "state": shown(one.state),
+        "stack": one.stack,
+    }
+
+
+def _stale(report: data.Report) -> dict[str, Any] | None:
+    if not report.stale:
+        return None
+    files = [one for one in report.stale if one.state != "opwest"]
+    return {"files": _limited([{"name": one.file, "model": one.model, "state": one.state} for one in files])}
+
+
+def _changes(changes: Sequence[Change], against: str) -> dict[str, Any]:
+    signs = {"better": "▼", "worse": "▲", "different": ""}
+    rows = [
+        {
+            "model": one.model,
+            "group": one.group,
+            "name": one.name,
+            "before": one.before or "–",
+            "after": one.after or "–",
+            "difference": one.difference,
+            "verdict": one.verdict,
+            "sign": signs[one.verdict],
+        }
+        for one in changes
+    ]
+    first = [row for row in rows if row["verdict"] != "different"]
+    others = [row for row in rows if row["verdict"] == "different"] if len(rows) > _FEW_CHANGES else []
+    if not first:
+        first, others = rows[:_FEW_CHANGES], rows[_FEW_CHANGES:]
+    return {
+        "rows": _limited(first if others else rows),
+        "others": _limited(others),
+        "against": against,
+        "count": words.counted(len(rows), "difference"),
+    }
+
+
+def pretty_json(report: data.Report, changes: Sequence[Change] | None) -> str:
+    """Return the report as JSON for programs, with the changes where there is something to compare."""
+    text = to_json(report, indent=2)
+    if changes is None:
+        return text + "\n"
+    value = json.loads(text)
+    value["changes"] = [
+        {"model": c.model, "group": c.group, "name": c.name, "before": c.before, "after": c.after, "verdict": c.verdict}
+        for c in changes
+    ]
+    return json.dumps(value, indent=2) + "\n"

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the bars of the schedule lie: a lane for the processor and one per device, in the steps of the memory map.
+
+A plan knows the order of things, not how long they take: a bar from a launch to the next one on the same device, or to
+where the device is waited for, says when the work may be under way.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from opwest.report import data, words
+
+PROCESSOR: Final = "cpu"
+MOST_BARS: Final = 300
+"""Longer schedules are drawn in bins, and without the marks of single launches and waits."""
+
+Kind = Literal["run", "launched", "pending", "blocked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """From `first` to `end`: starts of steps, or times."""
+
+    lane: int
+    first: float
+    end: float
+    kind: Kind
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A line between the processor's lane and a device's."""
+
+    kind: Literal["launch", "wait"]
+    lane: int
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The schedule of one model, or a measured run."""
+
+    lanes: tuple[str, ...]
+    length: float
+    """What the whole width stands for: steps, or time in the unit of a profile."""
+    bars: tuple[Bar, ...]
+    marks: tuple[Mark, ...]
+    binned: int
+    """How many steps a bar stands for at the least."""
+
+
+def lay_out(model: data.Model) -> Timeline:
+    """Return the timeline of a model."""
+    lanes = (PROCESSOR, *(device.name for device in model.devices))
+    place = {name: index for index, name in enumerate(lanes)}
+    steps = max(len(model.steps), 1)
+    bars = _bars(model, place)
+    if len(model.steps) <= MOST_BARS:
+        return Timeline(lanes, steps, tuple(bars), tuple(_marks(model, place)), 1)
+    width = -(-steps // MOST_BARS)
+    return Timeline(lanes, steps, tuple(_binned(bars, width, steps)), (), width)
+
+
+def lay_out_measured(model: data.Model, profile: data.Profile) -> Timeline:
+    """Return a measured run: what the processor did, one after the other, and what devices did beside it at most."""
+    names = dict.fromkeys(
+        [PROCESSOR, *(d.name for d in model.devices), *(p.device for p in profile.points if p.device)]
+    )
+    place = {name: index for index, name in enumerate(names)}
+    bars: list[Bar] = []
+    marks: list[Mark] = []
+    begun: dict[str, float] = {}
+    now = 0.0
+    for point in profile.points:
+        end = now + point.mean
+        label = point.operator or ""
+        text = f"{measured_name(point)}: {measured_time(profile, point.mean)}"
+        lane = place[point.device] if point.device else 0
+        if point.kind == "wait":
+            bars.append(Bar(0, now, end, "blocked", "", text))
+            bars.append(Bar(lane, begun.pop(point.device or "", now), end, "pending", "", text))
+            marks.append(Mark("wait", lane, end, text))
+        elif point.kind == "launch":
+            bars.append(Bar(0, now, end, "launched", label, text))
+            marks.append(Mark("launch", lane, now, text))
+            begun.setdefault(point.device or "", end)
+        else:
+            bars.append(Bar(lane, now, end, "run", label, text))
+            if lane:
+                bars.append(Bar(0, now, end, "blocked", "", text))
+        now = end
+    length = max(profile.run.mean, now) or 1.0
+    bars += [Bar(place[device], since, length, "pending", "", f"{device} may run") for device, since in begun.items()]
+    if len(bars) > MOST_BARS:
+        bars, marks = sorted(bars, key=lambda bar: bar.first - bar.end)[:MOST_BARS], []
+    return Timeline(tuple(names), length, tuple(bar for bar in bars if bar.end > bar.first), tuple(marks), 1)
+
+
+def measured_name(point: data.Point) -> str:
+    """Return what a point of a profile is: `step 3: conv`, `wait for npu0 (steps 1, 2)`."""
+    if point.kind == "wait":
+        return f"wait for {point.device} ({', '.join(map(str, point.steps))})"
+    what = {"step": "", "launch": "launch of ", "cache": "cache maintenance for "}.get(point.kind, f"{point.kind} of ")
+    where = f" on {point.device}" if point.device else ""
+    return f"step {point.step}: {what}{point.operator}{where}"
+
+
+def measured_time(profile: data.Profile, value: float) -> str:
+    """Return a measured value as time where the counter's frequency is known, with the cycles."""
+    if profile.unit == "ns":
+        return words.seconds(value)
+    cycles = f"{value:,.0f} {profile.unit}"
+    return f"{cycles} ({words.seconds(value * 1e9 / profile.frequency_hz)})" if profile.frequency_hz else cycles
+
+
+def _bars(model: data.Model, place: dict[str, int]) -> list[Bar]:
+    bars: list[Bar] = []
+    ends = _ends(model)
+    for step in model.steps:
+        index, name = step.index, step.operator
+        where = f"step {index}: {name}"
+        if step.device is None:
+            bars.append(Bar(0, index, index + 1, "run", name, f"{where}; runs on the processor"))
+            continue
+        lane = place[step.device]
+        if not step.launched:
+            bars.append(Bar(lane, index, index + 1, "run", name, f"{where}; runs on {step.device}"))
+            bars.append(Bar(0, index, index + 1, "blocked", "", f"{where}; the processor waits for {step.device}"))
+            continue
+        end, waited = ends[index]
+        until = "waited for at the end" if waited >= len(model.steps) else f"waited for before step {waited}"
+        text = f"{where}; launched on {step.device}, {until}"
+        bars.append(Bar(lane, index, index + 1, "launched", name, text))
+        if end > index + 1:
+            bars.append(Bar(lane, index + 1, end, "pending", "", f"{text}; it may still run"))
+    return bars
+
+
+def _ends(model: data.Model) -> dict[int, tuple[int, int]]:
+    """Return for every launch where its bar ends, and before which step its device is waited for."""
+    found = {}
+    for wait in model.waits:
+        for index, following in zip(wait.steps, [*wait.steps[1:], wait.before], strict=True):
+            found[index] = (following, wait.before)
+    last = len(model.steps)
+    return defaultdict(lambda: (last, last), found)
+
+
+def _marks(model: data.Model, place: dict[str, int]) -> list[Mark]:
+    marks = [
+        Mark("launch", place[s.device], s.index, f"step {s.index}: {s.operator} is launched on {s.device}")
+        for s in model.steps
+        if s.launched and s.device is not None
+    ]
+    for wait in model.waits:
+        where = "at the end" if wait.before >= len(model.steps) else f"before step {wait.before}"
+        text = f"{where}: wait for {wait.device}; done: {words.steps_of(model, wait.steps)}"
+        marks.append(Mark("wait", place[wait.device], wait.before, text))
+    return marks
+
+
+def _binned(bars: list[Bar], width: int, steps: int) -> list[Bar]:
+    """Return one bar per lane and bin in which anything happens; neighbours of one kind are joined."""
+    order: dict[Kind, int] = {"pending": 0, "blocked": 1, "launched": 2, "run": 3}
+    busy: dict[tuple[int, int], Kind] = {}
+    for bar in bars:
+        for bin_ in range(int(bar.first) // width, (int(bar.end) - 1) // width + 1):
+            known = busy.get((bar.lane, bin_))
+            if known is None or order[bar.kind] > order[known]:
+                busy[bar.lane, bin_] = bar.kind
+    joined: list[Bar] = []
+    for (lane, bin_), kind in sorted(busy.items()):
+        first, end = bin_ * width, min((bin_ + 1) * width, steps)
+        if joined and (joined[-1].lane, joined[-1].end, joined[-1].kind) == (lane, first, kind):
+            joined[-1] = replace(joined[-1], end=end)
+        else:
+            joined.append(Bar(lane, first, end, kind, "", ""))
+    return [replace(bar, text=f"{words.span(int(bar.first), int(bar.end) - 1)}: {_WORDS[bar.kind]}") for bar in joined]
+
+
+_WORDS: dict[Kind, str] = {
+    "run": "steps run here",
+    "launched": "steps are launched here",
+    "pending": "what was launched may still run",
+    "blocked": "the processor waits for a device",
+}

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers and buffers as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opwest.report import data
+
+
+def visible(text: str) -> str:
+    """Return text without control characters: they are no XML, and may turn the direction of what follows."""
+    return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text)
+
+
+def number(value: int) -> str:
+    """Return a whole number with its thousands apart: `12,288`."""
+    return f"{value:,}"
+
+
+def counted(count: int, what: str) -> str:
+    """Return `1 step`, `2 steps`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def size(count: int) -> str:
+    """Return bytes in a short form: `96 bytes`, `12 KiB`, `1.5 MiB`."""
+    if count < 1024:
+        return counted(count, "byte")
+    value, unit = (count / 1024, "KiB") if count < 1 << 20 else (count / (1 << 20), "MiB")
+    return f"{value:.0f} {unit}" if value == int(value) else f"{value:,.1f} {unit}"
+
+
+def short_size(count: int) -> str:
+    """Return bytes in the shortest form, for axes: `96 B`."""
+    return f"{count} B" if count < 1024 else size(count)
+
+
+def change(before: float, after: float) -> str:
+    """Return what became of a number: `+96 (+12.5 %)`."""
+    difference = after - before
+    text = f"{difference:+,.0f}" if abs(difference) >= 1000 else f"{difference:+,.6g}"
+    if before:
+        text += f" ({(after - before) / before:+.1%})".replace("%", " %")
+    return text.replace("-", "−")
+
+
+def percent(part: int, whole: int) -> str:
+    """Return a part in percent: `37.5 %`."""
+    return f"{part / whole:.1%}".replace("%", " %") if whole else "0 %"
+
+
+def seconds(nanoseconds: float) -> str:
+    """Return a time in its natural unit."""
+    for unit, scale in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if nanoseconds >= scale:
+            return f"{nanoseconds / scale:,.3f} {unit}"
+    return f"{nanoseconds:.0f} ns"
+
+
+def span(first: int, last: int) -> str:
+    """Return a range of steps: `step 3`, `steps 3 to 5`."""
+    return f"step {first}" if first == last else f"steps {first} to {last}"
+
+
+def tensor(dtype: str, shape: Sequence[int]) -> str:
+    """Return a type as manifests write it: `int8 [1, 64]`."""
+    return f"{dtype} {list(shape)}"
+
+
+def steps_of(model: data.Model, indexes: Sequence[int], most: int = 4) -> str:
+    """Return steps with their operators: `3 conv, 4 dense`."""
+    names = [f"{i} {model.steps[i].operator}" if i < len(model.steps) else str(i) for i in indexes[:most]]
+    return ", ".join(names) + (f" and {len(indexes) - most} more" if len(indexes) > most else "")
+
+
+def buffer(model: data.Model, one: data.Buffer) -> str:
+    """Return a buffer in a sentence."""
+    padding = f" ({number(one.reserved - one.bytes)} of them padding)" if one.reserved > one.bytes else ""
+    parts = [
+        f"{counted(one.reserved, 'byte')} at offset {number(one.offset)}{padding}",
+        span(one.first, one.last),
+        f"{one.role}, {tensor(one.dtype, one.shape)}",
+    ]
+    if one.takes_over is not None:
+        parts.append(f"in place of {one.takes_over}")
+    if one.role == "scratch":
+        parts.append(f"used by {steps_of(model, one.writers)}")
+    else:
+        parts += [f"written by {steps_of(model, one.writers)}"] if one.writers else []
+        parts += [f"read by {steps_of(model, one.readers)}"] if one.readers else []
+    return "; ".join(parts)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the report share: models made of a few words, and projects."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from opwest import pipeline
+from opwest.diagnostics import Diagnostics
+from opwest.report import data
+from opwest.report.project import make_report
+
+TESTS = Path(__file__).resolve().parents[1]
+TWO_NPUS = TESTS.parent / "examples" / "two_npus" / "manifest.yaml"
+HOSTILE = "<script>alert(1)</script>\"'&{{7*7}}\u202e\x07"
+
+
+def buffer(name: str, size: int, offset: int, first: int, last: int, role: str = "intermediate") -> data.Buffer:
+    return data.Buffer(name, role, "int8", (size,), size, size, "sram", offset, first, last, (first,), (last,))
+
+
+def step(index: int, operator: str, device: str | None = None, *, launched: bool = False) -> data.Step:
+    return data.Step(index, operator, device, launched, 10 + index)
+
+
+def model(buffers: list[data.Buffer], steps: list[data.Step], waits: list[data.Wait] | None = None) -> data.Model:
+    """Return a model with one pool, as large as its buffers need."""
+    planned = max((b.offset + b.reserved for b in buffers), default=0)
+    live = [0] * len(steps)
+    for one in buffers:
+        for index in range(one.first, min(one.last + 1, len(steps))):
+            live[index] += one.reserved
+    most = max(live, default=0)
+    peak = data.Peak(live.index(most) if live else 0, most)
+    devices = dict.fromkeys(s.device for s in steps if s.device)
+    return data.Model(
+        name="made",
+        description=None,
+        manifest="manifest.yaml",
+        boards=(),
+        reorder=False,
+        pools=(data.Pool("sram", planned, most, 8, None, peak),) if buffers else (),
+        buffers=tuple(buffers),
+        steps=tuple(steps),
+        waits=tuple(waits or ()),
+        devices=tuple(data.Device(name, f"devicetree nodelabel {name}", None) for name in devices),
+        tensors=(),
+        constants=(),
+        programs=(),
+        operators=tuple(
+            data.Operator(name, name, tuple(s.index for s in steps if s.operator == name), {}, {})
+            for name in dict.fromkeys(s.operator for s in steps)
+        ),
+        objects=(),
+        inputs=(),
+    )
+
+
+def report_of(*models: data.Model) -> data.Report:
+    return data.Report("0", models)
+
+
+def example(path: Path = TWO_NPUS) -> data.Report:
+    return make_report([path], [], Diagnostics())
+
+
+def examined(path: Path) -> pipeline.Examination:
+    faults = Diagnostics()
+    found = pipeline.examine([path], faults)
+    faults.raise_if_errors()
+    return found[0]
+
+
+def hostile(report: data.Report) -> data.Report:
+    """Return a report in which every text is hostile."""
+
+    def poison(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: poison(item) for name, item in value.items()}
+        if isinstance(value, list):
+            return [poison(item) for item in value]
+        return value + HOSTILE if isinstance(value, str) else value
+
+    from opwest.report.codec import decode, encode
+
+    return decode(data.Report, poison(json.loads(json.dumps(encode(report)))))
+
+
+def profile_json(model: str = "two_npus", *, where: str = "mps2/an385", unit: str = "cycles") -> dict[str, Any]:
+    """Return what `opwest run --profile` writes: two steps, a launch and a wait."""
+
+    def point(kind: str, mean: float, **more: Any) -> dict[str, Any]:
+        row = {"kind": kind, "index": 0, "step": None, "steps": [], "operator": None, "device": None, "tensor": None}
+        times = {"runs": 4, "last": mean, "min": mean - 1, "max": mean + 1, "total": 4 * mean, "mean": mean}
+        return {**row, "line": None, **times, **more}
+
+    return {
+        "format": 1,
+        "kind": "opwest-profile",
+        "model": model,
+        "where": where,
+        "clock": "emulated",
+        "unit": unit,
+        "frequency_hz": 25_000_000,
+        "points": [
+            point("run", 1000.0),
+            point("launch", 50.0, step=0, steps=[0], operator="hidden_features", device="npu1"),
+            point("step", 200.0, step=2, steps=[2], operator="stretch"),
+            point("wait", 600.0, steps=[0], device="npu1"),
+            point("step", 100.0, step=8, steps=[8], operator="arg_max"),
+        ],
+        "stack": {"used": 812, "size": 4096},
+    }
+
+
+def results_json(model: str = "two_npus") -> dict[str, Any]:
+    """Return what `opwest run --board --reference --json` prints."""
+    error = {"elements": 10, "differing": 2, "largest_error": 3.0, "mean_error": 0.5, "at": [0, 1]}
+    result = {
+        "model": model,
+        "board": "mps2/an385",
+        "device": "/dev/pts/0",
+        "build": "build",
+        "outputs": {"label": [7]},
+        "errors": {"label": error},
+        "latency_ns": [2_000_000, 1_000_000, 3_000_000],
+        "clock": "emulated",
+    }
+    return {"ok": True, "diagnostics": [], "result": result}
+
+
+def with_limit(one: data.Model, limit: int) -> data.Model:
+    return replace(one, pools=tuple(replace(pool, limit=limit) for pool in one.pools))

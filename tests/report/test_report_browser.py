@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page in a real browser: what is drawn, on every width and in both schemes, with and without scripts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from opwest.diagnostics import Diagnostics
+from opwest.report.changes import compare
+from opwest.report.figures import MAP_HEIGHT
+from opwest.report.measured import add_measured
+from opwest.report.page import page as render
+from opwest.report.picture import picture
+from report_browser import browser, find_browser
+from report_support import HOSTILE, buffer, example, hostile, model, profile_json, report_of, results_json, step
+
+WIDTHS = (320, 390, 599, 600, 768, 900, 1199, 1280, 1920)
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    executable = find_browser()
+    if executable is None:
+        pytest.skip("no Chromium on PATH (Debian: apt-get install chromium)")
+    with browser(executable) as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """The example with measurements; its page with changes, so that every part of it is there."""
+    folder = tmp_path_factory.mktemp("report")
+    (folder / "profile.json").write_text(json.dumps(profile_json()))
+    (folder / "run.json").write_text(json.dumps(results_json()))
+    found = example()
+    models = add_measured(found.models, [folder / "profile.json", folder / "run.json"], Diagnostics())
+    return replace(found, models=tuple(models))
+
+
+@pytest.fixture(scope="module")
+def files(report, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    old = model([buffer("hidden", 640, 0, 0, 8)], list(report.models[0].steps))
+    before = report_of(replace(old, name=report.models[0].name))
+    long = [buffer(f"{'a_very_long_name_' * 6}{i}", 100 * (i + 1), 50 * i * (i + 1), i, i + 1) for i in range(6)]
+    pages = {
+        "example": render(report, compare(before, report), "before.html"),
+        "plain": render(example()),
+        "empty": render(report_of(model([], [step(0, "op")]))),
+        "long": render(report_of(model(long, [step(i, "an_operator_with_a_long_name" * 3) for i in range(7)]))),
+        "hostile": render(hostile(report), compare(before, hostile(report)), HOSTILE),
+    }
+    places = {name: folder / f"{name}.html" for name in pages}
+    for name, text in pages.items():
+        places[name].write_text(text, encoding="utf-8")
+    places["picture"] = folder / "picture.svg"
+    places["picture"].write_text(picture(report), encoding="utf-8")
+    return places
+
+
+def open_all(chromium):
+    chromium.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+
+
+@pytest.mark.parametrize("name", ["example", "plain", "empty", "long", "hostile"])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_nothing_is_complained_of_asked_for_or_too_wide(chromium, files, name, dark):
+    for width in WIDTHS:
+        chromium.screen(width, dark=dark)
+        chromium.open(files[name])
+        open_all(chromium)
+        assert chromium.evaluate("document.documentElement.scrollWidth") <= width, width
+        assert chromium.complaints() == []
+        assert chromium.requests() == [files[name].as_uri()]
+    assert chromium.evaluate("typeof window.alerted") == "undefined"
+
+
+def test_the_picture_shows_without_complaint(chromium, files):
+    chromium.screen(1280)
+    chromium.open(files["picture"])
+    assert chromium.complaints() == []
+    assert chromium.evaluate("document.querySelectorAll('.item').length") > 9
+
+
+MAP = """(() => {
+  const svg = document.querySelector("svg.map"), all = svg.querySelector(".ground").getBoundingClientRect();
+  return [...svg.querySelectorAll(".item")].map(item => {
+    const r = item.querySelector(".shape").getBoundingClientRect();
+    return [item.dataset.name, r.x - all.x, r.y - all.y, r.width, r.height, all.width, all.height];
+  });
+})()"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_what_is_drawn_is_the_plan(chromium, files, report, width):
+    chromium.screen(width)
+    chromium.open(files["plain"])
+    buffers = {one.name: one for one in report.models[0].buffers}
+    steps, size = len(report.models[0].steps), report.models[0].pools[0].planned
+    drawn = chromium.evaluate(MAP)
+    assert {row[0] for row in drawn} == set(buffers)
+    for name, x, y, wide, high, all_wide, all_high in drawn:
+        one = buffers[name]
+        assert all_high == MAP_HEIGHT
+        assert x / all_wide * steps == pytest.approx(one.first, abs=0.02)
+        assert wide / all_wide * steps == pytest.approx(one.last - one.first + 1, abs=0.02)
+        assert (all_high - y - high) / all_high * size == pytest.approx(one.offset, abs=0.5)
+        assert high / all_high * size == pytest.approx(one.reserved, abs=0.5)
+    peak = chromium.evaluate(
+        "(() => { const s = document.querySelector('svg.map'), b = s.querySelector('.peak-band');"
+        "return b.getBBox().x / s.querySelector('.ground').getBBox().width; })()"
+    )
+    assert peak * steps == pytest.approx(report.models[0].pools[0].peak.step, abs=0.02)
+
+
+LABELS = """[...document.querySelectorAll(".item")].flatMap(item => {
+  const box = item.querySelector(".shape").getBoundingClientRect();
+  return [...item.querySelectorAll(".label")].map(l => l.getBoundingClientRect()).filter(l => l.width > 0).map(l =>
+    Math.max(box.left - l.left, l.right - box.right, box.top - l.top, l.bottom - box.bottom));
+})"""
+
+
+@pytest.mark.parametrize("name", ["example", "long"])
+def test_labels_lie_inside_what_they_name(chromium, files, name):
+    for width in WIDTHS[1:]:  # plots are as wide as is assumed from 360 pixels on
+        chromium.screen(width)
+        chromium.open(files[name])
+        over = chromium.evaluate(LABELS)
+        assert over, width
+        assert max(over) <= 1, width
+
+
+def test_pointing_tapping_and_keys_tell_about_a_buffer(chromium, files, report):
+    chromium.screen(1280)
+    chromium.open(files["plain"])
+    said = "document.querySelector('svg.map').closest('figure').querySelector('.inspector').textContent"
+    first, second = (row[0] for row in chromium.evaluate(MAP)[:2])
+    place = (
+        "(() => { const r = [...document.querySelectorAll('svg.map .item')][1].querySelector('.shape')"
+        ".getBoundingClientRect(); return [r.x + 3, r.y + r.height / 2]; })()"
+    )
+    chromium.point(*chromium.evaluate(place))
+    assert chromium.evaluate(said).startswith(f"{second}: ")
+    chromium.evaluate("document.querySelector('svg.map .item[tabindex=\"0\"]').focus()")
+    assert chromium.evaluate(said).startswith(f"{first}: ")
+    assert " bytes at offset " in chromium.evaluate(said)
+    chromium.key("ArrowRight")
+    assert chromium.evaluate(said).startswith(f"{second}: ")
+    chromium.key("End")
+    chromium.key("ArrowDown")
+    last = chromium.evaluate(MAP)[-1][0]
+    assert chromium.evaluate(said).startswith(f"{last}: ")
+    assert chromium.evaluate("document.activeElement.dataset.name") == last
+    assert chromium.evaluate("document.querySelectorAll('svg.map .item[tabindex=\"0\"]').length") == 1
+    tapped = "document.querySelector('svg.map .item').dispatchEvent(new MouseEvent('click', {bubbles: true}))"
+    chromium.evaluate(tapped)
+    assert chromium.evaluate(said).startswith(f"{first}: ")
+    assert chromium.complaints() == []
+
+
+GROUND = "getComputedStyle(document.body).backgroundColor"
+
+
+def test_schemes_follow_the_system_and_the_button(chromium, files):
+    seen = {}
+    for dark in (False, True):
+        chromium.screen(1280, dark=dark)
+        chromium.open(files["plain"])
+        seen[dark] = chromium.evaluate(GROUND)
+        chromium.evaluate("document.getElementById('theme').click()")
+        seen[dark, "other"] = chromium.evaluate(GROUND)
+    assert seen[False] == seen[True, "other"] == "rgb(244, 245, 248)"
+    assert seen[True] == seen[False, "other"] == "rgb(14, 17, 22)"
+    chromium.screen(1280, dark=True, media="print")
+    assert chromium.evaluate(GROUND) == "rgb(255, 255, 255)"
+
+
+def test_without_scripts_everything_is_there(chromium, files, report):
+    chromium.screen(1280)
+    chromium.send("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        chromium.open(files["example"])
+    finally:
+        chromium.send("Emulation.setScriptExecutionDisabled", value=False)
+    assert not chromium.evaluate("document.documentElement.classList.contains('scripted')")
+    assert chromium.evaluate("document.querySelector('.inspector').offsetHeight") == 0
+    assert chromium.evaluate("document.getElementById('theme').offsetHeight") == 0
+    titles = chromium.evaluate("[...document.querySelectorAll('svg.map title')].map(t => t.textContent)")
+    assert len(titles) == len(report.models[0].buffers)
+    assert all(" bytes at offset " in title for title in titles)
+
+
+def test_assistive_technology_hears_every_part(chromium, files, report):
+    chromium.screen(1280)
+    chromium.open(files["example"])
+    nodes = chromium.send("Accessibility.getFullAXTree")["nodes"]
+    named = [(n["role"]["value"], n["name"]["value"]) for n in nodes if "name" in n and not n.get("ignored")]
+    headings = [name for role, name in named if role == "heading"]
+    for title in ("What changed", "two_npus", "Memory over time", "Schedule", "Flash and RAM", "Measured", "Objects"):
+        assert title in headings
+    for one in report.models[0].buffers:
+        assert any(role in ("image", "img") and name.startswith(f"{one.name}: ") for role, name in named), one.name
+    assert not [role for role, name in named if role in ("button", "link", "table", "image", "img") and not name]
+
+
+def test_on_paper_everything_is_open_and_legible(chromium, files):
+    chromium.screen(1280, dark=True)
+    chromium.open(files["example"])
+    paper = chromium.send("Page.printToPDF", printBackground=True)["data"]
+    assert len(paper) > 20_000
+    assert chromium.complaints() == []
+
+
+def test_thousands_of_buffers_stay_usable(chromium, tmp_path):
+    count = 10_000
+    many = [buffer(f"b{i}", 64, 64 * (i % 12), i, min(i + 12, count) - 1) for i in range(count)]
+    path = tmp_path / "large.html"
+    path.write_text(render(report_of(model(many, [step(i, f"op{i % 9}") for i in range(count)]))), encoding="utf-8")
+    chromium.screen(390)
+    chromium.open(path)
+    assert chromium.evaluate("document.querySelectorAll('*').length") < 12_000
+    assert chromium.evaluate("document.documentElement.scrollWidth") <= 390
+    assert chromium.evaluate("document.querySelectorAll('svg.map .item').length") == 400
+    assert chromium.complaints() == []

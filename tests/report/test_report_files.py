@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports as files: what was written is read again, damaged ones are refused, nothing else is written over."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from golden_support import PROJECTS, copy_project
+from opwest.diagnostics import OpwestError
+from opwest.report import data
+from opwest.report.codec import decode, encode
+from opwest.report.files import is_report, read_report, write_report
+from opwest.report.page import page, pretty_json
+from opwest.report.picture import picture
+from report_support import HOSTILE, example, hostile, report_of
+
+EXPECTED = Path(__file__).parent / "expected"
+
+
+@pytest.fixture(scope="module")
+def report() -> data.Report:
+    return hostile(example())
+
+
+def message(path: Path) -> str:
+    with pytest.raises(OpwestError) as caught:
+        read_report(path)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("render", [page, picture, lambda report: pretty_json(report, ())], ids=["html", "svg", "json"])
+def test_every_format_is_read_again(report, render, tmp_path) -> None:
+    path = tmp_path / "report"
+    write_report(path, render(report))
+    assert is_report(path)
+    assert read_report(path) == report
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_golden_json(name, tmp_path, request) -> None:
+    from opwest.diagnostics import Diagnostics
+    from opwest.report.project import make_report
+
+    made = make_report(copy_project(name, tmp_path / "source"), [], Diagnostics())
+    text = pretty_json(data.Report("VERSION", made.models, made.stale), None)
+    place = EXPECTED / f"{name}.json"
+    if request.config.getoption("--rewrite"):
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+    assert json.loads(text) == json.loads(place.read_text(encoding="utf-8"))
+
+
+def test_an_earlier_report_is_written_over(tmp_path) -> None:
+    path = tmp_path / "new" / "report.html"
+    write_report(path, page(report_of()))
+    path.chmod(0o640)
+    write_report(path, page(example()))
+    assert read_report(path) == example()
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert [p.name for p in path.parent.iterdir()] == ["report.html"]
+
+
+def test_what_is_no_report_is_left_alone(tmp_path) -> None:
+    path = tmp_path / "thesis.html"
+    path.write_text("<html>mine</html>")
+    with pytest.raises(OpwestError) as caught:
+        write_report(path, page(report_of()))
+    assert str(caught.value) == (
+        f"{path}: error: the file is no report, and is left as it is\n"
+        "  hint: choose another name: only what `opwest report` wrote is written over"
+    )
+    assert path.read_text() == "<html>mine</html>"
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(OpwestError, match="the file is no report"):
+        write_report(folder, "")
+
+
+def test_a_link_stays_a_link(tmp_path) -> None:
+    target, link = tmp_path / "target.html", tmp_path / "link.html"
+    write_report(target, page(report_of()))
+    link.symlink_to(target)
+    write_report(link, page(example()))
+    assert link.is_symlink() and read_report(target) == example()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_can_not_be_written(tmp_path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(OpwestError, match="the report can't be written: Permission denied"):
+        write_report(tmp_path / "report.html", "")
+
+
+def test_damaged_reports_are_refused(tmp_path) -> None:
+    path = tmp_path / "old.json"
+    good = json.loads(pretty_json(example(), None))
+    assert "No such file or directory" in message(path)
+    for content, reason in (
+        ("", "it holds no report (Expecting value"),
+        ("<html></html>", "it holds no report"),
+        ("[1]", "it holds no report"),
+        (json.dumps({**good, "format": "else"}), "it holds no report"),
+        (json.dumps({**good, "schema": 99}), "its schema is 99, and this opwest reads 1"),
+        (json.dumps({**good, "models": 3}), "models is not a list"),
+        (json.dumps({**good, "models": [{}]}), "models[0].name is missing"),
+        (json.dumps({**good, "opwest": None}), "opwest is None, not text"),
+        ("[" * 100_000, "it holds no report"),
+    ):
+        path.write_text(content)
+        text = message(path)
+        assert reason in text or "recursion" in text
+        assert "expected: a report that `opwest report` wrote: HTML, SVG or JSON" in text
+
+
+def test_every_field_of_a_report_is_checked(report) -> None:
+    value = json.loads(json.dumps(encode(example())))
+
+    def spoil(part):
+        for key in list(part) if isinstance(part, dict) else range(min(len(part), 1)):
+            old = part[key]
+            part[key] = -1 if isinstance(old, dict) else {"no": "such"}
+            with pytest.raises(ValueError, match=r".+ is "):
+                decode(data.Report, value)
+            part[key] = old
+            if isinstance(old, dict | list):
+                spoil(old)
+
+    spoil(value)
+    assert decode(data.Report, value) == example()
+    assert HOSTILE in encode(report)["opwest"]

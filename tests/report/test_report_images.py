@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a linked image has of a model: by its symbols, each under the name of the manifest."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import replace
+
+import pytest
+from opwest.diagnostics import Diagnostics
+from opwest.report import data, sizes
+from opwest.report.changes import compare
+from opwest.report.images import HELPERS, OWN, add_images
+from opwest.report.page import page
+from report_support import model, report_of, step
+
+SOURCE = """
+const unsigned char made_constant_weights[96] = {1};
+const unsigned char opwest_program_0123[40] = {1};
+const unsigned char made_table[24] = {1};
+const unsigned char opwest_more[8] = {1};
+const unsigned char made_big__op0[200] = {1};  /* of a model whose name begins like this one's */
+const unsigned char zephyr_own[500] = {1};
+unsigned char made_workspace[1000];            /* no flash */
+extern const unsigned char made__absent[];
+const unsigned char *made_pointer(void) { return made__absent; }
+const unsigned char made__op0[64] = {1}, made__helper[16] = {1};
+const unsigned char made__op1[32] __asm__("made__op1.constprop.0") = {1};
+"""
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory):
+    if shutil.which("cc") is None:
+        pytest.skip("cc not found on PATH")
+    folder = tmp_path_factory.mktemp("image")
+    (folder / "image.c").write_text(SOURCE)
+    subprocess.run(["cc", "-c", "-O1", "-fno-pic", "image.c", "-o", "zephyr.elf"], cwd=folder, check=True)
+    return folder / "zephyr.elf"
+
+
+@pytest.fixture
+def made():
+    found = model([], [step(0, "op0"), step(1, "again"), step(2, "op1")])
+    operators = tuple(replace(o, symbol="op0") if o.name == "again" else o for o in found.operators)
+    constants = (data.Constant("weights", "int8", (96,), 96, None, ("op0",)),)
+    return replace(
+        found, operators=operators, constants=constants, programs=(data.Program("conv", "opwest_program_0123", 40),)
+    )
+
+
+def test_symbols_become_names_of_the_manifest(made, image):
+    faults = Diagnostics()
+    other = replace(made, name="made_big", constants=(), programs=())
+    found, big = add_images([made, other], [image], faults)
+    assert not list(faults)
+    (linked,) = found.images
+    assert linked.source == "zephyr.elf"
+    items = {(item.name, item.kind): item.bytes for item in linked.items}
+    own = items.pop((OWN, "other"))
+    assert items == {
+        ("weights", "constant"): 96,
+        ("op0, again", "code"): 64,
+        ("conv", "program"): 40,
+        ("op1", "code"): 32,
+        (HELPERS, "other"): 16,
+    }
+    assert 24 + 8 < own < 64  # and the function made_pointer
+    assert ("op0, again", "code", 200) in [(i.name, i.kind, i.bytes) for i in big.images[0].items]
+    assert [i.bytes for i in linked.items] == sorted((i.bytes for i in linked.items), reverse=True)
+
+
+def test_an_image_is_shown_and_compared(made, image):
+    (found,) = add_images([made], [image], Diagnostics())
+    (row,) = sizes.flash_rows(found)
+    assert row["target"].startswith("zephyr.elf (")
+    assert row["total"] == sum(item.bytes for item in found.images[0].items)
+    text = page(report_of(found))
+    assert "Zephyr itself is not in it" in text and "op0, again" in text
+    smaller = replace(found.images[0], items=found.images[0].items[1:])
+    changes = compare(report_of(found), report_of(replace(found, images=(smaller,))))
+    assert [(c.group, c.verdict) for c in changes if c.name.startswith("the model in zephyr.elf")] == [
+        ("flash", "better")
+    ]
+
+
+def test_what_is_no_image_of_the_model(made, image, tmp_path):
+    faults = Diagnostics()
+    (tmp_path / "text.elf").write_text("hello")
+    (tmp_path / "cut.elf").write_bytes(image.read_bytes()[:100])
+    files = [tmp_path / "text.elf", tmp_path / "cut.elf", tmp_path / "absent.elf", image]
+    assert add_images([replace(made, name="else")], files, faults) == [replace(made, name="else", images=())]
+    found = [str(fault) for fault in faults]
+    assert len(found) == 4
+    for fault, reason in zip(
+        found,
+        (
+            "the image can't be read: it is no ELF file",
+            "the image can't be read: truncated",
+            "the image can't be read: No such file or directory",
+            "the image has no symbols of else",
+        ),
+        strict=True,
+    ):
+        assert reason in fault
+        assert "expected: an image of this project, as `west build` leaves it: build/zephyr/zephyr.elf" in fault

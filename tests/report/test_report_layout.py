@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Geometry: what is drawn is what is planned."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from golden_support import PROJECTS, copy_project
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from opwest.report import data, labels, memory_map, timeline, treemap, words
+from opwest.report.collect import collect, take_over
+from opwest.report.figures import HEAD, MAP_HEIGHT, map_row
+from opwest.report.labels import part
+from opwest.report.live import live_bytes
+from report_support import buffer, examined, example, model, step, with_limit
+
+
+def in_use(buffers: list[data.Buffer], index: int) -> int:
+    """Return the bytes in use in a step, byte by byte."""
+    alive = [b for b in buffers if b.first <= index <= b.last]
+    return len({byte for b in alive for byte in range(b.offset, b.offset + b.reserved)})
+
+
+def test_rectangles_are_the_plan() -> None:
+    found = example().models[0]
+    laid = memory_map.lay_out(found, found.pools[0])
+    assert len(laid.buffers) == len(found.buffers) == 9
+    for one, place in laid.buffers:
+        assert place.x * 9 == pytest.approx(one.first)
+        assert place.width * 9 == pytest.approx(one.last - one.first + 1)
+        assert (1 - place.y - place.height) * 320 == pytest.approx(one.offset)
+        assert place.height * 320 == pytest.approx(one.reserved)
+    assert laid.bound == 0
+    assert laid.peak.x * 9 == pytest.approx(4)
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_a_report_says_what_the_plan_says(name, tmp_path) -> None:
+    for path in copy_project(name, tmp_path / "source"):
+        one = examined(path)
+        found = collect(one)
+        assert [p.name for p in found.pools] == list(one.plan.pools)
+        for pool in found.pools:
+            planned = one.plan.pools[pool.name]
+            assert (pool.planned, pool.lower_bound) == (planned.size, planned.lower_bound)
+            held = [b for b in found.buffers if b.pool == pool.name]
+            used = [in_use(held, index) for index in range(len(found.steps))]
+            assert (pool.peak.bytes, pool.peak.step) == (max(used), used.index(max(used)))
+            if not any(b.takes_over for b in held):
+                assert pool.peak.bytes == pool.lower_bound
+            assert {b.name: b.offset for b in held} == dict(planned.offsets)
+            assert max(b.offset + b.reserved for b in held) == pool.planned
+        assert {b.name: (b.first, b.last) for b in found.buffers} == {
+            buffer.name: (life.first, life.last)
+            for buffer in one.model.buffers
+            if (life := one.plan.schedule.lives[buffer.name])
+        }
+        assert [(s.operator, s.device) for s in found.steps] == [
+            (s.operator.name, s.device) for s in one.plan.schedule.steps
+        ]
+
+
+def test_live_bytes_are_the_sums_of_what_is_alive() -> None:
+    found = example().models[0]
+    laid = memory_map.lay_out(found, found.pools[0])
+    for index in range(9):
+        middle = (index + 0.5) / 9
+        height = sum(r.height for r in laid.live if r.x <= middle < r.x + r.width)
+        assert height * 320 == pytest.approx(sum(b.reserved for b in found.buffers if b.first <= index <= b.last))
+
+
+boxes = st.tuples(st.integers(0, 40), st.integers(0, 12), st.integers(0, 9), st.integers(0, 9))
+
+
+@given(st.lists(boxes, max_size=25))
+@settings(deadline=None, max_examples=150)
+def test_memory_that_buffers_share_counts_once(drawn) -> None:
+    held = [buffer(f"b{i}", size, at, *sorted(life)) for i, (at, size, *life) in enumerate(drawn)]
+    assert live_bytes(held, 10) == [in_use(held, index) for index in range(10)]
+
+
+def test_results_in_place_of_arguments() -> None:
+    held = [buffer("a", 64, 0, 0, 2), buffer("b", 32, 16, 2, 4), buffer("c", 16, 64, 2, 3), buffer("d", 64, 0, 5, 6)]
+    found = {b.name: b for b in take_over(held)}
+    assert {name: b.takes_over for name, b in found.items()} == {"a": None, "b": "a", "c": None, "d": None}
+    steps = [step(i, "op") for i in range(7)]
+    made = model(list(found.values()), steps)
+    assert "in place of a" in words.buffer(made, found["b"])
+    rows = {row["name"]: row for row in map_row(made, made.pools[0])["items"]}
+    middles = {name: {label["x"] for label in row["labels"]} for name, row in rows.items()}
+    assert middles["a"] == {part(2 / 2 / 7)}  # of the two steps that are seen
+    assert middles["d"] == {part(6 / 7)}
+
+
+def test_a_pool_with_more_buffers_than_are_drawn() -> None:
+    count = memory_map.MOST_BUFFERS + 25
+    large = buffer("large", 5000, 0, 0, 3)
+    many = [buffer(f"b{i}", 8, 5000 + 8 * i, i % 4, i % 4) for i in range(count)]
+    found = model([*many, large], [step(i, "op") for i in range(4)])
+    laid = memory_map.lay_out(found, found.pools[0])
+    assert len(laid.buffers) == memory_map.MOST_BUFFERS
+    assert len(laid.others) == 26
+    assert "large" in {one.name for one, _ in laid.buffers}
+    row = map_row(found, found.pools[0])
+    assert row["others_count"] == 26
+    assert row["others"][0]["path"].count("M") == 26
+
+
+def test_a_long_model_has_few_bars_of_live_bytes() -> None:
+    steps = 10_000
+    found = model([buffer(f"b{i}", 8 + i % 3, 0, i, i) for i in range(steps)], [step(i, "op") for i in range(steps)])
+    laid = memory_map.lay_out(found, found.pools[0])
+    assert len(laid.live) <= memory_map.MOST_LIVE
+    assert max(r.height for r in laid.live) == pytest.approx(1)
+    assert len(laid.times) <= memory_map.MOST_TICKS
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 320, 1023, 1024, 16_000, 1 << 20, (1 << 31) - 1])
+def test_marks_of_sizes_are_round_and_apart(size) -> None:
+    ticks = memory_map.size_ticks(size)
+    assert 1 <= len(ticks) <= 6
+    assert ticks[0].label == "0"
+    places = [tick.at for tick in ticks] + [0.0]
+    assert all(before - after > 0.05 for before, after in pairwise(places))
+
+
+@pytest.mark.parametrize("steps", [1, 2, 16, 17, 100, 999, 10_000, 123_456])
+def test_marks_of_steps_are_in_their_middle(steps) -> None:
+    ticks = memory_map.step_ticks(steps)
+    assert 1 <= len(ticks) <= memory_map.MOST_TICKS
+    assert [round(tick.at * steps - 0.5) for tick in ticks] == [int(tick.label.replace(",", "")) for tick in ticks]
+
+
+def test_the_lower_bound_is_drawn_where_the_plan_needs_more() -> None:
+    found = model([buffer("a", 60, 0, 0, 1), buffer("b", 40, 60, 1, 2)], [step(i, "op") for i in range(3)])
+    assert map_row(found, found.pools[0])["bound"] is None
+    pool = data.Pool("sram", 200, 100, 8, None, data.Peak(1, 100))
+    assert map_row(found, pool)["bound"] == str(HEAD + MAP_HEIGHT // 2)
+
+
+def test_a_launch_lasts_until_the_next_or_until_it_is_waited_for() -> None:
+    laid = timeline.lay_out(example().models[0])
+    assert laid.lanes == ("cpu", "npu0", "npu1")
+    bars = [(b.lane, b.first, b.end, b.kind, b.label) for b in laid.bars]
+    assert (2, 0, 1, "launched", "hidden_features") in bars
+    assert (2, 1, 2, "launched", "hidden_scores") in bars
+    assert (2, 2, 6, "pending", "") in bars
+    assert (1, 3, 4, "launched", "conv_features") in bars
+    assert (0, 2, 3, "run", "stretch") in bars
+    assert [(m.kind, m.lane, m.at) for m in laid.marks if m.kind == "wait"] == [("wait", 1, 5), ("wait", 2, 6)]
+
+
+def test_the_processor_waits_for_a_synchronous_device() -> None:
+    laid = timeline.lay_out(model([], [step(0, "conv", "npu"), step(1, "copy")]))
+    assert [(b.lane, b.first, b.end, b.kind) for b in laid.bars] == [
+        (1, 0, 1, "run"),
+        (0, 0, 1, "blocked"),
+        (0, 1, 2, "run"),
+    ]
+
+
+def test_a_device_that_is_waited_for_at_the_end() -> None:
+    found = model([], [step(0, "conv", "npu", launched=True), step(1, "copy")], [data.Wait("npu", 2, (0,))])
+    laid = timeline.lay_out(found)
+    assert (1, 1, 2, "pending") in [(b.lane, b.first, b.end, b.kind) for b in laid.bars]
+    assert laid.marks[-1].text.startswith("at the end: wait for npu")
+
+
+def test_long_schedules_are_drawn_in_bins() -> None:
+    count = 5_000
+    steps = [step(i, "op", "npu" if i % 7 == 0 else None, launched=i % 7 == 0) for i in range(count)]
+    waits = [data.Wait("npu", i + 2, (i,)) for i in range(0, count - 2, 7)]
+    laid = timeline.lay_out(model([], steps, waits))
+    assert laid.binned == 17
+    assert len(laid.bars) <= 2 * timeline.MOST_BARS
+    assert not laid.marks
+    assert max(bar.end for bar in laid.bars) == count
+
+
+@given(st.lists(st.integers(1, 1 << 20), min_size=1, max_size=60))
+@settings(deadline=None, max_examples=60)
+def test_areas_of_a_treemap_are_the_sizes(sizes) -> None:
+    sizes = sorted(sizes, reverse=True)
+    found = treemap.squarify(sizes, 900, 230)
+    assert len(found) == len(sizes)
+    for size, place in zip(sizes, found, strict=True):
+        assert place.width * place.height == pytest.approx(size / sum(sizes))
+        assert -1e-9 <= place.x <= place.x + place.width <= 1 + 1e-9
+        assert -1e-9 <= place.y <= place.y + place.height <= 1 + 1e-9
+    for index, one in enumerate(found):
+        for other in found[:index]:
+            wide = min(one.x + one.width, other.x + other.width) - max(one.x, other.x)
+            high = min(one.y + one.height, other.y + other.height) - max(one.y, other.y)
+            assert wide < 1e-9 or high < 1e-9
+
+
+@given(st.text("abcdefgh_", min_size=1, max_size=64), st.floats(0, 1), st.floats(0, 400))
+@settings(deadline=None, max_examples=200)
+def test_labels_fit(name, width, height) -> None:
+    seen = []
+    for label in labels.labels(name, "1,234 bytes", width, height):
+        seen += label.classes.split()
+        for tier in label.classes.split():
+            along, across = width * labels.TIERS[tier], height
+            if label.vertical:
+                along, across = across, along
+            lines = [label.text] if label.second is None else [label.text, label.second]
+            assert max(map(len, lines)) * labels.ADVANCE <= along
+            assert len(lines) * labels.LINE <= across
+            assert label.text == name or (len(label.text) >= labels.LEAST and "…" in label.text)
+    assert len(seen) == len(set(seen))
+
+
+def test_a_long_name_keeps_its_ends() -> None:
+    assert labels.shortened("constant_weights_17", 9) == "cons…s_17"
+    assert labels.shortened("short", 9) == "short"
+
+
+def test_the_limit_of_a_pool_is_told() -> None:
+    found = with_limit(model([buffer("a", 60, 0, 0, 1)], [step(0, "op"), step(1, "op")]), 120)
+    assert map_row(found, found.pools[0])["pool"].limit == 120

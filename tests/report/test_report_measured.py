@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading what `opwest run` measured: both forms, and everything that can be wrong with them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from opwest.diagnostics import Diagnostics
+from opwest.report import timeline
+from opwest.report.measured import add_measured
+from report_support import example, profile_json, results_json
+
+
+@pytest.fixture(scope="module")
+def models():
+    return example().models
+
+
+def read(models, tmp_path, *values):
+    faults = Diagnostics()
+    paths = []
+    for index, value in enumerate(values):
+        paths.append(tmp_path / f"m{index}.json")
+        paths[-1].write_text(value if isinstance(value, str) else json.dumps(value))
+    return add_measured(models, paths, faults)[0], [str(fault) for fault in faults]
+
+
+def test_a_profile_is_read(models, tmp_path) -> None:
+    found, faults = read(models, tmp_path, profile_json())
+    (profile,) = found.profiles
+    assert not faults and not found.results
+    assert (profile.source, profile.where, profile.unit, profile.frequency_hz) == (
+        "m0.json",
+        "mps2/an385",
+        "cycles",
+        25_000_000,
+    )
+    assert profile.run.mean == 1000.0
+    assert [(p.kind, p.step, p.device) for p in profile.points] == [
+        ("launch", 0, "npu1"),
+        ("step", 2, None),
+        ("wait", None, "npu1"),
+        ("step", 8, None),
+    ]
+    assert (profile.stack_used, profile.stack_size) == (812, 4096)
+
+
+def test_results_are_read_with_the_profile_in_them(models, tmp_path) -> None:
+    value = results_json()
+    value["result"]["profile"] = profile_json()
+    found, faults = read(models, tmp_path, value, profile_json(where="host"))
+    assert not faults
+    assert [p.where for p in found.profiles] == ["mps2/an385", "host"]
+    (results,) = found.results
+    assert (results.board, results.clock, results.latency_ns) == (
+        "mps2/an385",
+        "emulated",
+        (2_000_000, 1_000_000, 3_000_000),
+    )
+    assert [(e.name, e.differing, e.largest) for e in results.errors] == [("label", 2, 3.0)]
+
+
+def test_errors_that_are_no_numbers(models, tmp_path) -> None:
+    value = results_json()
+    value["result"]["errors"]["label"]["largest_error"] = "inf"
+    found, _ = read(models, tmp_path, value)
+    assert found.results[0].errors[0].largest is None
+
+
+def test_a_measured_run_is_drawn_in_its_order(models, tmp_path) -> None:
+    found, _ = read(models, tmp_path, profile_json())
+    laid = timeline.lay_out_measured(found, found.profiles[0])
+    assert laid.lanes == ("cpu", "npu0", "npu1")
+    assert laid.length == 1000
+    assert [(b.lane, b.first, b.end, b.kind) for b in laid.bars] == [
+        (0, 0, 50, "launched"),
+        (0, 50, 250, "run"),
+        (0, 250, 850, "blocked"),
+        (2, 50, 850, "pending"),
+        (0, 850, 950, "run"),
+    ]
+    assert [(m.kind, m.at) for m in laid.marks] == [("launch", 0), ("wait", 850)]
+
+
+def test_time_needs_a_frequency(models, tmp_path) -> None:
+    found, _ = read(models, tmp_path, profile_json())
+    profile = found.profiles[0]
+    assert timeline.measured_time(profile, 250) == "250 cycles (10.000 µs)"
+    assert timeline.measured_time(replace(profile, frequency_hz=0), 250) == "250 cycles"
+    assert timeline.measured_time(replace(profile, unit="ns"), 250) == "250 ns"
+
+
+def test_a_profile_of_other_steps_is_warned_of(models, tmp_path) -> None:
+    value = profile_json()
+    value["points"][2]["operator"] = "other"
+    found, faults = read(models, tmp_path, value)
+    assert found.profiles
+    assert faults == [
+        f"{tmp_path / 'm0.json'}: warning: the profile is of another version of the model 'two_npus': it has step 2 "
+        "(other), and step 2 is stretch\n  hint: measure again with `opwest run --profile`"
+    ]
+    value["points"][2]["step"] = 9
+    _, faults = read(models, tmp_path, value)
+    assert "it has step 9 (other), and there is no such step" in faults[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"format": 2}, "the profile's format is 2, not 1"),
+        ({"points": []}, "'points' is not a list of measurements"),
+        ({"points": [{"kind": "step"}]}, "'runs' is not a count, but None"),
+        ({"where": None}, "'where' is not text"),
+        ({"frequency_hz": -1}, "'frequency_hz' is not a count, but -1"),
+        ({"frequency_hz": True}, "'frequency_hz' is not a count, but True"),
+        ({"stack": {"used": 1}}, "'size' is not a count, but None"),
+        ({"points": profile_json()["points"][1:]}, "the first of 'points' is not the whole run"),
+        ({"points": [{**profile_json()["points"][0], "mean": "NaN"}]}, "'mean' is not a time, but 'NaN'"),
+        ({"points": [{**profile_json()["points"][0], "steps": [-1]}]}, "'steps' of a point is not a list of steps"),
+    ],
+)
+def test_damaged_profiles_are_refused(models, tmp_path, change, reason) -> None:
+    found, faults = read(models, tmp_path, {**profile_json(), **change})
+    assert not found.profiles
+    assert faults == [
+        f"{tmp_path / 'm0.json'}: error: the measurements can't be read: {reason}\n"
+        "  expected: what `opwest run` wrote with --json or --output-profile"
+    ]
+
+
+def test_all_faults_are_told_at_once(models, tmp_path) -> None:
+    failed = {"ok": False, "diagnostics": [], "result": None}
+    wrong = results_json()
+    wrong["result"]["latency_ns"] = ["1"]
+    found, faults = read(models, tmp_path, "{", "[]", failed, wrong, profile_json("two_npu"))
+    assert found == models[0]
+    text = "\n".join(faults)
+    assert len(faults) == 5
+    for reason in (
+        "it is not JSON",
+        "it is not a JSON object",
+        "it is neither a profile (kind: opwest-profile) nor the result of a run that went well",
+        "'latency_ns' is not a list of times",
+        "the measurements are of a model 'two_npu'\n  hint: did you mean 'two_npus'?",
+    ):
+        assert reason in text
+    faults = Diagnostics()
+    add_measured(models, [tmp_path / "absent.json"], faults)
+    assert "No such file or directory" in str(next(iter(faults)))

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page and the picture as text: whole, escaped, the same every time, with nothing from elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html.parser
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+
+import pytest
+from golden_support import GOLDEN, copy_project
+from opwest.diagnostics import Diagnostics
+from opwest.report import data, palette
+from opwest.report.changes import compare
+from opwest.report.files import DATA_ID, to_json
+from opwest.report.measured import add_measured
+from opwest.report.page import MOST_ROWS, page, pretty_json
+from opwest.report.picture import picture
+from report_support import HOSTILE, buffer, example, hostile, model, profile_json, report_of, results_json, step
+
+VOID = {"meta", "link", "br", "hr", "input", "img"}
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+class Reader(html.parser.HTMLParser):
+    """Reads a page: elements in their order, text, and whether all that is opened is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.open: list[str] = []
+        self.faults: list[str] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, {key: value or "" for key, value in attrs}))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, {key: value or "" for key, value in attrs}))
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(f"</{tag}> at {self.getpos()}")
+
+    def handle_data(self, text):
+        if not self.open or self.open[-1] not in ("script", "style"):
+            self.text += text
+
+    def all(self, tag: str) -> list[dict[str, str]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def report() -> data.Report:
+    return example()
+
+
+@pytest.fixture(scope="module")
+def measured(report, tmp_path_factory) -> data.Report:
+    folder = tmp_path_factory.mktemp("measured")
+    (folder / "profile.json").write_text(json.dumps(profile_json()))
+    (folder / "run.json").write_text(json.dumps(results_json()))
+    faults = Diagnostics()
+    models = add_measured(report.models, [folder / "profile.json", folder / "run.json"], faults)
+    assert not list(faults)
+    return replace(report, models=tuple(models))
+
+
+def test_a_page_is_well_formed(report, measured) -> None:
+    for one in (report, measured, report_of(model([], []))):
+        read = Reader(page(one, compare(report, one), "before.html"))
+        assert not read.faults
+        assert not read.open
+        ids = [attributes["id"] for _, attributes in read.elements if "id" in attributes]
+        assert len(ids) == len(set(ids))
+        for _, attributes in read.elements:
+            for name in attributes.get("aria-labelledby", "").split():
+                assert name in ids
+            if attributes.get("href", "").startswith("#"):
+                assert attributes["href"][1:] in ids
+
+
+def test_a_page_needs_nothing_else(measured) -> None:
+    text = page(measured)
+    read = Reader(text)
+    assert all(link["href"] == "data:," for link in read.all("link"))
+    assert not any("src" in attributes or "srcset" in attributes for _, attributes in read.elements)
+    assert not re.search(r"url\(|@import|https?:|//[a-z]", text.partition(f'id="{DATA_ID}"')[0])
+    (policy,) = [meta["content"] for meta in read.all("meta") if meta.get("http-equiv")]
+    assert policy.startswith("default-src 'none'; ")
+    script = text.rpartition("<script>")[2].partition("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in policy
+    assert not any(name.startswith("on") for _, attributes in read.elements for name in attributes)
+
+
+def test_a_page_says_in_words_what_it_shows(measured) -> None:
+    read = Reader(page(measured))
+    for one in measured.models[0].buffers:
+        assert read.text.count(one.name) >= 2  # in the map's title and in the table
+    for text in ("320 bytes planned of 1,024", "peak 320 bytes, step 4", "mps2/an385", "hidden_features"):
+        assert text in read.text
+    items = [a for tag, a in read.elements if tag == "g" and a.get("class", "").startswith("item")]
+    assert all(item["aria-label"] and item["role"] == "img" for item in items)
+    tables = read.all("table")
+    assert len(tables) == len(read.all("caption")) >= 8
+
+
+def test_measurements_are_shown(measured) -> None:
+    text = re.sub(r"\s+", " ", Reader(page(measured)).text)
+    assert "1,000 cycles (40.000 µs) a run" in text
+    assert "Outside the operators: 50 cycles (2.000 µs)" in text
+    assert "Stack: 812 of 4,096 bytes" in text
+    assert "wait for npu1 (0)" in text
+    assert "2.000 ms a run (median of 3 runs, 1.000 ms to 3.000 ms)" in text
+    assert "the board's own is another" in text
+
+
+def test_what_there_is_not_is_said() -> None:
+    text = re.sub(r"\s+", " ", Reader(page(report_of(model([], [step(0, "op")])))).text)
+    for sentence in (
+        "Nothing to plan: the model has no buffers of its own",
+        "No constants and no programs",
+        "Nothing was measured.",
+        "No objects.",
+        "Every step runs on the processor",
+    ):
+        assert sentence in text
+
+
+def test_changes_are_shown(report) -> None:
+    small = replace(report.models[0], pools=(replace(report.models[0].pools[0], planned=256, lower_bound=256),))
+    read = Reader(page(report, compare(replace(report, models=(small,)), report), "old <b>.html"))
+    text = re.sub(r"\s+", " ", read.text)
+    assert "2 differences from old <b>.html to this report." in text
+    assert "worse: +64 (+25.0 %)" in text
+    assert "The two reports say the same." in Reader(page(report, (), "same.html")).text
+
+
+def test_many_changes_show_first_what_matters() -> None:
+    before = model([buffer(f"b{i}", 8, 8 * i, 0, 0) for i in range(30)], [step(0, "op")])
+    after = model([buffer(f"c{i}", 16, 16 * i, 0, 0) for i in range(30)], [step(0, "op")])
+    text = page(report_of(after), compare(report_of(before), report_of(after)), "old.html")
+    head, _, others = text.partition("<summary>60 others</summary>")
+    assert "pool sram, bytes" in head
+    assert "buffer c7, bytes" not in head.partition('id="model-1"')[0]
+    assert "buffer c7, bytes" in others
+
+
+def test_stale_inputs_are_said(report) -> None:
+    stale = (data.Stale("two_npus", "parameters.npz", "changed"), data.Stale("two_npus", "old.c", "gone"))
+    text = re.sub(r"\s+", " ", Reader(page(replace(report, stale=stale))).text)
+    assert "The project is not up to date" in text
+    assert "parameters.npz changed" in text and "old.c gone" in text
+    other = Reader(page(replace(report, stale=(data.Stale("two_npus", "", "opwest"),)))).text
+    assert "Another version of opwest made it." in other
+
+
+def test_hostile_names_stay_text(measured) -> None:
+    evil = hostile(measured)
+    text = page(evil, compare(measured, evil), HOSTILE)
+    assert "<script>alert" not in text
+    assert "49" not in HOSTILE and "{{7*7}}" in text  # shown, not evaluated
+    assert "\u202e" not in text and "\x07" not in text
+    read = Reader(text)
+    assert not read.faults and not read.open
+    assert len(read.all("script")) == 2
+    assert not any(name.startswith("on") for _, attributes in read.elements for name in attributes)
+    embedded = text.partition(f'id="{DATA_ID}">')[2].partition("</script>")[0]
+    assert json.loads(embedded) == json.loads(to_json(evil))
+    drawn = ElementTree.fromstring(picture(evil))
+    assert not list(drawn.iter(f"{SVG}script"))
+    assert any("<script>alert(1)</script>" in (one.text or "") for one in drawn.iter(f"{SVG}title"))
+
+
+def test_a_picture_stands_alone(measured) -> None:
+    text = picture(measured)
+    drawn = ElementTree.fromstring(text)
+    assert drawn.tag == f"{SVG}svg"
+    assert not re.search(r'href|url\(|@import|https?:(?!//www\.w3\.org/2000/svg")', text)
+    names = {one.text.partition("\n")[0] for one in drawn.iter(f"{SVG}title")}
+    assert {one.name for one in measured.models[0].buffers} <= names
+    width, height = float(drawn.get("width")), float(drawn.get("height"))
+    assert drawn.get("viewBox") == f"0 0 {width:.0f} {height:.0f}"
+    for inner in drawn.iter(f"{SVG}svg"):
+        if inner.get("class") in ("plot", "axis"):
+            assert float(inner.get("x")) + float(inner.get("width")) <= width
+            assert float(inner.get("y")) + float(inner.get("height")) <= height
+
+
+def test_the_same_inputs_give_the_same_report(report, tmp_path) -> None:
+    path = copy_project("devices", tmp_path / "elsewhere")[0]
+    one, other = example(path), example(GOLDEN / "devices" / "manifest.yaml")
+    for render in (page, picture, lambda r: pretty_json(r, None)):
+        assert render(one) == render(other)
+        assert str(tmp_path) not in render(one)
+        assert str(GOLDEN) not in render(other)
+        assert not re.search(r"20[2-9]\d-\d\d", render(report))
+
+
+def test_thousands_of_buffers_keep_the_page_small() -> None:
+    count = 10_000
+    many = [buffer(f"b{i}", 64, 64 * (i % 12), i, min(i + 12, count) - 1) for i in range(count)]
+    text = page(report_of(model(many, [step(i, f"op{i % 9}") for i in range(count)])))
+    read = Reader(text)
+    assert len(read.elements) < 12_000
+    assert len(text) < 6 << 20
+    told = re.sub(r"\s+", " ", read.text)
+    assert "The 400 buffers that take the most memory for the longest time have an outline" in told
+    assert "The other 9,600 are drawn without names" in told
+    assert f"{count - MOST_ROWS:,} more rows are left out here" in told
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of WCAG 2.2."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", [palette.LIGHT, palette.DARK], ids=["light", "dark"])
+def test_colours_can_be_told_apart(scheme) -> None:
+    for text in ("ink", "soft", "accent", "better", "worse"):
+        for ground in ("ground", "card", "band"):
+            assert contrast(scheme[text], scheme[ground]) >= 4.5, (text, ground)
+    assert contrast(scheme["warn-ink"], scheme["warn"]) >= 4.5
+    index = 0 if scheme is palette.LIGHT else 1
+    for kind, schemes in palette.KINDS.items():
+        fill, edge, ink = schemes[index]
+        assert contrast(ink, fill) >= 4.5, kind
+        if kind not in ("pending", "blocked"):  # beside what they belong to; told by their dashes too
+            assert contrast(edge, scheme["card"]) >= 3, kind
+            assert contrast(edge, scheme["band"]) >= 3, kind
