@@ -42,9 +42,9 @@ class Run(Code):
         for number, action in enumerate(actions(self.model, self.plan)):
             lines += self._action(number, action)
         if self.has_hooks:
-            tail = "" if profiled else "tail "
+            call = "call" if profiled else "tail call"
             lines += [
-                f"  %closing = {tail}call signext i32 @opwest_devices_close(ptr @device_set, ptr %slots, ptr %status.at)",
+                f"  %closing = {call} signext i32 @opwest_devices_close(ptr @device_set, ptr %slots, ptr %status.at)",
                 *self._point(0, "end"),
                 "  ret i32 %closing",
             ]
