@@ -12,6 +12,7 @@ from opwest.plan.memory import MemoryPlan
 from opwest.render.boards import board_file
 from opwest.render.header import pool_rows
 from opwest.render.literals import kconfig_string, kconfig_value, yaml_string
+from opwest.render.stacks import stack_reason, stack_size
 from opwest.render.suite import suite_application
 from opwest.render.templates import render
 from opwest.render.tensors import interface_rows
@@ -43,6 +44,8 @@ def application_files(planned: Sequence[Planned], *, vendored: bool) -> dict[str
             models=[{"kconfig": CNames(m.name).kconfig} for m in models],
             externals=sorted({e.kconfig for m in models for e in m.externals if e.kconfig}),
             options=sorted({f"{key}={kconfig_value(value)}" for m in models for key, value in m.application.kconfig}),
+            stack=stack_size(models),
+            stack_reason=stack_reason(models),
         ),
         "VERSION": render("VERSION"),
         "README.md": _readme(name, planned, boards, vendored=vendored),
