@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from opwest.objects.elf import SHF_EXECINSTR, SHT_NOBITS, Elf, RawSymbol, parse_elf
+from opwest.objects.elf import SHF_EXECINSTR, SHT_NOBITS, Elf, RawSymbol, damaged, parse_elf
 from opwest.objects.facts import Member
 from opwest.objects.relocate import Entry, Relocations, relocation_entries
 
@@ -24,6 +24,8 @@ _ARM_RETURNS = {"bx", "bxns", *(f"bx{c}" for c in _CONDITIONS)}
 _AARCH64_JUMPS = {"b", "cbz", "cbnz", "tbz", "tbnz"}
 _RISCV_CALL_RELOCATIONS = (18, 19)
 """R_RISCV_CALL and R_RISCV_CALL_PLT: of an auipc and the jalr behind it."""
+_OVERLAP = 8
+"""How often the bytes of an object may be decoded: functions of damaged objects may all lie in each other."""
 _RISCV_RELAX = 51
 """R_RISCV_RELAX: a hint to the linker."""
 
@@ -107,6 +109,7 @@ class _Reader:
         self.symbols += list(elf.raw_symbols(table)) if table is not None else []
         self.strings = elf.strings_of(table) if table is not None else None
         self.relocations = Relocations(elf)
+        self.budget = _OVERLAP * len(elf.content)
         self.starts: dict[int, list[int]] = {}
         self.data: dict[int, list[tuple[int, bool]]] = {}
         self.found: dict[Place, tuple[str, bool, int]] = {}
@@ -153,6 +156,9 @@ class _Reader:
                     for entry in relocation_entries(self.elf, table):
                         by_offset.setdefault(entry.offset, []).append(entry)
             end = min(place.offset + size if size else self._next(place), section.size)
+            self.budget -= end - place.offset
+            if self.budget < 0:
+                raise damaged("its functions overlap")
             yield self._function(name, local, place, end, entries[place.section])
 
     def _next(self, place: Place) -> int:
@@ -214,10 +220,12 @@ class _Reader:
         return Place(raw.section, branch.target - (entry.offset if self.machine == "i386" else branch.address))
 
     def _branches(self, place: Place, end: int) -> Iterator[_Branch]:
-        content = self.elf.data(self.elf.sections[place.section])
+        start = self.elf.sections[place.section].offset
         read = {"x86-64": _x86, "i386": _x86, "arm": _arm, "aarch64": _aarch64, "riscv": _riscv}[self.machine]
         for begin, stop in self._code(place, end):
-            for address, size, mnemonic, operands in self.decoder.disasm_lite(content[begin:stop], begin):
+            for address, size, mnemonic, operands in self.decoder.disasm_lite(
+                self.elf.content[start + begin : start + stop], begin
+            ):
                 branch = read(address, size, mnemonic, operands)
                 if branch is not None:
                     yield branch
