@@ -33,7 +33,7 @@ RUNTIME_SYMBOLS = {
     "memcpy",
 }
 REACHED = {"accelerated": ("control", "y"), "asynchronous": ("control", "raw", "report")}
-PUBLIC = ("open", "run", "close", "model", "registry", "operators")
+PUBLIC = ("open", "run", "run_profiled", "close", "model", "registry", "operators", "points")
 # Conversions of floats and 64 bits, which libgcc has, and what position-independent code asks for.
 SUPPORT = re.compile(r"__aeabi_[a-z0-9]+|__truncdfsf2|_GLOBAL_OFFSET_TABLE_")
 

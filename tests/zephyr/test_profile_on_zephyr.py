@@ -33,19 +33,22 @@ TRACED = "CONFIG_TRACING=y\nCONFIG_TRACING_CTF=y\nCONFIG_TRACING_SYNC=y\nCONFIG_
 
 @contextmanager
 def console(device: str) -> Iterator[Callable[[str, str], str]]:
-    """Yield a function that types a command, and returns what came until a line matches."""
+    """Yield a function that types a command until an answer matches, and returns that: a shell may be busy at first."""
     file = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
     tty.setraw(file)
 
     def ask(command: str, until: str) -> str:
-        os.write(file, f"\n{command}\n".encode())
-        text, end = "", time.monotonic() + 60
-        while not re.search(until, text, re.MULTILINE):
-            assert time.monotonic() < end, f"{command}: {until!r} did not come:\n{text}"
-            if select.select([file], [], [], 0.5)[0]:
-                text += re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", os.read(file, 4096).decode(errors="replace"))
-                text = text.replace("\r", "")
-        return text
+        text = ""
+        for _ in range(12):
+            os.write(file, f"\n{command}\n".encode())
+            text, end = "", time.monotonic() + 5
+            while time.monotonic() < end:
+                if select.select([file], [], [], 0.5)[0]:
+                    text += re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", os.read(file, 4096).decode(errors="replace"))
+                    text = text.replace("\r", "")
+                if re.search(until, text, re.MULTILINE):
+                    return text
+        pytest.fail(f"{command}: {until!r} did not come:\n{text}")
 
     try:
         yield ask
@@ -70,7 +73,7 @@ def tables(text: str) -> list[dict[str, list[str]]]:
         head = re.fullmatch(r"digits, (\w+): (\d+) runs, cycles at (\d+) Hz", line)
         if head:
             found.append({"": [head[2], head[3]]})
-        elif found and re.match(r"  +\d* +(run|step) ", line):
+        elif found and re.match(r"  +\d* +(run|step) .* \d+$", line):
             words = line.split()
             kind = words.index("run") if "run" in words else words.index("step")
             found[-1][words[kind + 1]] = words[kind + 2 :]

@@ -75,7 +75,7 @@ SYS_INIT(start, APPLICATION, CONFIG_APPLICATION_INIT_PRIORITY);
 
 void opwest_port_profile_trace(const char *name, uint32_t index, bool begins)
 {
-#ifdef CONFIG_OPWEST_TRACE
+#if defined(CONFIG_OPWEST_TRACE) && !defined(OPWEST_NO_NAMED_EVENTS)
 	sys_trace_named_event(name, index, begins ? 1U : 0U);
 #else
 	ARG_UNUSED(name);
