@@ -33,23 +33,30 @@ TRACED = "CONFIG_TRACING=y\nCONFIG_TRACING_CTF=y\nCONFIG_TRACING_SYNC=y\nCONFIG_
 
 @contextmanager
 def console(device: str) -> Iterator[Callable[[str, str], str]]:
-    """Yield a function that types a command until an answer matches, and returns that: a shell may be busy at first."""
+    """Yield a function that types a command, once the shell listens, and returns what came until a line matches."""
     file = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
     tty.setraw(file)
 
-    def ask(command: str, until: str) -> str:
-        text = ""
-        for _ in range(12):
-            os.write(file, f"\n{command}\n".encode())
-            text, end = "", time.monotonic() + 5
-            while time.monotonic() < end:
-                if select.select([file], [], [], 0.5)[0]:
-                    text += re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", os.read(file, 4096).decode(errors="replace"))
-                    text = text.replace("\r", "")
-                if re.search(until, text, re.MULTILINE):
-                    return text
-        pytest.fail(f"{command}: {until!r} did not come:\n{text}")
+    def heard(until: str, seconds: float) -> tuple[str, bool]:
+        text, end = "", time.monotonic() + seconds
+        while time.monotonic() < end and not re.search(until, text, re.MULTILINE):
+            if select.select([file], [], [], 0.2)[0]:
+                text += re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", os.read(file, 4096).decode(errors="replace"))
+                text = text.replace("\r", "")
+        return text, bool(re.search(until, text, re.MULTILINE))
 
+    def ask(command: str, until: str) -> str:
+        os.write(file, f"{command}\n".encode())
+        text, found = heard(until, 60)
+        assert found, f"{command}: {until!r} did not come:\n{text}"
+        return text
+
+    def prompt() -> bool:
+        os.write(file, b"\n")
+        return heard(r"\$ $", 5)[1]
+
+    assert any(prompt() for _ in range(12)), "the shell shows no prompt"
+    heard("nothing", 2)  # prompts for what was typed before it listened
     try:
         yield ask
     finally:
