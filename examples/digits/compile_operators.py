@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compile operators/*.c into one object or archive per target, the objects of manifest.yaml.
 
+Beside each lies operators.su: what the compiler says of the stack that they take.
 A target whose compiler is not installed is skipped, unless it is named on the command line. The
 outputs hold no absolute path and no date, so the same compiler always writes the same bytes.
 """
@@ -26,7 +27,10 @@ FLAGS = [
     # Nothing from a C library, and a section per function so that the linker can drop what is unused.
     *["-ffreestanding", "-ffunction-sections", "-fdata-sections"],
     *["-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-fno-common"],
+    "-fstack-usage",
 ]
+STACK_USAGE = "operators.su"
+"""How much stack each operator takes, beside the objects."""
 ARM_TOOLCHAINS = ["arm-none-eabi-", "arm-zephyr-eabi-"]
 ARM_HINT = "arm-none-eabi-gcc is not installed (Debian: apt-get install gcc-arm-none-eabi)"
 
@@ -114,6 +118,8 @@ def compile_target(target: Target, output: Path) -> Path:
         else:
             link = ["-r", "-nostdlib", "-Wl,--build-id=none"]
             run([*compiler, *(f for f in target.flags if f.startswith("-m")), *link, *objects, "-o", str(combined)])
+        usage = "".join(Path(file).with_suffix(".su").read_text() for file in objects)
+        destination.with_name(STACK_USAGE).write_text(usage.replace(f"{EXAMPLE}{os.sep}", ""))
         combined.replace(destination)
     return destination
 

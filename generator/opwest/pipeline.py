@@ -16,6 +16,7 @@ from opwest.model.context import Context
 from opwest.model.examined import Examined
 from opwest.model.model import Model
 from opwest.model.resolve import resolve
+from opwest.model.stack_need import stack_needs
 from opwest.plan.memory import MemoryPlan, plan_memory
 from opwest.plan.schedule import plan_schedule
 from opwest.render.application import Planned
@@ -172,7 +173,8 @@ def examine(
         model = resolve(context)
         schedule = plan_schedule(model)
         boards = tuple(dict.fromkeys([*model.boards, *zephyr.boards]))
-        model = replace(model, steps=schedule.steps, boards=boards)
+        stack = stack_needs(model, context.examined)
+        model = replace(model, steps=schedule.steps, boards=boards, stack=stack)
         found.append(Examination(model, plan_memory(model, schedule, faults), tuple(context.examined), _files(context)))
     models = [one.model for one in found]
     check_names_together(models, faults)

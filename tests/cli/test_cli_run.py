@@ -288,3 +288,61 @@ def test_json_of_outputs_that_are_no_numbers(opwest, tmp_path):
     done = opwest("run", tmp_path / "app", "--host", "--input", f"x={path}", "--json")
     assert done.code == 0
     json.loads(done.out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+
+
+@NEEDS_CC
+@pytest.mark.parametrize("kind", ["c", "llvm"])
+def test_profile(opwest, digits, reference, kind, tmp_path):
+    if kind == "llvm":
+        pytest.importorskip("llvmlite")
+    app = tmp_path / "app"
+    done = opwest("generate", digits / "manifest.yaml", "-o", app, "--metadata", kind)
+    assert done.code == 0, done.err
+    image = save(tmp_path / "image.npy", np.full((1, 8, 8, 1), 3, np.int8))
+    file = tmp_path / "p.json"
+    given = ["--input", f"image={image}", "--output-dir", tmp_path, "--repeat", 4]
+    done = opwest("run", app, "--host", *given, "--profile", "--output-profile", file)
+    assert done.code == 0, done.err
+    np.testing.assert_array_equal(np.load(tmp_path / "label.npy"), reference.predict(np.load(image)))
+    told = json.loads(file.read_text())
+    head = {key: told[key] for key in ("format", "model", "where", "clock", "unit", "frequency_hz", "stack")}
+    assert head == {
+        "format": 1,
+        "model": "digits",
+        "where": "host",
+        "clock": "host",
+        "unit": "ns",
+        "frequency_hz": 10**9,
+        "stack": None,
+    }
+    points = told["points"]
+    assert [(p["kind"], p["step"], p["operator"]) for p in points] == [
+        ("run", None, None),
+        *(("step", i, name) for i, name in enumerate(["conv2d_relu", "max_pool", "dense", "arg_max"])),
+    ]
+    for point in points:
+        assert point["runs"] == 4 and 0 <= point["min"] <= point["mean"] <= point["max"] <= point["total"]
+    assert sum(point["total"] for point in points[1:]) <= points[0]["total"]
+    rows = [line.split() for line in done.out.splitlines()]
+    assert ["profile:", "4", "runs,", "ns"] in rows
+    assert [row[:3] for row in rows if row[1:2] == ["step"]][3] == ["3", "step", "arg_max"]
+    done = opwest("run", app, "--host", *given, "--profile", "--json")
+    assert json.loads(done.out)["result"]["profile"]["points"][0]["runs"] == 4
+    done = opwest("run", app, "--host", *given)
+    assert done.code == 0 and "profile: " not in done.out
+
+
+@NEEDS_CC
+def test_profile_that_cannot_be_written(opwest, digits_of, tmp_path):
+    image = save(tmp_path / "image.npy", np.zeros((1, 8, 8, 1), np.int8))
+    file = tmp_path / "absent" / "p.json"
+    done = opwest("run", digits_of, "--host", "--input", f"image={image}", "--output-profile", file)
+    assert done.code == 1
+    assert f"{file}: error: the profile can't be written: No such file or directory" in done.err
+    assert done.err.count("error: ") == 1
+
+
+@NEEDS_CC
+def test_a_profile_needs_inputs(opwest, digits_of):
+    done = opwest("run", digits_of, "--host", "--profile")
+    assert done.code == 1 and "input 'image' is not given" in done.err

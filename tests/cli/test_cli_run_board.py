@@ -320,3 +320,40 @@ def test_usage(opwest, app):
 def test_a_build_folder_that_can_not_be_written(run, tmp_path):
     (tmp_path / "locked").mkdir(0o500)
     one_error(run("nucleo", "--build-dir", tmp_path / "locked" / "build"), "Permission denied")
+
+
+def test_profile(run, app, west, plug):
+    board = plug(SmpBoard(Model()))
+    west.tell(config=SMP + "CONFIG_OPWEST_PROFILE=y\n")
+    file = app.parent / "p.json"
+    done = run("nucleo", "--serial", board.device, "--output-profile", file)
+    assert done.code == 0, done.err
+    assert all("-DCONFIG_OPWEST_PROFILE=y" in words for words in west.calls if words[0] == "build")
+    assert (app / "build" / "run_nucleo_profile" / "build.ninja").exists()
+    lines = done.out.splitlines()
+    start = lines.index("profile: 3 runs, cycles, 25000000 Hz")
+    assert lines[start + 1].split() == "step what name device last min max mean share".split()
+    assert lines[start + 2].split() == "run twice 900 800 1000 900 100.0 %".split()
+    assert lines[start + 6].split()[:2] == ["wait", "npu0"]
+    assert lines[-2:] == ["stack: 420 of 4096 bytes used by the thread that ran the model", f"  written to {file}"]
+    told = json.loads(file.read_text())
+    assert (told["format"], told["kind"], told["model"], told["where"]) == (1, "opwest-profile", "twice", "nucleo")
+    assert (told["clock"], told["unit"], told["frequency_hz"]) == ("board", "cycles", fake_board.HZ)
+    assert told["stack"] == {"used": 420, "size": 4096}
+    shown = [(p["kind"], p["step"], p["steps"], p["operator"], p["device"], p["runs"]) for p in told["points"]]
+    assert shown == [
+        ("run", None, [], None, None, 3),
+        ("launch", 0, [0], "double", "0", 3),  # this application has no devices: the image's would
+        ("launch", 1, [1], "double", "0", 3),
+        ("step", 2, [2], "add", None, 3),
+        ("wait", None, [0, 1], None, "npu0", 3),
+        ("cache", 1, [1], "double", "0", 0),
+    ]
+    assert told["points"][3]["total"] == 2**41 and told["points"][5]["mean"] == 0
+
+
+def test_an_image_that_measures_nothing(run, plug):
+    assert run("nucleo", "--serial", plug(SmpBoard(Model())).device).code == 0
+    done = run("nucleo", "--profile")
+    assert done.code == 1
+    assert "run_nucleo_profile measures no steps (CONFIG_OPWEST_PROFILE)" in done.err

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from opwest import pipeline
+from opwest.diagnostics import Diagnostics
 from zephyr_support import ROOT, Workspace
 
 pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
@@ -66,6 +68,19 @@ def test_digits_on_every_board(workspace: Workspace, digits: Path, tmp_path: Pat
     report = twister(workspace, digits / "tests", tmp_path / "twister", *options)
     boards = {"native_sim/native/64", "native_sim/native", "qemu_cortex_m3/ti_lm3s6965", "mps2/an385"}
     check_passed(report, boards, "opwest.digits.tests")
+    check_stack(digits, tmp_path / "twister")
+
+
+def check_stack(app: Path, out: Path) -> None:
+    """Check that run took no more stack on a Cortex-M3 than its objects say it can need."""
+    manifest = app.parent / "example" / "manifest.yaml"
+    ((model, _),) = pipeline.check([manifest], Diagnostics())
+    (need,) = [need for need in model.stack if need.target == "cortex-m3"]
+    assert need.known
+    logs = [log.read_text() for log in out.rglob("handler.log")]
+    took = [int(n) for log in logs for n in re.findall(r"^digits: run took (\d+) bytes of stack", log, re.MULTILINE)]
+    assert len(took) == 2, "both boards with a Cortex-M3 measure it"
+    assert all(96 < one <= need.bytes for one in took), (took, need)
 
 
 def test_digits_from_ir_on_a_cortex_m55(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:

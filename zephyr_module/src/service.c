@@ -38,6 +38,9 @@ int opwest_service_open(const struct opwest_served_model *served)
 	if (*served->opened) {
 		(void)served->close();
 	}
+#ifdef CONFIG_OPWEST_PROFILE
+	opwest_profile_reset(served->profile->measures, served->profile->count);
+#endif
 	return served->open();
 }
 

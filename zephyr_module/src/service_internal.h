@@ -6,6 +6,7 @@
 #ifndef OPWEST_SERVICE_INTERNAL_H_
 #define OPWEST_SERVICE_INTERNAL_H_
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <opwest/service.h>
@@ -69,5 +70,17 @@ uint32_t opwest_service_model_count(void);
  */
 void opwest_service_do(const struct opwest_served_model *served, enum opwest_service_action action,
 		       struct opwest_service_report *report);
+
+/**
+ * @brief Tell how much of the stack of that thread was ever used.
+ *
+ * @param used Where the bytes go that were.
+ * @param size Where the size of the stack goes, bytes.
+ *
+ * @retval true  Told.
+ * @retval false It is not known: CONFIG_INIT_STACKS or CONFIG_THREAD_STACK_INFO is off, or threads have stacks of
+ *               the host's.
+ */
+bool opwest_service_stack(uint32_t *used, uint32_t *size);
 
 #endif /* OPWEST_SERVICE_INTERNAL_H_ */

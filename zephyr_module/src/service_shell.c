@@ -170,6 +170,44 @@ static int cmd_read(const struct shell *sh, size_t argc, char **argv)
 	return 0;
 }
 
+#ifdef CONFIG_OPWEST_PROFILE
+static int cmd_measures(const struct shell *sh, size_t argc, char **argv)
+{
+	const struct opwest_served_model *served = find_model(argv[1]);
+	uint32_t used = 0U;
+	uint32_t size = 0U;
+
+	ARG_UNUSED(argc);
+
+	if (served == NULL) {
+		return refuse(sh, -ENOENT);
+	}
+	opwest_service_lock();
+	(void)opwest_service_stack(&used, &size);
+	shell_print(sh, "@opwest measures %" PRIu32 " %" PRIu64 " %" PRIu32 " %" PRIu32,
+		    served->profile->count, opwest_profile_frequency(), used, size);
+	for (uint32_t i = 0; i < served->profile->count; i++) {
+		const struct opwest_measure *const measure = &served->profile->measures[i];
+		const struct opwest_point *const point = &served->profile->points[i];
+
+		shell_print(sh,
+			    "@opwest point %" PRIu32 " %s %s %u %u %" PRIu32 " %" PRIu64 " %" PRIu64
+			    " %" PRIu64 " %" PRIu64,
+			    i, opwest_point_kind_name(point->kind), point->name, point->step,
+			    point->device, measure->runs, measure->last, measure->min, measure->max,
+			    measure->total);
+	}
+	opwest_service_unlock();
+	shell_print(sh, "@opwest end");
+	return 0;
+}
+
+SHELL_SUBCMD_ADD((opwest), measures, NULL,
+		 "Tell what the steps of a model took, for a program.\n"
+		 "Usage: opwest measures MODEL",
+		 cmd_measures, 2, 0);
+#endif
+
 SHELL_SUBCMD_ADD((opwest), describe, NULL, "Describe the models of this image, for a program.",
 		 cmd_describe, 1, 0);
 SHELL_SUBCMD_ADD((opwest), open, NULL,

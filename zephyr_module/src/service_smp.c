@@ -30,6 +30,8 @@ enum {
 	COMMAND_TENSOR = 1,
 	COMMAND_DATA = 2,
 	COMMAND_ACTION = 3,
+	COMMAND_MEASURES = 4,
+	COMMAND_POINT = 5,
 };
 
 /* What an answer holds besides the data: the header, the map, its keys, an offset and a length. */
@@ -43,6 +45,7 @@ struct request {
 	uint32_t tensor;
 	uint32_t offset;
 	uint32_t action;
+	uint32_t point;
 	struct zcbor_string data;
 };
 
@@ -53,6 +56,7 @@ static bool decode(struct smp_streamer *ctxt, struct request *request)
 		ZCBOR_MAP_DECODE_KEY_DECODER("tensor", zcbor_uint32_decode, &request->tensor),
 		ZCBOR_MAP_DECODE_KEY_DECODER("off", zcbor_uint32_decode, &request->offset),
 		ZCBOR_MAP_DECODE_KEY_DECODER("do", zcbor_uint32_decode, &request->action),
+		ZCBOR_MAP_DECODE_KEY_DECODER("point", zcbor_uint32_decode, &request->point),
 		ZCBOR_MAP_DECODE_KEY_DECODER("data", zcbor_bstr_decode, &request->data),
 	};
 	size_t decoded;
@@ -212,11 +216,73 @@ static int write_action(struct smp_streamer *ctxt)
 		zcbor_tstr_put_lit(zse, "ns") && zcbor_uint64_put(zse, report.nanoseconds));
 }
 
+#ifdef CONFIG_OPWEST_PROFILE
+static int read_measures(struct smp_streamer *ctxt)
+{
+	zcbor_state_t *zse = ctxt->writer->zs;
+	const struct opwest_served_model *served;
+	struct request request;
+	uint32_t used = 0U;
+	uint32_t size = 0U;
+
+	if (!decode(ctxt, &request)) {
+		return MGMT_ERR_EINVAL;
+	}
+	served = opwest_service_model(request.model);
+	if (served == NULL) {
+		return MGMT_ERR_ENOENT;
+	}
+	(void)opwest_service_stack(&used, &size);
+	return answered(zcbor_tstr_put_lit(zse, "points") &&
+			zcbor_uint32_put(zse, served->profile->count) &&
+			zcbor_tstr_put_lit(zse, "hz") &&
+			zcbor_uint64_put(zse, opwest_profile_frequency()) &&
+			zcbor_tstr_put_lit(zse, "used") && zcbor_uint32_put(zse, used) &&
+			zcbor_tstr_put_lit(zse, "stack") && zcbor_uint32_put(zse, size));
+}
+
+static int read_point(struct smp_streamer *ctxt)
+{
+	zcbor_state_t *zse = ctxt->writer->zs;
+	const struct opwest_served_model *served;
+	const struct opwest_point *point;
+	struct opwest_measure measure;
+	struct request request;
+
+	if (!decode(ctxt, &request)) {
+		return MGMT_ERR_EINVAL;
+	}
+	served = opwest_service_model(request.model);
+	if (served == NULL || request.point >= served->profile->count) {
+		return MGMT_ERR_ENOENT;
+	}
+	point = &served->profile->points[request.point];
+	opwest_service_lock();
+	measure = served->profile->measures[request.point];
+	opwest_service_unlock();
+	return answered(
+		zcbor_tstr_put_lit(zse, "kind") &&
+		put_text(zse, opwest_point_kind_name(point->kind)) &&
+		zcbor_tstr_put_lit(zse, "name") && put_text(zse, point->name) &&
+		zcbor_tstr_put_lit(zse, "step") && zcbor_uint32_put(zse, point->step) &&
+		zcbor_tstr_put_lit(zse, "device") && zcbor_uint32_put(zse, point->device) &&
+		zcbor_tstr_put_lit(zse, "runs") && zcbor_uint32_put(zse, measure.runs) &&
+		zcbor_tstr_put_lit(zse, "last") && zcbor_uint64_put(zse, measure.last) &&
+		zcbor_tstr_put_lit(zse, "min") && zcbor_uint64_put(zse, measure.min) &&
+		zcbor_tstr_put_lit(zse, "max") && zcbor_uint64_put(zse, measure.max) &&
+		zcbor_tstr_put_lit(zse, "total") && zcbor_uint64_put(zse, measure.total));
+}
+#endif
+
 static const struct mgmt_handler handlers[] = {
 	[COMMAND_MODEL] = {.mh_read = read_model},
 	[COMMAND_TENSOR] = {.mh_read = read_tensor},
 	[COMMAND_DATA] = {.mh_read = read_data, .mh_write = write_data},
 	[COMMAND_ACTION] = {.mh_write = write_action},
+#ifdef CONFIG_OPWEST_PROFILE
+	[COMMAND_MEASURES] = {.mh_read = read_measures},
+	[COMMAND_POINT] = {.mh_read = read_point},
+#endif
 };
 
 static struct mgmt_group group = {

@@ -122,6 +122,25 @@ void opwest_service_do(const struct opwest_served_model *served, enum opwest_ser
 	}
 }
 
+bool opwest_service_stack(uint32_t *used, uint32_t *size)
+{
+#if defined(CONFIG_INIT_STACKS) && defined(CONFIG_THREAD_STACK_INFO) && !defined(CONFIG_ARCH_POSIX)
+	const struct k_thread *const thread = k_work_queue_thread_get(&queue);
+	size_t unused;
+
+	if (k_thread_stack_space_get(thread, &unused) != 0) {
+		return false;
+	}
+	*size = (uint32_t)thread->stack_info.size;
+	*used = *size - (uint32_t)unused;
+	return true;
+#else
+	ARG_UNUSED(used);
+	ARG_UNUSED(size);
+	return false;
+#endif
+}
+
 /* Cooperative: what the application prints or computes meanwhile does not count as the model's time. */
 static int start(void)
 {

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
+from opwest.host.profile import Profile
+
 VERSION = 1
 """OPWEST_SERVICE_VERSION of the runtime."""
 
@@ -96,6 +98,9 @@ class Link(Protocol):
 
     def read(self, model: Served, tensor: int, offset: int) -> bytes:
         """Return bytes of a tensor from `offset` on, as many as come in one answer."""
+
+    def measures(self, model: Served) -> Profile:
+        """Return what the points of a model's run took since it was opened."""
 
     def disconnect(self) -> None:
         """Let go of the device."""

@@ -22,6 +22,7 @@ from opwest.board.west import Build, find_west, missing_tools
 from opwest.cli.commands import Result
 from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
 from opwest.host.compile import fail
+from opwest.host.profile import keep_profile
 from opwest.host.project import (
     choose_model,
     keep_outputs,
@@ -66,7 +67,9 @@ def run_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
                 check_tensors(served, model["tensors"], link.device)
             else:
                 arrays.read([asdict(tensor) for tensor in served.tensors])
-            outcome = run_model(link, served, arrays.inputs, repeat=options.repeat, progress=progress)
+            outcome = run_model(
+                link, served, arrays.inputs, repeat=options.repeat, progress=progress, profile=_profiled(options)
+            )
             device = link.device
     except LinkError as error:
         progress.end()
@@ -74,7 +77,12 @@ def run_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
     except OSError as error:
         progress.end()
         raise OpwestError([Diagnostic("error", f"{error.filename}: {error.strerror}")]) from error
-    return _result(options, build, served, device, outcome, arrays)
+    devices = model["devices"] if model is not None else ()
+    return _result(options, build, served, device, outcome, arrays, devices)
+
+
+def _profiled(options: argparse.Namespace) -> bool:
+    return options.profile or options.output_profile is not None
 
 
 class _Arrays:
@@ -107,11 +115,12 @@ def _prepare(
     """Return the build, made or found."""
     workspace, west = _find_tools(options)
     project = options.directory.resolve()
-    folder: Path = (options.build_dir or options.directory / "build" / f"run_{board_file(options.board)}").resolve()
+    name = f"run_{board_file(options.board)}{'_profile' if _profiled(options) else ''}"
+    folder: Path = (options.build_dir or options.directory / "build" / name).resolve()
     for path in (project, folder):
         if " " in str(path):
             raise LinkError(f"Zephyr can't build where a folder's name has a space: {path}")
-    build = Build(workspace, west, project, options.board, folder, progress)
+    build = Build(workspace, west, project, options.board, folder, progress, profile=_profiled(options))
     if not options.no_build:
         snippet = project / "modules" / "opwest" / "snippets"
         if record is not None and record["runtime"] == "vendored" and not snippet.is_dir():
@@ -129,6 +138,11 @@ def _prepare(
         raise LinkError(
             f"the image in {build.folder} has no opwest service (CONFIG_OPWEST_SERVICE)",
             "leave out --no-build, or build with `west build -S opwest-service`",
+        )
+    if configuration and build.profile and configuration.get("CONFIG_OPWEST_PROFILE") != "y":
+        raise LinkError(
+            f"the image in {build.folder} measures no steps (CONFIG_OPWEST_PROFILE)",
+            "leave out --no-build, or build with -DCONFIG_OPWEST_PROFILE=y",
         )
     return build
 
@@ -224,7 +238,13 @@ def _served(link: Link, model: Mapping[str, Any] | None, wanted: str | None) -> 
 
 
 def _result(
-    options: argparse.Namespace, build: Build, served: Served, device: str, outcome: Outcome, arrays: _Arrays
+    options: argparse.Namespace,
+    build: Build,
+    served: Served,
+    device: str,
+    outcome: Outcome,
+    arrays: _Arrays,
+    devices: Sequence[str],
 ) -> Result:
     configuration = build.configuration()
     lines = [f"{served.name} on {build.board}, {device}"]
@@ -233,6 +253,12 @@ def _result(
     lines += [f"{name}: {error.as_text()}" for name, error in errors.items()]
     clock = _clock(options, configuration)
     lines += _latency(outcome.nanoseconds, clock)
+    told: dict[str, Any] = {}
+    if outcome.profile is not None:
+        host = configuration.get("CONFIG_OPWEST_PROFILE_CLOCK_HOST") == "y"
+        profile = outcome.profile.labelled(served.name, build.board, "host" if host else clock, devices)
+        lines += keep_profile(profile, options.output_profile)
+        told["profile"] = profile.as_json()
     return Result(
         "\n".join(lines),
         {
@@ -244,6 +270,7 @@ def _result(
             "errors": {name: error.as_json() for name, error in errors.items()},
             "latency_ns": list(outcome.nanoseconds),
             "clock": clock,
+            **told,
         },
     )
 

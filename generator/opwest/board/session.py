@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from opwest.board.link import Action, Link, LinkError, ModelError, Served
 from opwest.board.progress import Progress
+from opwest.host.profile import Profile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,6 +25,7 @@ class Outcome:
 
     outputs: dict[str, Array]
     nanoseconds: tuple[int, ...]
+    profile: Profile | None = None
 
 
 def find_model(models: Sequence[Served], wanted: str, device: str) -> Served:
@@ -49,8 +51,16 @@ def check_tensors(model: Served, expected: Sequence[Mapping[str, Any]], device: 
         )
 
 
-def run_model(link: Link, model: Served, inputs: Mapping[str, Array], *, repeat: int, progress: Progress) -> Outcome:
-    """Run a model `repeat` times on the same inputs and return the outputs of the last run."""
+def run_model(
+    link: Link,
+    model: Served,
+    inputs: Mapping[str, Array],
+    *,
+    repeat: int,
+    progress: Progress,
+    profile: bool = False,
+) -> Outcome:
+    """Run a model `repeat` times on the same inputs; return the outputs of the last run, and what all of them took."""
     _act(link, model, Action.OPEN)
     try:
         times = []
@@ -66,12 +76,13 @@ def run_model(link: Link, model: Served, inputs: Mapping[str, Array], *, repeat:
             for index, tensor in enumerate(model.tensors)
             if tensor.role == "output"
         }
+        measured = link.measures(model) if profile else None
     except ModelError:
         with contextlib.suppress(LinkError):  # the first fault is the one to tell
             link.act(model, Action.CLOSE)
         raise
     _act(link, model, Action.CLOSE)
-    return Outcome(outputs, tuple(times))
+    return Outcome(outputs, tuple(times), measured)
 
 
 def _act(link: Link, model: Served, action: Action) -> int:

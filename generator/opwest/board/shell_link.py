@@ -12,6 +12,7 @@ import time
 import tty
 
 from opwest.board.link import NO_SERVICE_HINT, Action, LinkError, Report, Served, Tensor, check_version, printable
+from opwest.host.profile import Profile, parse_measures
 
 _ANSWER = re.compile(rb"@opwest ([^\r\n]*)\r?\n")
 _UNKNOWN = re.compile(rb"opwest: command not found|Please specify a subcommand|wrong parameter count")
@@ -100,6 +101,18 @@ class ShellLink:
             if len(text) == 2 * int(size):  # else characters were lost
                 return bytes.fromhex(text)
         raise LinkError(f"{self.device}: the answers to {awaited} are cut off")
+
+    def measures(self, model: Served) -> Profile:
+        """Return what the points of a model's run took since it was opened."""
+        lines: list[str] | None = None
+        for _ in range(_ATTEMPTS):
+            lines = self._ask(f"measures {model.name}", self._timeout / _ATTEMPTS, b"end|error")
+            profile = parse_measures(lines) if lines is not None else None
+            if profile is not None:
+                return profile
+        if lines is None:
+            raise self._silence(f"the end of `opwest measures {model.name}`", self._timeout)
+        raise LinkError(f"{self.device}: the answers to `opwest measures {model.name}` are cut off")
 
     def disconnect(self) -> None:
         """Let go of the device."""

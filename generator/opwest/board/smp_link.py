@@ -19,11 +19,12 @@ from smpclient.transport import SMPTransportDisconnected
 from smpclient.transport.serial import SMPSerialTransport
 
 from opwest.board.link import NO_SERVICE_HINT, Action, LinkError, Report, Served, Tensor, check_version, printable
+from opwest.host.profile import Profile, make_measure
 
 DEFAULT_GROUP = 28535
 """CONFIG_OPWEST_SERVICE_SMP_GROUP of the runtime."""
 
-_MODEL, _TENSOR, _DATA, _ACTION = range(4)
+_MODEL, _TENSOR, _DATA, _ACTION, _MEASURES, _POINT = range(6)
 _ATTEMPTS = 3
 _AGAIN_SECONDS = 1.0
 _LONGEST_NUMBER = 5
@@ -110,6 +111,19 @@ class SmpLink:
         asked = {"model": model.index, "tensor": tensor, "off": offset}
         awaited = f"tensor {model.tensors[tensor].name} at {offset}"
         return bytes(self._ask(OP.READ, _DATA, asked, awaited)["data"])
+
+    def measures(self, model: Served) -> Profile:
+        """Return what the points of a model's run took since it was opened."""
+        head = self._ask(OP.READ, _MEASURES, {"model": model.index}, f"the measures of {model.name}")
+        measures = []
+        for number in range(int(head["points"])):
+            asked = {"model": model.index, "point": number}
+            point = self._ask(OP.READ, _POINT, asked, f"point {number} of {model.name}")
+            numbers = (int(point[key]) for key in ("runs", "last", "min", "max", "total"))
+            measures.append(
+                make_measure(str(point["kind"]), str(point["name"]), int(point["step"]), int(point["device"]), *numbers)
+            )
+        return Profile(int(head["hz"]), int(head["used"]), int(head["stack"]), tuple(measures))
 
     def disconnect(self) -> None:
         """Let go of the device."""

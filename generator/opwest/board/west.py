@@ -42,6 +42,8 @@ class Build:
     board: str
     folder: Path
     progress: Progress
+    profile: bool = False
+    """Whether the image measures the steps of its models."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -71,13 +73,15 @@ class Build:
         self.log.unlink(missing_ok=True)
         words = ["build", "-p", "auto", "-b", self.board, "-d", str(self.folder), str(self.application)]
         words += ["-S", SNIPPET, "--no-sysbuild"]
-        stamp = self.folder / "opwest-run.json"
-        if _read_json(stamp) == words and (self.folder / "build.ninja").exists():
+        stamp, made = self.folder / "opwest-run.json", [*words, *(["profile"] if self.profile else [])]
+        if _read_json(stamp) == made and (self.folder / "build.ninja").exists():
             self.progress.show(f"building for {self.board} (log: {self.log})")
             self._run(["build", "-d", str(self.folder)], "the build failed")
             return
         self.progress.show(f"configuring for {self.board} (log: {self.log})")
         options = ["-DQEMU_PTY=ON", "-DEXTRA_DTC_OVERLAY_FILE="]
+        if self.profile:
+            options.append("-DCONFIG_OPWEST_PROFILE=y")
         self._run([*words, "--cmake-only", "--", *options], "the build could not be configured")
         self._check_service()
         uart = self._missing_uart()
@@ -87,7 +91,7 @@ class Build:
             options[1] += str(overlay)
         self.progress.show(f"building for {self.board}")
         self._run([*words, "--", *options], "the build failed")
-        stamp.write_text(json.dumps(words), encoding="utf-8")
+        stamp.write_text(json.dumps(made), encoding="utf-8")
 
     def flash(self) -> None:
         """Write the image to the board and start it."""

@@ -175,6 +175,9 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
         help="an input; without any, --host runs the application's own main()",
     )
     run.add_argument("--output-dir", metavar="DIR", type=Path, help="where the outputs go, one NAME.npy each")
+    run.add_argument("--repeat", metavar="N", type=_count, default=1, help="run so many times, for the figures")
+    run.add_argument("--profile", action="store_true", help="show what each step takes")
+    run.add_argument("--output-profile", metavar="FILE", type=Path, help="the same as JSON, in a file")
     run.add_argument("--bits", type=int, choices=(32, 64), help="build with -m32 or -m64 (default: the compiler's own)")
     _add_board(run)
     _add_json(run)
@@ -276,13 +279,14 @@ def _add_board(command: argparse.ArgumentParser) -> None:
         default=[],
         help="what an output should be: its error is shown",
     )
-    board.add_argument("--repeat", metavar="N", type=_count, default=1, help="run so many times, for the latency")
     board.add_argument("--serial", metavar="DEV", help="the board's serial device (default: the only one there is)")
     board.add_argument("--baud", metavar="N", type=_count, default=115200, help="its speed (default: 115200)")
     board.add_argument(
         "--timeout", metavar="S", type=_seconds, default=30.0, help="how long to wait for any answer (default: 30)"
     )
-    board.add_argument("--build-dir", metavar="DIR", type=Path, help="the build folder (default: DIR/build/run_BOARD)")
+    board.add_argument(
+        "--build-dir", metavar="DIR", type=Path, help="the build folder (default: DIR/build/run_BOARD...)"
+    )
     board.add_argument("--no-build", action="store_true", help="take the image that is in the build folder")
     board.add_argument("--no-flash", action="store_true", help="the board runs the image already")
     board.add_argument(

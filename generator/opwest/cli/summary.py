@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from opwest.model.model import Model, TargetBuild
+from opwest.model.stack_need import needs_json, stack_text
 from opwest.plan.memory import MemoryPlan
 from opwest.render.devices import device_origin
 
@@ -25,6 +26,9 @@ def summary(model: Model, plan: MemoryPlan) -> str:
         program = f", program {device.program.name}" if device.program else ""
         lines.append(f"  device    {device.name}: {device_origin(device)}{program}")
     lines += [f"  target    {_target(build)}" for build in model.builds]
+    lines += [f"  stack     {stack_text(need)}" for need in model.stack]
+    if not model.stack:
+        lines.append("  stack     unknown: the operators are compiled with the firmware, whose tests measure it")
     return "\n".join(lines)
 
 
@@ -60,6 +64,7 @@ def summary_json(model: Model, plan: MemoryPlan) -> dict[str, Any]:
             for name, p in plan.pools.items()
         },
         "devices": [d.name for d in model.devices],
+        "stack": needs_json(model.stack),
         "targets": [
             {
                 "name": b.target.name if b.target else None,

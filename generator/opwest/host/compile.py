@@ -34,6 +34,9 @@ RUNTIME_SOURCES = (
     "registry.c",
     "status.c",
 )
+PROFILE_SOURCES = ("port_profile_host.c", "profile.c")
+"""What CONFIG_OPWEST_PROFILE adds."""
+PROFILE_FLAG = "-DCONFIG_OPWEST_PROFILE=1"
 FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra")
 
 
@@ -48,7 +51,7 @@ def fail(
 class HostCompiler:
     """The host's C compiler ($CC, default cc), working in a folder of its own."""
 
-    def __init__(self, work: Path, bits: int | None) -> None:
+    def __init__(self, work: Path, bits: int | None, *, profile: bool = False) -> None:
         try:
             words = shlex.split(os.environ.get("CC", "cc"))
         except ValueError as error:
@@ -62,6 +65,7 @@ class HostCompiler:
             )
         self.command = [*words, *([f"-m{bits}"] if bits else [])]
         self.work = work
+        self.profile = profile
         self.objects: list[str] = []
 
     def pointer_bits(self) -> int:
@@ -76,7 +80,7 @@ class HostCompiler:
     def compile(self, source: Path, includes: Iterable[Path], extra: Iterable[str] = ()) -> None:
         """Compile one source; its object joins the link."""
         target = self.work / f"{len(self.objects)}_{source.stem}.o"
-        options = [f"-I{path}" for path in includes]
+        options = [*([PROFILE_FLAG] if self.profile else []), *(f"-I{path}" for path in includes)]
         self._run([*self.command, *FLAGS, *options, *extra, "-c", str(source), "-o", str(target)])
         self.objects.append(str(target))
 
@@ -109,7 +113,7 @@ def build_program(
     # Before anything is compiled: a missing target is the likelier fault.
     builds = [host_build(project, model, machine, bits) for model in record["models"]]
     emulated = EMULATION_SOURCES if any(model["emulated"] for model in record["models"]) else ()
-    for name in (*RUNTIME_SOURCES, *emulated):
+    for name in (*RUNTIME_SOURCES, *emulated, *(PROFILE_SOURCES if compiler.profile else ())):
         compiler.compile(runtime / "src" / name, includes)
     for model, build in zip(record["models"], builds, strict=True):
         folder = project / "models" / model["name"]

@@ -14,6 +14,7 @@ from typing import Any
 from opwest.cli.commands import Result
 from opwest.diagnostics import Diagnostics
 from opwest.host.compile import HostCompiler, build_program, fail
+from opwest.host.profile import keep_profile, parse_measures
 from opwest.host.project import choose_model, keep_outputs, make_folder, project_record, read_inputs, tensors_of
 from opwest.render.templates import render
 
@@ -34,8 +35,9 @@ def run_on_host(options: argparse.Namespace, faults: Diagnostics) -> Result:
     if options.model is not None:
         choose_model(options.model, project, record)  # an unknown name is a fault, whatever else is asked for
     with tempfile.TemporaryDirectory(prefix="opwest-") as work:
-        compiler = HostCompiler(Path(work), options.bits)
-        if options.input or options.output_dir:
+        profile = options.profile or options.output_profile is not None
+        compiler = HostCompiler(Path(work), options.bits, profile=profile)
+        if options.input or options.output_dir or profile:
             return _run_model(options, project, record, compiler, Path(work), faults)
         return _run_application(options, project, record, compiler, Path(work))
 
@@ -88,6 +90,7 @@ def _run_model(
             "host/main.c",
             model=model["name"],
             macro=model["macro"],
+            repeat=options.repeat,
             tensors=rows,
             inputs=", ".join(t["buffer"] for t in inputs if not t["placed"]) or "0",
             outputs=", ".join(t["buffer"] for t in outputs if not t["placed"]) or "0",
@@ -107,7 +110,17 @@ def _run_model(
     }
     lines = keep_outputs(results, options.output_dir)
     values = {name: array.tolist() for name, array in results.items()}
-    return Result("\n".join(lines), {"model": model["name"], "outputs": values})
+    told: dict[str, Any] = {"model": model["name"], "outputs": values}
+    if compiler.profile:
+        profile = parse_measures(
+            line.removeprefix("@opwest ") for line in done.stdout.splitlines() if line.startswith("@opwest ")
+        )
+        if profile is None:
+            raise fail(f"the program of model {model['name']} told no measures; it printed {done.stdout!r}", project)
+        profile = profile.labelled(model["name"], "host", "host", model["devices"])
+        lines += keep_profile(profile, options.output_profile)
+        told["profile"] = profile.as_json()
+    return Result("\n".join(lines), told)
 
 
 def _buffer(tensor: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ _SYSTEM_HEADERS = frozenset(
     stdbool stddef stdint stdio stdlib stdnoreturn string strings tgmath threads time uchar wchar wctype unistd pthread
     sched poll semaphore dirent fcntl termios syslog malloc device autoconf""".split()
 )
-_WORKSPACE_MEMBERS = frozenset({"status", "opened", "slots", "input", "output"})
+_WORKSPACE_MEMBERS = frozenset({"status", "opened", "slots", "input", "output", "profile"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def _identifiers(model: Model) -> Iterator[tuple[str, str, Location]]:
     names = CNames(model.name)
     for verb in (
         *("open", "run", "close", "model", "registry", "operators", "inputs", "outputs", "workspace", "devices"),
-        "device_table",
+        *("device_table", "points", "run_profiled"),
     ):
         yield names.function(verb), f"{verb} of model {model.name!r}", model.location
     for constant in model.constants:

@@ -282,6 +282,26 @@ class TargetBuild:
 
 
 @dataclass(frozen=True, slots=True)
+class StackNeed:
+    """What run needs of the stack, for one target; model/stack_need.py finds it."""
+
+    target: str
+    bytes: int
+    """At most where it is known, else at least."""
+    operator: str | None
+    """The one that needs most."""
+    missing: tuple[str, ...]
+    """What is not in the figure, in words; nothing where it is known."""
+    sources: tuple[str, ...]
+    """Where the sizes of frames come from."""
+
+    @property
+    def known(self) -> bool:
+        """Whether run never needs more."""
+        return not self.missing
+
+
+@dataclass(frozen=True, slots=True)
 class External:
     """A symbol that someone else provides."""
 
@@ -373,6 +393,8 @@ class Model:
     inputs_read: tuple[tuple[str, str], ...]
     """The SHA-256 of the manifest (under its file name) and of every file that it names."""
     location: Location
+    stack: tuple[StackNeed, ...] = ()
+    """For each target; nothing where the operators are sources alone."""
 
     @property
     def programs(self) -> tuple[Program, ...]:

@@ -12,6 +12,7 @@ from opwest.plan.memory import MemoryPlan
 from opwest.render.boards import board_file
 from opwest.render.header import pool_rows
 from opwest.render.literals import kconfig_string, kconfig_value, yaml_string
+from opwest.render.stacks import stack_reason, stack_size
 from opwest.render.suite import suite_application
 from opwest.render.templates import render
 from opwest.render.tensors import interface_rows
@@ -21,10 +22,6 @@ Planned = tuple[Model, MemoryPlan]
 DEFAULT_BOARD = "native_sim/native/64"
 SIMULATED_BOARDS = ("native_", "qemu_", "mps2/", "mps3/")
 """How boards that twister can run without hardware begin."""
-
-
-_MAIN_STACK = "4096"
-"""Bytes, where the manifest asks for no CONFIG_MAIN_STACK_SIZE."""
 
 
 def application_name(models: Sequence[Model]) -> str:
@@ -41,7 +38,7 @@ def application_files(planned: Sequence[Planned], *, vendored: bool) -> dict[str
     has_main = any(model.application.has_main for model in models)
     sources = sorted({n for n in own if n.endswith((".c", ".S"))} | {"main.c"})
     options = {key: kconfig_value(value) for m in models for key, value in m.application.kconfig}
-    stack = options.pop("CONFIG_MAIN_STACK_SIZE", _MAIN_STACK)
+    asked = options.pop("CONFIG_MAIN_STACK_SIZE", None)
     files = {
         "CMakeLists.txt": render("CMakeLists.txt", application=name, sources=sources),
         "Kconfig": render("Kconfig", title=kconfig_string(name)),
@@ -50,7 +47,8 @@ def application_files(planned: Sequence[Planned], *, vendored: bool) -> dict[str
             models=[{"kconfig": CNames(m.name).kconfig} for m in models],
             externals=sorted({e.kconfig for m in models for e in m.externals if e.kconfig}),
             options=[f"{key}={value}" for key, value in sorted(options.items())],
-            main_stack=stack,
+            stack=asked or stack_size(models),
+            stack_reason="As the manifest asks" if asked else stack_reason(models),
         ),
         "VERSION": render("VERSION"),
         "README.md": _readme(name, planned, boards, vendored=vendored),

@@ -12,6 +12,7 @@ from opwest.plan.memory import MemoryPlan
 from opwest.render.boards import board_kconfig
 from opwest.render.devices import device_rows
 from opwest.render.literals import c_comment
+from opwest.render.points import points
 from opwest.render.templates import render
 from opwest.render.tensors import devicetree_node, interface_rows, manifest_name, where_fault
 
@@ -93,6 +94,7 @@ def render_headers(model: Model, plan: MemoryPlan) -> dict[str, bytes]:
         pools=pools,
         bound_pools=bound,
         step_count=len(model.steps),
+        point_count=len(points(model, plan)),
         host_devices=_host_words(devices),
         host_init=["NULL" if d["foreign"] else f"&{d['host_symbol']}" for d in devices],
         hosted=[d for d in devices if not d["foreign"]],

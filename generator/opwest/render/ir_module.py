@@ -26,7 +26,7 @@ def render_ir(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
     parts = [TYPES, _own_types(model, plan, pointer_bits), _declarations(model, plan), *tables.define()]
     lifecycle = Lifecycle(model, plan, pointer_bits)
     parts += [lifecycle.open(), lifecycle.close(), *lifecycle.abandoned()]
-    parts.append(Run(model, plan, pointer_bits).run(name))
+    parts += [Run(model, plan, pointer_bits).run(name, profiled=profiled) for profiled in (False, True)]
     parts += [_adapter(CNames(model.name), o) for o in model.operators if callable_by_name(o)]
     return "\n\n".join(parts) + "\n"
 
@@ -43,6 +43,8 @@ def _own_types(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
     return (
         "%slot = type { ptr, i16, i8, i8 }\n"
         f"%workspace = type {{ {', '.join(members)} }}\n"
+        # As C lays it out with CONFIG_OPWEST_PROFILE; <model>_devices.c asserts it.
+        "%profiled = type { %workspace, [0 x { i64, i64, i64, i64, i64, i32, i32 }] }\n"
         f"%value = type {{ i64, i{pointer_bits}, i8, i8 }}"
     )
 
@@ -54,6 +56,9 @@ def _declarations(model: Model, plan: MemoryPlan) -> str:
     lines = [
         "declare signext i32 @opwest_status_failed(ptr, ptr, i16 zeroext, i32 signext)",
         "declare signext i32 @opwest_status_already()",
+        # Weak: without CONFIG_OPWEST_PROFILE there is no such function, and none calls the run that measures.
+        "declare extern_weak void @opwest_profile_begin(ptr, ptr, i32 signext)",
+        "declare extern_weak void @opwest_profile_end(ptr, ptr, i32 signext)",
     ]
     if model.devices:
         lines += [

@@ -14,8 +14,9 @@ from opwest.render.ir_text import ir_number, ir_parameter, ir_result
 class Run(Code):
     """Run. Failures of one kind meet in one block, which learns by phi what failed."""
 
-    def run(self, name: str) -> str:
-        """Return <model>_run(); `name` is the symbol of the model's name."""
+    def run(self, name: str, *, profiled: bool = False) -> str:
+        """Return <model>_run(), or the one that measures; `name` is the symbol of the model's name."""
+        self.profiled = profiled
         self.failed: list[tuple[str, int, str]] = []
         """Register of the code, step, block: operators that failed."""
         self.abandoned: list[tuple[str, str]] = []
@@ -24,6 +25,7 @@ class Run(Code):
         """Register of the code, step, device, block: cache maintenance that failed."""
         self.has_hooks = any(device.has_hooks for device in self.model.devices)
         lines = self.null_checks(["inputs", "outputs", "workspace", "devices"])
+        lines += self._profile() + self._point(0, "begin")
         lines += self.status_and_slots() + self.clear_status() + self._check_tensors() + self.load_opened()
         lines.append("  %is.closed = icmp eq i8 %opened, 0")
         lines += self.branch("%is.closed", "closed")
@@ -40,17 +42,33 @@ class Run(Code):
         for number, action in enumerate(actions(self.model, self.plan)):
             lines += self._action(number, action)
         if self.has_hooks:
+            call = "call" if profiled else "tail call"
             lines += [
-                "  %closing = tail call signext i32 @opwest_devices_close(ptr @device_set, ptr %slots, ptr %status.at)",
+                f"  %closing = {call} signext i32 @opwest_devices_close(ptr @device_set, ptr %slots, ptr %status.at)",
+                *self._point(0, "end"),
                 "  ret i32 %closing",
             ]
         else:
-            lines.append("  ret i32 0")
+            lines += [*self._point(0, "end"), "  ret i32 0"]
         lines += endings + self._failures(name)
         if any(tensor["reached"] for tensor in self.tensors):
             lines += self.end(("unreached", EFAULT))
         lines += self.end(("invalid", EINVAL), ("closed", EPERM))
-        return self.function("run", ["inputs", "outputs", "workspace", "devices"], lines)
+        verb = "run_profiled" if profiled else "run"
+        return self.function(verb, ["inputs", "outputs", "workspace", "devices"], lines)
+
+    def _profile(self) -> list[str]:
+        """Address the measures, behind all other members of the workspace: its layout knows no Kconfig."""
+        if not self.profiled:
+            return []
+        return ["  %measures = getelementptr %profiled, ptr %workspace, i32 0, i32 1"]
+
+    def _point(self, number: int, verb: str) -> list[str]:
+        """Begin or end a point."""
+        if not self.profiled:
+            return []
+        table = self.names.function("points")
+        return [f"  call void @opwest_profile_{verb}(ptr %measures, ptr @{table}, i32 signext {number})"]
 
     def _check_tensors(self) -> list[str]:
         """Check the caller's buffers, as many as there are."""
@@ -88,6 +106,7 @@ class Run(Code):
         return lines
 
     def _action(self, number: int, action: Action) -> list[str]:
+        self.point = number + 1
         if isinstance(action, Wait):
             return self._wait(number, action)
         if isinstance(action, Cache):
@@ -97,8 +116,10 @@ class Run(Code):
     def _wait(self, number: int, action: Wait) -> list[str]:
         self.abandoned.append((f"%waited.{number}", self.block))
         return [
+            *self._point(self.point, "begin"),
             f"  %waited.{number} = call signext i32 @opwest_devices_sync(ptr @device_set, ptr %slots, "
             f"ptr %status.at, i32 signext {action.index})",
+            *self._point(self.point, "end"),
             f"  %lost.{number} = icmp ne i32 %waited.{number}, 0",
             *self.branch(f"%lost.{number}", "abandon"),
         ]
@@ -113,8 +134,10 @@ class Run(Code):
         self.uncached.append((f"%maintained.{number}", action.step, action.index, self.block))
         return [
             *lines,
+            *self._point(self.point, "begin"),
             f"  %maintained.{number} = call signext i32 @opwest_port_cache_{action.operation}(ptr {register}, "
             f"i32 signext {action.size})",
+            *self._point(self.point, "end"),
             f"  %stale.{number} = icmp ne i32 %maintained.{number}, 0",
             *self.branch(f"%stale.{number}", "uncached"),
         ]
@@ -132,7 +155,9 @@ class Run(Code):
             args.append(f"ptr %device.{step.device}")
         head = f"%status.{step.index} = " if step.operator.returns_status else ""
         symbol = self.names.operator(step.operator.symbol)
+        lines += self._point(self.point, "begin")
         lines.append(f"  {head}call {ir_result(step.operator)} @{symbol}({', '.join(args)})")
+        lines += self._point(self.point, "end")
         if step.operator.returns_status:
             self.failed.append((f"%status.{step.index}", step.index, self.block))
             lines.append(f"  %failed.{step.index} = icmp ne i32 %status.{step.index}, 0")

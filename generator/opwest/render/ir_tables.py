@@ -22,6 +22,7 @@ from opwest.render.metadata import (
     tensor_flags,
 )
 from opwest.render.perfect_hash import perfect_hash
+from opwest.render.points import points
 
 TYPES = """\
 %opwest_quantization = type { ptr, ptr, i32, i32, i32 }
@@ -29,6 +30,7 @@ TYPES = """\
 %opwest_operator = type { ptr, ptr, i16, i16 }
 %opwest_step = type { i16, i16 }
 %opwest_pool = type { ptr, i32, i32 }
+%opwest_point = type { ptr, i16, i16, i32 }
 %opwest_program = type { ptr, ptr, i32 }
 %opwest_device = type { ptr, ptr, ptr, i32, i32 }
 %opwest_device_set = type { ptr, ptr, i32 }
@@ -70,6 +72,7 @@ class Tables:
             )
         self._metadata()
         self._registry()
+        self._points()
         return self.lines
 
     def string(self, text: str) -> str:
@@ -210,6 +213,14 @@ class Tables:
         fields += [f"i32 {constant_size}", *(f"i16 {count}" for count in counts)]
         self.lines.append(f"@{names.function('model')} = constant %opwest_model {{ {', '.join(fields)} }}")
 
+    def _points(self) -> None:
+        """Define what the run that measures measures."""
+        rows = [
+            f"%opwest_point {{ ptr {self.string(p.name)}, i16 {_short(p.step)}, i16 {_short(p.device)}, i32 {p.code} }}"
+            for p in points(self.model, self.plan)
+        ]
+        self._table(f"@{self.names.function('points')}", "%opwest_point", rows, "constant")
+
     def _adapter(self, operator: Operator) -> str:
         return f"@{self.names.adapter(operator.name)}" if callable_by_name(operator) else "null"
 
@@ -222,10 +233,14 @@ class Tables:
             f"ptr {self._adapter(model.operators[i])} }}"
             for i in table.order
         ]
-        displacements = [f"i16 {d - 0x10000 if d > 0x7FFF else d}" for d in table.displacements]
+        displacements = [f"i16 {_short(d)}" for d in table.displacements]
         fields = (
             f"ptr {self._table('@entries', '%opwest_entry', entries)}, "
             f"ptr {self._table('@displacements', 'i16', displacements)}, "
             f"i32 {table.seed}, i32 {len(displacements)}, i32 {len(entries)}"
         )
         self.lines.append(f"@{names.function('registry')} = constant %opwest_registry {{ {fields} }}")
+
+
+def _short(value: int) -> int:
+    return value - 0x10000 if value > 0x7FFF else value

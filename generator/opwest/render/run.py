@@ -12,6 +12,7 @@ from opwest.render.actions import Action, Cache, Call, Wait, actions
 from opwest.render.devices import device_rows, first_incoherent, reach_rows
 from opwest.render.header import pool_rows
 from opwest.render.literals import c_comment, c_number, c_string
+from opwest.render.points import point_rows
 from opwest.render.templates import render
 from opwest.render.tensors import interface_rows, manifest_name
 
@@ -26,7 +27,10 @@ def render_run(model: Model, plan: MemoryPlan) -> bytes:
     tensors = [t for t in interface_rows(model) if not t["placed"]]
     places = {b.name: "pool_{} + {}".format(*plan.place(b.name)) for b in model.buffers}
     index = {device.name: number for number, device in enumerate(model.devices)}
-    steps = [_action_row(names, places, index, action) for action in actions(model, plan)]
+    steps = [
+        {**_action_row(names, places, index, action), "point": point}
+        for point, action in enumerate(actions(model, plan), start=1)
+    ]
     pools = pool_rows(model, plan)
     used = {plan.place(b.name)[0] for step in model.steps for b in step.bindings if b.role == "buffer"}
     opened = {plan.place(b.name)[0] for b in model.buffers if b.role in ("input", "output", "constant")}
@@ -57,6 +61,7 @@ def render_run(model: Model, plan: MemoryPlan) -> bytes:
         can_abandon=has_hooks or any(row["kind"] == "cache" for row in steps),
         pinned_flushed=any(row["flushed"] for row in pinned),
         steps=steps,
+        points=point_rows(model, plan),
         has_status=any(row["has_status"] for row in steps),
         has_cache=any(row["kind"] == "cache" for row in steps),
     )

@@ -20,6 +20,7 @@ from opwest.render.devices import device_rows
 from opwest.render.header import pool_rows
 from opwest.render.literals import c_float, c_string, kconfig_string, kconfig_value
 from opwest.render.model_files import big_endian
+from opwest.render.stacks import stack_is_known, stack_reason, stack_size
 from opwest.render.templates import render
 from opwest.render.tensors import interface_rows, manifest_name
 
@@ -39,6 +40,8 @@ def suite_application(model: Model, integration: Sequence[str]) -> dict[str, byt
             floats=any(tensor.type.dtype.name in _FLOATS for tensor in model.outputs),
             externals=sorted({e.kconfig for e in model.externals if e.kconfig}),
             options=sorted(f"{key}={kconfig_value(value)}" for key, value in model.application.kconfig),
+            stack=stack_size([model]),
+            stack_reason=stack_reason([model]),
         ),
         "testcase.yaml": render(
             f"{template}/testcase.yaml", model=model.name, boards=model.boards, integration=integration
@@ -110,6 +113,7 @@ def _suite(model: Model, plan: MemoryPlan, common: dict[str, str], vectors: Sequ
         vectors=vectors,
         pools=pools,
         devices=devices,
+        stack=max(need.bytes for need in model.stack) if stack_is_known([model]) else None,
     )
 
 

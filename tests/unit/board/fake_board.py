@@ -19,6 +19,16 @@ GROUP = 28535
 SHAPE = (3, 500)
 SIZE = 2 * SHAPE[0] * SHAPE[1]
 TENSORS = [("x", "int16", SIZE, SHAPE), ("y", "int16", SIZE, SHAPE)]
+POINTS = [
+    ("run", "twice", 65535, 65535, 3, 900, 800, 1000, 2700),
+    ("launch", "double", 0, 0, 3, 10, 9, 11, 30),
+    ("launch", "double", 1, 0, 3, 10, 9, 11, 30),
+    ("step", "add", 2, 65535, 3, 2**40, 5, 2**40, 2**41),
+    ("wait", "npu0", 0, 0, 3, 400, 300, 500, 1200),
+    ("cache", "double", 1, 0, 0, 0, 0, 0, 0),
+]
+"""Kind, name, step, device; runs, last, min, max, total."""
+HZ, STACK_USED, STACK_SIZE = 25000000, 420, 4096
 
 
 class FakeBoard:
@@ -155,6 +165,11 @@ class SmpBoard:
                 end = asked["off"] + len(asked["data"])
                 self.model.memory[asked["tensor"]][asked["off"] : end] = asked["data"]
                 return {"off": end}
+            case 4, OP.READ:
+                return {"points": len(POINTS), "hz": HZ, "used": STACK_USED, "stack": STACK_SIZE}
+            case 5, OP.READ:
+                keys = ("kind", "name", "step", "device", "runs", "last", "min", "max", "total")
+                return dict(zip(keys, POINTS[asked["point"]], strict=True))
             case 3, OP.WRITE:
                 keys = ("result", "error", "code", "hook", "device", "operator", "step", "ns")
                 return dict(zip(keys, self.model.act(asked["do"]), strict=True))
@@ -206,6 +221,10 @@ class ShellBoard:
                 return "\n".join([*rows, "@opwest end", ""])
             case [verb, "twice"] if verb in verbs:
                 return f"@opwest done {' '.join(str(word) or '-' for word in self.model.act(verbs[verb]))}\n"
+            case ["measures", "twice"]:
+                rows = [f"@opwest measures {len(POINTS)} {HZ} {STACK_USED} {STACK_SIZE}"]
+                rows += [f"@opwest point {i} {' '.join(map(str, point))}" for i, point in enumerate(POINTS)]
+                return "\n".join([*rows, "@opwest end", ""])
             case ["write", "twice", name, offset, text]:
                 at = int(offset)
                 self.model.memory["xy".index(name)][at : at + len(text) // 2] = bytes.fromhex(text)

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("smpclient")
 pytest.importorskip("serial")
 
-from fake_board import SHAPE, FakeBoard, Model, ShellBoard, SmpBoard
+from fake_board import HZ, POINTS, SHAPE, STACK_SIZE, STACK_USED, FakeBoard, Model, ShellBoard, SmpBoard
 from opwest.board.link import Action, LinkError
 from opwest.board.progress import Progress
 from opwest.board.session import check_tensors, find_model, run_model
@@ -230,3 +230,32 @@ def test_a_service_of_another_version(plug: Plug, connect: Connect, kind: str, m
     link = connect(kind, plug(server(kind, Model())))
     with pytest.raises(LinkError, match="has version 1, this opwest expects 2"):
         link.describe()
+
+
+@pytest.mark.parametrize("kind", ["smp", "shell"])
+def test_measures(plug: Plug, connect: Connect, kind: str) -> None:
+    link = connect(kind, plug(server(kind, Model())))
+    profile = link.measures(find_model(link.describe(), "twice", link.device))
+    assert (profile.frequency, profile.stack_used, profile.stack_size) == (HZ, STACK_USED, STACK_SIZE)
+    told = [(m.kind, m.name, m.step, m.device, m.runs, m.last, m.min, m.max, m.total) for m in profile.measures]
+    assert told == [tuple(None if i in (2, 3) and v == 65535 else v for i, v in enumerate(p)) for p in POINTS]
+
+
+def test_measures_that_are_cut_off_are_asked_for_again(plug: Plug, connect: Connect) -> None:
+    board = ShellBoard(Model())
+    link = connect("shell", plug(board))
+    model = find_model(link.describe(), "twice", link.device)
+    whole = board._answer
+    lost = [2, 1]  # lines, of the first answers
+
+    def answer(words: list[str]) -> str:
+        lines = whole(words).splitlines(keepends=True)
+        if words[0] == "measures" and lost:
+            del lines[lost.pop()]
+        return "".join(lines)
+
+    board._answer = answer
+    assert len(link.measures(model).measures) == len(POINTS) and not lost
+    lost = [3] * 10
+    with pytest.raises(LinkError, match="the answers to `opwest measures twice` are cut off"):
+        link.measures(model)

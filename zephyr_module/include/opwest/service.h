@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include <opwest/model.h>
+#include <opwest/profile.h>
 #include <opwest/status.h>
 
 #ifdef __cplusplus
@@ -40,6 +41,10 @@ struct opwest_served_model {
 	 * open. NULL if there is no such tensor.
 	 */
 	uint8_t *(*memory)(uint16_t index);
+#ifdef CONFIG_OPWEST_PROFILE
+	/** What the workspace measures. */
+	const struct opwest_profiled *profile;
+#endif
 };
 
 /**
@@ -67,7 +72,7 @@ int opwest_service_find(const struct opwest_served_model *served, const char *na
 			uint16_t *index);
 
 /**
- * @brief Open a model. One that an earlier host left open is closed first.
+ * @brief Open a model. One that an earlier host left open is closed first, and what it measured is forgotten.
  *
  * @param served The model.
  *

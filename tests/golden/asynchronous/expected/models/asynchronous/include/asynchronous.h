@@ -16,6 +16,7 @@
 #include <opwest/devices.h>
 #include <opwest/model.h>
 #include <opwest/port.h>
+#include <opwest/profile.h>
 #include <opwest/registry.h>
 #include <opwest/status.h>
 
@@ -205,6 +206,10 @@ struct asynchronous_workspace {
 		/** Output total: int32 [1], 4 bytes, in the workspace */
 		int32_t *total;
 	} output;
+#ifdef CONFIG_OPWEST_PROFILE
+	/** What the points of asynchronous_run() took; it grows from run to run: see opwest_profile_reset(). */
+	struct opwest_measure profile[28];
+#endif
 };
 
 /**
@@ -224,7 +229,8 @@ struct asynchronous_workspace {
 		 OPWEST_SLOT_INIT}, \
 		{NULL, NULL}, \
 		{NULL, NULL}, \
-	}
+		OPWEST_PROFILE_INIT \
+	} OPWEST_PROFILE_LIST(asynchronous, workspace)
 #else
 /* On Zephyr <asynchronous_devicetree.h> defines ASYNCHRONOUS_WORKSPACE_DEFINE: pools are bound to memory regions there. */
 #endif
@@ -259,6 +265,11 @@ static const struct device asynchronous_host_plain = {"plain", NULL, NULL, NULL}
  * @return Another negative errno of a device: see workspace->status. What was activated is deactivated.
  */
 int asynchronous_open(struct asynchronous_workspace *workspace, const struct asynchronous_devices *devices);
+
+#ifdef CONFIG_OPWEST_PROFILE
+/* Another function, so that no code that was compiled without the option calls it with a smaller workspace. */
+#define asynchronous_run asynchronous_run_profiled
+#endif
 
 /**
  * @brief Run the model once: 10 operator calls, in order.
@@ -297,6 +308,11 @@ extern const struct opwest_model asynchronous_model;
 
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry asynchronous_registry;
+
+#ifdef CONFIG_OPWEST_PROFILE
+/** What is measured of asynchronous_run(), in the order in which it happens. */
+extern const struct opwest_point asynchronous_points[28];
+#endif
 
 #ifdef __cplusplus
 }

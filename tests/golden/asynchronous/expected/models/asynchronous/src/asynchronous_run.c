@@ -18,6 +18,10 @@ OPWEST_STATIC_ASSERT(sizeof(struct asynchronous_outputs) == 2 * sizeof(void *), 
 OPWEST_STATIC_ASSERT(ASYNCHRONOUS_POOL_SRAM_ALIGN >= 16U && ASYNCHRONOUS_POOL_SRAM_SIZE >= 144U, "pool sram is smaller than its plan");
 OPWEST_STATIC_ASSERT(ASYNCHRONOUS_POOL_SHARED_ALIGN >= 32U && ASYNCHRONOUS_POOL_SHARED_SIZE >= 296U, "pool shared is smaller than its plan");
 
+/* Nothing but with CONFIG_OPWEST_PROFILE. */
+#define BEGIN(point) OPWEST_PROFILE_BEGIN(workspace->profile, asynchronous_points, point)
+#define END(point) OPWEST_PROFILE_END(workspace->profile, asynchronous_points, point)
+
 /* Whether a buffer is there and aligned to so many bytes. */
 static inline bool usable(const void *buffer, uintptr_t align)
 {
@@ -133,6 +137,7 @@ int asynchronous_run(const struct asynchronous_inputs *inputs, const struct asyn
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
+	BEGIN(0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->control, 32U)) {
 		return -EINVAL;
@@ -185,150 +190,239 @@ int asynchronous_run(const struct asynchronous_inputs *inputs, const struct asyn
 	if (rc != 0) {
 		return rc;
 	}
+	BEGIN(1);
 	rc = opwest_port_cache_flush((const uint8_t *)inputs->control, 32U);
+	END(1);
 	if (rc != 0) {
 		return cache_failed(rc, workspace, 0U, 0U);
 	}
+	BEGIN(2);
 	rc = opwest_port_cache_flush(pool_shared + 192, 64U);
+	END(2);
 	if (rc != 0) {
 		return cache_failed(rc, workspace, 0U, 0U);
 	}
+	BEGIN(3);
 	rc = opwest_port_cache_flush(pool_shared + 64, 64U);
+	END(3);
 	if (rc != 0) {
 		return cache_failed(rc, workspace, 0U, 0U);
 	}
+	BEGIN(4);
 	rc = opwest_port_cache_flush_and_invalidate(pool_shared + 0, 64U);
+	END(4);
 	if (rc != 0) {
 		return cache_failed(rc, workspace, 0U, 0U);
 	}
 
 	/* Step 0: launch scale on left (1, control, image, weights, a) */
+	BEGIN(5);
 	status = asynchronous__scale(1, inputs->control,
 		(const int32_t *)(void *)(pool_shared + 192),
 		(const int32_t *)(void *)(pool_shared + 64), (int32_t *)(void *)(pool_shared + 0),
 		devices->left);
+	END(5);
 	if (status != 0) {
 		return failed(status, workspace, 0U);
 	}
 	workspace->slots[0].launched = 0U;
+	BEGIN(6);
 	rc = opwest_port_cache_flush((const uint8_t *)inputs->control, 32U);
+	END(6);
 	if (rc != 0) {
 		return cache_failed(rc, workspace, 1U, 1U);
 	}
+	BEGIN(7);
 	rc = opwest_port_cache_flush((const uint8_t *)inputs->raw, 64U);
+	END(7);
 	if (rc != 0) {
 		return cache_failed(rc, workspace, 1U, 1U);
 	}
+	BEGIN(8);
 	rc = opwest_port_cache_flush_and_invalidate(pool_shared + 128, 64U);
+	END(8);
 	if (rc != 0) {
 		return cache_failed(rc, workspace, 1U, 1U);
 	}
 
 	/* Step 1: launch scale on right (4, control, raw, offsets, c) */
+	BEGIN(9);
 	status = asynchronous__scale(4, inputs->control, inputs->raw, asynchronous_constant_offsets,
 		(int32_t *)(void *)(pool_shared + 128), devices->right);
+	END(9);
 	if (status != 0) {
 		return failed(status, workspace, 1U);
 	}
 	workspace->slots[1].launched = 1U;
+	BEGIN(10);
 	rc = opwest_port_cache_flush((const uint8_t *)inputs->control, 32U);
+	END(10);
 	if (rc != 0) {
 		return cache_failed(rc, workspace, 2U, 1U);
 	}
+	BEGIN(11);
 	rc = opwest_port_cache_flush(pool_shared + 128, 64U);
+	END(11);
 	if (rc != 0) {
 		return cache_failed(rc, workspace, 2U, 1U);
 	}
+	BEGIN(12);
 	rc = opwest_port_cache_flush_and_invalidate((uint8_t *)outputs->report, 64U);
+	END(12);
 	if (rc != 0) {
 		return cache_failed(rc, workspace, 2U, 1U);
 	}
 
 	/* Step 2: launch scale on right (5, control, c, offsets, report) */
+	BEGIN(13);
 	status = asynchronous__scale(5, inputs->control,
 		(const int32_t *)(void *)(pool_shared + 128), asynchronous_constant_offsets,
 		outputs->report, devices->right);
+	END(13);
 	if (status != 0) {
 		return failed(status, workspace, 2U);
 	}
 
 	/* Step 3: start (total) */
+	BEGIN(14);
 	asynchronous__start((int32_t *)(void *)(pool_shared + 288));
+	END(14);
 
 	/* Step 4: filter on dsp (kept, e) */
+	BEGIN(15);
 	status = asynchronous__dsp_filter((const int32_t *)(void *)(pool_sram + 0),
 		(int32_t *)(void *)(pool_sram + 48), devices->dsp);
+	END(15);
 	if (status != 0) {
 		return failed(status, workspace, 4U);
 	}
 
 	/* Wait for left: step 0 */
+	BEGIN(16);
 	rc = opwest_devices_sync(&device_set, workspace->slots, &workspace->status, 0U);
+	END(16);
 	if (rc != 0) {
 		return abandoned(rc, workspace);
 	}
+	BEGIN(17);
 	rc = opwest_port_cache_invalidate(pool_shared + 0, 64U);
+	END(17);
 	if (rc != 0) {
 		return cache_failed(rc, workspace, 0U, 0U);
 	}
 
 	/* Step 5: launch fold on narrow (a, work, total) */
+	BEGIN(18);
 	asynchronous__fold((const int32_t *)(void *)(pool_shared + 0),
 		(int32_t *)(void *)(pool_shared + 192), (int32_t *)(void *)(pool_shared + 288),
 		devices->narrow);
+	END(18);
 	workspace->slots[2].launched = 5U;
 
 	/* Step 6: add (a, extra, b) */
+	BEGIN(19);
 	status = asynchronous__add((const int32_t *)(void *)(pool_shared + 0), inputs->extra,
 		(int32_t *)(void *)(pool_sram + 0));
+	END(19);
 	if (status != 0) {
 		return failed(status, workspace, 6U);
 	}
+	BEGIN(20);
 	rc = opwest_port_cache_flush((const uint8_t *)inputs->control, 32U);
+	END(20);
 	if (rc != 0) {
 		return cache_failed(rc, workspace, 7U, 3U);
 	}
 
 	/* Step 7: move on plain (6, control, b, d) */
+	BEGIN(21);
 	status = asynchronous__move(6, inputs->control, (const int32_t *)(void *)(pool_sram + 0),
 		(int32_t *)(void *)(pool_sram + 96), devices->plain);
+	END(21);
 	if (status != 0) {
 		return failed(status, workspace, 7U);
 	}
 
 	/* Step 8: add (d, e, sum) */
+	BEGIN(22);
 	status = asynchronous__add((const int32_t *)(void *)(pool_sram + 96),
 		(const int32_t *)(void *)(pool_sram + 48), outputs->sum);
+	END(22);
 	if (status != 0) {
 		return failed(status, workspace, 8U);
 	}
 
 	/* Wait for right: steps 1, 2 */
+	BEGIN(23);
 	rc = opwest_devices_sync(&device_set, workspace->slots, &workspace->status, 1U);
+	END(23);
 	if (rc != 0) {
 		return abandoned(rc, workspace);
 	}
+	BEGIN(24);
 	rc = opwest_port_cache_invalidate(pool_shared + 128, 64U);
+	END(24);
 	if (rc != 0) {
 		return cache_failed(rc, workspace, 1U, 1U);
 	}
+	BEGIN(25);
 	rc = opwest_port_cache_invalidate((uint8_t *)outputs->report, 64U);
+	END(25);
 	if (rc != 0) {
 		return cache_failed(rc, workspace, 2U, 1U);
 	}
 
 	/* Step 9: add (c, a, scores) */
+	BEGIN(26);
 	status = asynchronous__add((const int32_t *)(void *)(pool_shared + 128),
 		(const int32_t *)(void *)(pool_shared + 0), (int32_t *)(void *)(pool_shared + 240));
+	END(26);
 	if (status != 0) {
 		return failed(status, workspace, 9U);
 	}
 
 	/* Wait for narrow: step 5 */
+	BEGIN(27);
 	rc = opwest_devices_sync(&device_set, workspace->slots, &workspace->status, 2U);
+	END(27);
 	if (rc != 0) {
 		return abandoned(rc, workspace);
 	}
 
-	return opwest_devices_close(&device_set, workspace->slots, &workspace->status);
+	rc = opwest_devices_close(&device_set, workspace->slots, &workspace->status);
+	END(0);
+	return rc;
 }
+
+#ifdef CONFIG_OPWEST_PROFILE
+const struct opwest_point asynchronous_points[28] = {
+	{"asynchronous", OPWEST_NO_STEP, OPWEST_NO_DEVICE, OPWEST_POINT_RUN},
+	{"scale", 0U, 0U, OPWEST_POINT_CACHE},
+	{"scale", 0U, 0U, OPWEST_POINT_CACHE},
+	{"scale", 0U, 0U, OPWEST_POINT_CACHE},
+	{"scale", 0U, 0U, OPWEST_POINT_CACHE},
+	{"scale", 0U, 0U, OPWEST_POINT_LAUNCH},
+	{"scale", 1U, 1U, OPWEST_POINT_CACHE},
+	{"scale", 1U, 1U, OPWEST_POINT_CACHE},
+	{"scale", 1U, 1U, OPWEST_POINT_CACHE},
+	{"scale", 1U, 1U, OPWEST_POINT_LAUNCH},
+	{"scale", 2U, 1U, OPWEST_POINT_CACHE},
+	{"scale", 2U, 1U, OPWEST_POINT_CACHE},
+	{"scale", 2U, 1U, OPWEST_POINT_CACHE},
+	{"scale", 2U, 1U, OPWEST_POINT_LAUNCH},
+	{"start", 3U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"filter", 4U, 4U, OPWEST_POINT_STEP},
+	{"left", 0U, 0U, OPWEST_POINT_WAIT},
+	{"scale", 0U, 0U, OPWEST_POINT_CACHE},
+	{"fold", 5U, 2U, OPWEST_POINT_LAUNCH},
+	{"add", 6U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"move", 7U, 3U, OPWEST_POINT_CACHE},
+	{"move", 7U, 3U, OPWEST_POINT_STEP},
+	{"add", 8U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"right", 1U, 1U, OPWEST_POINT_WAIT},
+	{"scale", 1U, 1U, OPWEST_POINT_CACHE},
+	{"scale", 2U, 1U, OPWEST_POINT_CACHE},
+	{"add", 9U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"narrow", 5U, 2U, OPWEST_POINT_WAIT},
+};
+#endif

@@ -78,4 +78,7 @@ OPWEST_SERVE_MODEL(asynchronous) = {
 	.run = run_model,
 	.close = close_model,
 	.memory = memory,
+#ifdef CONFIG_OPWEST_PROFILE
+	.profile = &opwest_profiled_workspace,
+#endif
 };

@@ -16,6 +16,7 @@
 #include <opwest/devices.h>
 #include <opwest/model.h>
 #include <opwest/port.h>
+#include <opwest/profile.h>
 #include <opwest/registry.h>
 #include <opwest/status.h>
 
@@ -117,6 +118,10 @@ struct accelerated_workspace {
 		/** Input x: int32 [16], 64 bytes, in the workspace */
 		int32_t *x;
 	} input;
+#ifdef CONFIG_OPWEST_PROFILE
+	/** What the points of accelerated_run() took; it grows from run to run: see opwest_profile_reset(). */
+	struct opwest_measure profile[11];
+#endif
 };
 
 /**
@@ -134,7 +139,8 @@ struct accelerated_workspace {
 		OPWEST_STATUS_INIT, false, \
 		{OPWEST_SLOT_INIT, OPWEST_SLOT_INIT, OPWEST_SLOT_INIT, OPWEST_SLOT_INIT}, \
 		{NULL}, \
-	}
+		OPWEST_PROFILE_INIT \
+	} OPWEST_PROFILE_LIST(accelerated, workspace)
 #else
 /* On Zephyr <accelerated_devicetree.h> defines ACCELERATED_WORKSPACE_DEFINE: pools are bound to memory regions there. */
 #endif
@@ -168,6 +174,11 @@ static const struct device accelerated_host_fourth = {"fourth", NULL, NULL, NULL
  * @return Another negative errno of a device: see workspace->status. What was activated is deactivated.
  */
 int accelerated_open(struct accelerated_workspace *workspace, const struct accelerated_devices *devices);
+
+#ifdef CONFIG_OPWEST_PROFILE
+/* Another function, so that no code that was compiled without the option calls it with a smaller workspace. */
+#define accelerated_run accelerated_run_profiled
+#endif
 
 /**
  * @brief Run the model once: 10 operator calls, in order.
@@ -206,6 +217,11 @@ extern const struct opwest_model accelerated_model;
 
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry accelerated_registry;
+
+#ifdef CONFIG_OPWEST_PROFILE
+/** What is measured of accelerated_run(), in the order in which it happens. */
+extern const struct opwest_point accelerated_points[11];
+#endif
 
 #ifdef __cplusplus
 }

@@ -17,6 +17,10 @@ OPWEST_STATIC_ASSERT(sizeof(struct accelerated_outputs) == 1 * sizeof(void *), "
 OPWEST_STATIC_ASSERT(ACCELERATED_POOL_SRAM_ALIGN >= 8U && ACCELERATED_POOL_SRAM_SIZE >= 192U, "pool sram is smaller than its plan");
 OPWEST_STATIC_ASSERT(ACCELERATED_POOL_FAST_ALIGN >= 16U && ACCELERATED_POOL_FAST_SIZE >= 64U, "pool fast is smaller than its plan");
 
+/* Nothing but with CONFIG_OPWEST_PROFILE. */
+#define BEGIN(point) OPWEST_PROFILE_BEGIN(workspace->profile, accelerated_points, point)
+#define END(point) OPWEST_PROFILE_END(workspace->profile, accelerated_points, point)
+
 /* Whether a buffer is there and aligned to so many bytes. */
 static inline bool usable(const void *buffer, uintptr_t align)
 {
@@ -100,6 +104,7 @@ int accelerated_run(const struct accelerated_inputs *inputs, const struct accele
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
+	BEGIN(0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->control, 4U)) {
 		return -EINVAL;
@@ -139,57 +144,95 @@ int accelerated_run(const struct accelerated_inputs *inputs, const struct accele
 	}
 
 	/* Step 0: mix_npu on second (0, control, x, a) */
+	BEGIN(1);
 	status = accelerated__mix(0, inputs->control, (const int32_t *)(void *)(pool_sram + 64),
 		(int32_t *)(void *)(pool_sram + 0), devices->second);
+	END(1);
 	if (status != 0) {
 		return failed(status, workspace, 0U);
 	}
 
 	/* Step 1: mix_npu on first (1, control, a, b) */
+	BEGIN(2);
 	status = accelerated__mix(1, inputs->control, (const int32_t *)(void *)(pool_sram + 0),
 		(int32_t *)(void *)(pool_sram + 64), devices->first);
+	END(2);
 	if (status != 0) {
 		return failed(status, workspace, 1U);
 	}
 
 	/* Step 2: reverse (b, c, work) */
+	BEGIN(3);
 	accelerated__reverse((const int32_t *)(void *)(pool_sram + 64),
 		(int32_t *)(void *)(pool_sram + 128), (int32_t *)(void *)(pool_sram + 0));
+	END(3);
 
 	/* Step 3: mix on third (3, control, c, d) */
+	BEGIN(4);
 	status = accelerated__mix(3, inputs->control, (const int32_t *)(void *)(pool_sram + 128),
 		(int32_t *)(void *)(pool_sram + 0), devices->third);
+	END(4);
 	if (status != 0) {
 		return failed(status, workspace, 3U);
 	}
 
 	/* Step 4: reverse (d, e, work) */
+	BEGIN(5);
 	accelerated__reverse((const int32_t *)(void *)(pool_sram + 0),
 		(int32_t *)(void *)(pool_fast + 0), (int32_t *)(void *)(pool_sram + 64));
+	END(5);
 
 	/* Step 5: mix on fourth (5, control, e, y) */
+	BEGIN(6);
 	status = accelerated__mix(5, inputs->control, (const int32_t *)(void *)(pool_fast + 0),
 		outputs->y, devices->fourth);
+	END(6);
 	if (status != 0) {
 		return failed(status, workspace, 5U);
 	}
 
 	/* Step 6: stamp on fourth (y) */
+	BEGIN(7);
 	accelerated__stamp(outputs->y, devices->fourth);
+	END(7);
 
 	/* Step 7: mix on third (7, control, d, f) */
+	BEGIN(8);
 	status = accelerated__mix(7, inputs->control, (const int32_t *)(void *)(pool_sram + 0),
 		(int32_t *)(void *)(pool_sram + 64), devices->third);
+	END(8);
 	if (status != 0) {
 		return failed(status, workspace, 7U);
 	}
 
 	/* Step 8: reverse (f, y, work) */
+	BEGIN(9);
 	accelerated__reverse((const int32_t *)(void *)(pool_sram + 64), outputs->y,
 		(int32_t *)(void *)(pool_sram + 0));
+	END(9);
 
 	/* Step 9: stamp on second (y) */
+	BEGIN(10);
 	accelerated__stamp(outputs->y, devices->second);
+	END(10);
 
-	return opwest_devices_close(&device_set, workspace->slots, &workspace->status);
+	rc = opwest_devices_close(&device_set, workspace->slots, &workspace->status);
+	END(0);
+	return rc;
 }
+
+#ifdef CONFIG_OPWEST_PROFILE
+const struct opwest_point accelerated_points[11] = {
+	{"accelerated", OPWEST_NO_STEP, OPWEST_NO_DEVICE, OPWEST_POINT_RUN},
+	{"mix_npu", 0U, 1U, OPWEST_POINT_STEP},
+	{"mix_npu", 1U, 0U, OPWEST_POINT_STEP},
+	{"reverse", 2U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"mix", 3U, 2U, OPWEST_POINT_STEP},
+	{"reverse", 4U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"mix", 5U, 3U, OPWEST_POINT_STEP},
+	{"stamp", 6U, 3U, OPWEST_POINT_STEP},
+	{"mix", 7U, 2U, OPWEST_POINT_STEP},
+	{"reverse", 8U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"stamp", 9U, 1U, OPWEST_POINT_STEP},
+};
+#endif

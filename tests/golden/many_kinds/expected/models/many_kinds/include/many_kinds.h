@@ -16,6 +16,7 @@
 
 #include <opwest/model.h>
 #include <opwest/port.h>
+#include <opwest/profile.h>
 #include <opwest/registry.h>
 #include <opwest/status.h>
 
@@ -482,6 +483,10 @@ struct many_kinds_workspace {
 	struct opwest_status status;
 	/** Set by many_kinds_open(), cleared by many_kinds_close(). */
 	bool opened;
+#ifdef CONFIG_OPWEST_PROFILE
+	/** What the points of many_kinds_run() took; it grows from run to run: see opwest_profile_reset(). */
+	struct opwest_measure profile[21];
+#endif
 };
 
 /**
@@ -496,7 +501,8 @@ struct many_kinds_workspace {
 		workspace##_fast, \
 		workspace##_slow, \
 		OPWEST_STATUS_INIT, false, \
-	}
+		OPWEST_PROFILE_INIT \
+	} OPWEST_PROFILE_LIST(many_kinds, workspace)
 
 #ifndef __ZEPHYR__
 /** The device context of a host: there are no devices. On Zephyr <many_kinds_devicetree.h> defines it. */
@@ -514,6 +520,11 @@ struct many_kinds_workspace {
  * @retval -EALREADY The workspace is open.
  */
 int many_kinds_open(struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices);
+
+#ifdef CONFIG_OPWEST_PROFILE
+/* Another function, so that no code that was compiled without the option calls it with a smaller workspace. */
+#define many_kinds_run many_kinds_run_profiled
+#endif
 
 /**
  * @brief Run the model once: 20 operator calls, in order.
@@ -549,6 +560,11 @@ extern const struct opwest_model many_kinds_model;
 
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry many_kinds_registry;
+
+#ifdef CONFIG_OPWEST_PROFILE
+/** What is measured of many_kinds_run(), in the order in which it happens. */
+extern const struct opwest_point many_kinds_points[21];
+#endif
 
 #ifdef __cplusplus
 }

@@ -14,6 +14,10 @@ OPWEST_STATIC_ASSERT(sizeof(struct many_kinds_outputs) == 16 * sizeof(void *), "
 OPWEST_STATIC_ASSERT(MANY_KINDS_POOL_FAST_ALIGN >= 32U && MANY_KINDS_POOL_FAST_SIZE >= 64U, "pool fast is smaller than its plan");
 OPWEST_STATIC_ASSERT(MANY_KINDS_POOL_SLOW_ALIGN >= 128U && MANY_KINDS_POOL_SLOW_SIZE >= 128U, "pool slow is smaller than its plan");
 
+/* Nothing but with CONFIG_OPWEST_PROFILE. */
+#define BEGIN(point) OPWEST_PROFILE_BEGIN(workspace->profile, many_kinds_points, point)
+#define END(point) OPWEST_PROFILE_END(workspace->profile, many_kinds_points, point)
+
 /* Whether a buffer is there and aligned to so many bytes. */
 static inline bool usable(const void *buffer, uintptr_t align)
 {
@@ -62,6 +66,7 @@ int many_kinds_run(const struct many_kinds_inputs *inputs, const struct many_kin
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
+	BEGIN(0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->in_int8, 1U)) {
 		return -EINVAL;
@@ -162,118 +167,185 @@ int many_kinds_run(const struct many_kinds_inputs *inputs, const struct many_kin
 	int32_t status;
 
 	/* Step 0: copy_uint8 (in_uint8, out_uint8) */
+	BEGIN(1);
 	status = many_kinds__copy_uint8(inputs->in_uint8, outputs->out_uint8);
+	END(1);
 	if (status != 0) {
 		return failed(status, workspace, 0U);
 	}
 
 	/* Step 1: copy_int16 (in_int16, out_int16) */
+	BEGIN(2);
 	status = many_kinds__copy_int16(inputs->in_int16, outputs->out_int16);
+	END(2);
 	if (status != 0) {
 		return failed(status, workspace, 1U);
 	}
 
 	/* Step 2: copy_uint16 (in_uint16, out_uint16) */
+	BEGIN(3);
 	status = many_kinds__copy_uint16(inputs->in_uint16, outputs->out_uint16);
+	END(3);
 	if (status != 0) {
 		return failed(status, workspace, 2U);
 	}
 
 	/* Step 3: copy_int32 (in_int32, out_int32) */
+	BEGIN(4);
 	status = many_kinds__copy_int32(inputs->in_int32, outputs->out_int32);
+	END(4);
 	if (status != 0) {
 		return failed(status, workspace, 3U);
 	}
 
 	/* Step 4: copy_uint32 (in_uint32, out_uint32) */
+	BEGIN(5);
 	status = many_kinds__copy_uint32(inputs->in_uint32, outputs->out_uint32);
+	END(5);
 	if (status != 0) {
 		return failed(status, workspace, 4U);
 	}
 
 	/* Step 5: copy_int64 (in_int64, out_int64) */
+	BEGIN(6);
 	status = many_kinds__copy_int64(inputs->in_int64, outputs->out_int64);
+	END(6);
 	if (status != 0) {
 		return failed(status, workspace, 5U);
 	}
 
 	/* Step 6: copy_uint64 (in_uint64, out_uint64) */
+	BEGIN(7);
 	status = many_kinds__copy_uint64(inputs->in_uint64, outputs->out_uint64);
+	END(7);
 	if (status != 0) {
 		return failed(status, workspace, 6U);
 	}
 
 	/* Step 7: copy_float16 (in_float16, out_float16) */
+	BEGIN(8);
 	status = many_kinds__copy_float16(inputs->in_float16, outputs->out_float16);
+	END(8);
 	if (status != 0) {
 		return failed(status, workspace, 7U);
 	}
 
 	/* Step 8: copy_float32 (in_float32, out_float32) */
+	BEGIN(9);
 	status = many_kinds__copy_float32(inputs->in_float32, outputs->out_float32);
+	END(9);
 	if (status != 0) {
 		return failed(status, workspace, 8U);
 	}
 
 	/* Step 9: copy_float64 (in_float64, out_float64) */
+	BEGIN(10);
 	status = many_kinds__copy_float64(inputs->in_float64, outputs->out_float64);
+	END(10);
 	if (status != 0) {
 		return failed(status, workspace, 9U);
 	}
 
 	/* Step 10: copy_bool (in_bool, out_bool) */
+	BEGIN(11);
 	status = many_kinds__copy_bool(inputs->in_bool, outputs->out_bool);
+	END(11);
 	if (status != 0) {
 		return failed(status, workspace, 10U);
 	}
 
 	/* Step 11: on (in_int8, between) */
+	BEGIN(12);
 	status = many_kinds__copy_int8(inputs->in_int8, (int8_t *)(void *)(pool_slow + 0));
+	END(12);
 	if (status != 0) {
 		return failed(status, workspace, 11U);
 	}
 
 	/* Step 12: copy_int8 (between, out_int8) */
+	BEGIN(13);
 	status = many_kinds__copy_int8((const int8_t *)(void *)(pool_slow + 0), outputs->out_int8);
+	END(13);
 	if (status != 0) {
 		return failed(status, workspace, 12U);
 	}
 
 	/* Step 13: store (-128, 0, -32768, 0, -2147483648, 0, -9223372036854775808, 0, 0, -1.401298464324817e-45, -1.7976931348623157e+308, 0, lowest) */
+	BEGIN(14);
 	status = many_kinds__store(-128, 0U, -32768, 0U, INT32_MIN, 0U, INT64_MIN, UINT64_C(0), 0,
 		-1e-45f, -1.7976931348623157e+308, 0, outputs->lowest);
+	END(14);
 	if (status != 0) {
 		return failed(status, workspace, 13U);
 	}
 
 	/* Step 14: store (127, 255, 32767, 65535, 2147483647, 4294967295, 9223372036854775807, 18446744073709551615, 65535, 0.1, 5e-324, 1, highest) */
+	BEGIN(15);
 	status = many_kinds__store(127, 255U, 32767, 65535U, 2147483647, 4294967295U,
 		INT64_C(9223372036854775807), UINT64_C(18446744073709551615), 65535, 0.1f, 5e-324,
 		1, outputs->highest);
+	END(15);
 	if (status != 0) {
 		return failed(status, workspace, 14U);
 	}
 
 	/* Step 15: start (table, offsets, gains, total) */
+	BEGIN(16);
 	many_kinds__start(many_kinds_constant_table, many_kinds_constant_offsets,
 		many_kinds_constant_gains, (int32_t *)(void *)(pool_fast + 0));
+	END(16);
 
 	/* Step 16: add (values, total, scratch) */
+	BEGIN(17);
 	many_kinds__add(inputs->values, (int32_t *)(void *)(pool_fast + 0),
 		(int32_t *)(void *)(pool_fast + 32));
+	END(17);
 
 	/* Step 17: add (table, total, scratch) */
+	BEGIN(18);
 	many_kinds__add(many_kinds_constant_table, (int32_t *)(void *)(pool_fast + 0),
 		(int32_t *)(void *)(pool_fast + 32));
+	END(18);
 
 	/* Step 18: finish (total, sum) */
+	BEGIN(19);
 	many_kinds__finish((const int32_t *)(void *)(pool_fast + 0), outputs->sum);
+	END(19);
 
 	/* Step 19: tick (seen, count) */
+	BEGIN(20);
 	status = many_kinds__tick(inputs->seen, outputs->count);
+	END(20);
 	if (status != 0) {
 		return failed(status, workspace, 19U);
 	}
 
+	END(0);
 	return 0;
 }
+
+#ifdef CONFIG_OPWEST_PROFILE
+const struct opwest_point many_kinds_points[21] = {
+	{"many_kinds", OPWEST_NO_STEP, OPWEST_NO_DEVICE, OPWEST_POINT_RUN},
+	{"copy_uint8", 0U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"copy_int16", 1U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"copy_uint16", 2U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"copy_int32", 3U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"copy_uint32", 4U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"copy_int64", 5U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"copy_uint64", 6U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"copy_float16", 7U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"copy_float32", 8U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"copy_float64", 9U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"copy_bool", 10U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"on", 11U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"copy_int8", 12U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"store", 13U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"store", 14U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"start", 15U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"add", 16U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"add", 17U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"finish", 18U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"tick", 19U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+};
+#endif

@@ -16,6 +16,10 @@
 #include <many_kinds_devicetree.h>
 #endif
 #include <many_kinds.h>
+#if defined(CONFIG_THREAD_STACK_INFO) && !defined(CONFIG_ARCH_POSIX)
+#define MEASURES_STACK
+#include <opwest/stack.h>
+#endif
 
 /* What memory holds that was never written: nothing may depend on it. */
 #define RUBBISH 0xa5
@@ -132,6 +136,18 @@ ZTEST(many_kinds, test_zeros)
 	open_on(RUBBISH);
 	run_example();
 }
+
+#ifdef MEASURES_STACK
+/* How much run needs is not known for all targets beforehand. */
+ZTEST(many_kinds, test_stack_of_run)
+{
+	open_on(RUBBISH);
+
+	const uint32_t used = opwest_stack_measure(run_example);
+
+	TC_PRINT("many_kinds: run took %" PRIu32 " bytes of stack\n", used);
+}
+#endif
 
 ZTEST(many_kinds, test_open_and_close)
 {

@@ -15,6 +15,7 @@
 
 #include <opwest/model.h>
 #include <opwest/port.h>
+#include <opwest/profile.h>
 #include <opwest/registry.h>
 #include <opwest/status.h>
 
@@ -68,6 +69,10 @@ struct minimal_workspace {
 	struct opwest_status status;
 	/** Set by minimal_open(), cleared by minimal_close(). */
 	bool opened;
+#ifdef CONFIG_OPWEST_PROFILE
+	/** What the points of minimal_run() took; it grows from run to run: see opwest_profile_reset(). */
+	struct opwest_measure profile[2];
+#endif
 };
 
 /**
@@ -78,7 +83,8 @@ struct minimal_workspace {
 #define MINIMAL_WORKSPACE_DEFINE(workspace) \
 	static struct minimal_workspace workspace = { \
 		OPWEST_STATUS_INIT, false, \
-	}
+		OPWEST_PROFILE_INIT \
+	} OPWEST_PROFILE_LIST(minimal, workspace)
 
 #ifndef __ZEPHYR__
 /** The device context of a host: there are no devices. On Zephyr <minimal_devicetree.h> defines it. */
@@ -96,6 +102,11 @@ struct minimal_workspace {
  * @retval -EALREADY The workspace is open.
  */
 int minimal_open(struct minimal_workspace *workspace, const struct minimal_devices *devices);
+
+#ifdef CONFIG_OPWEST_PROFILE
+/* Another function, so that no code that was compiled without the option calls it with a smaller workspace. */
+#define minimal_run minimal_run_profiled
+#endif
 
 /**
  * @brief Run the model once: 1 operator calls, in order.
@@ -131,6 +142,11 @@ extern const struct opwest_model minimal_model;
 
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry minimal_registry;
+
+#ifdef CONFIG_OPWEST_PROFILE
+/** What is measured of minimal_run(), in the order in which it happens. */
+extern const struct opwest_point minimal_points[2];
+#endif
 
 #ifdef __cplusplus
 }

@@ -12,6 +12,10 @@
 OPWEST_STATIC_ASSERT(sizeof(struct minimal_inputs) == 1 * sizeof(void *), "inputs are pointers without padding");
 OPWEST_STATIC_ASSERT(sizeof(struct minimal_outputs) == 1 * sizeof(void *), "outputs are pointers without padding");
 
+/* Nothing but with CONFIG_OPWEST_PROFILE. */
+#define BEGIN(point) OPWEST_PROFILE_BEGIN(workspace->profile, minimal_points, point)
+#define END(point) OPWEST_PROFILE_END(workspace->profile, minimal_points, point)
+
 /* Whether a buffer is there and aligned to so many bytes. */
 static inline bool usable(const void *buffer, uintptr_t align)
 {
@@ -54,6 +58,7 @@ int minimal_run(const struct minimal_inputs *inputs, const struct minimal_output
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
+	BEGIN(0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->x, 2U)) {
 		return -EINVAL;
@@ -68,10 +73,20 @@ int minimal_run(const struct minimal_inputs *inputs, const struct minimal_output
 	int32_t status;
 
 	/* Step 0: negate (x, y) */
+	BEGIN(1);
 	status = minimal__negate(inputs->x, outputs->y);
+	END(1);
 	if (status != 0) {
 		return failed(status, workspace, 0U);
 	}
 
+	END(0);
 	return 0;
 }
+
+#ifdef CONFIG_OPWEST_PROFILE
+const struct opwest_point minimal_points[2] = {
+	{"minimal", OPWEST_NO_STEP, OPWEST_NO_DEVICE, OPWEST_POINT_RUN},
+	{"negate", 0U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+};
+#endif

@@ -13,6 +13,10 @@ OPWEST_STATIC_ASSERT(sizeof(struct down_inputs) == 1 * sizeof(void *), "inputs a
 OPWEST_STATIC_ASSERT(sizeof(struct down_outputs) == 1 * sizeof(void *), "outputs are pointers without padding");
 OPWEST_STATIC_ASSERT(DOWN_POOL_SRAM_ALIGN >= 8U && DOWN_POOL_SRAM_SIZE >= 16U, "pool sram is smaller than its plan");
 
+/* Nothing but with CONFIG_OPWEST_PROFILE. */
+#define BEGIN(point) OPWEST_PROFILE_BEGIN(workspace->profile, down_points, point)
+#define END(point) OPWEST_PROFILE_END(workspace->profile, down_points, point)
+
 /* Whether a buffer is there and aligned to so many bytes. */
 static inline bool usable(const void *buffer, uintptr_t align)
 {
@@ -58,6 +62,7 @@ int down_run(const struct down_inputs *inputs, const struct down_outputs *output
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
+	BEGIN(0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->x, 4U)) {
 		return -EINVAL;
@@ -73,16 +78,29 @@ int down_run(const struct down_inputs *inputs, const struct down_outputs *output
 	int32_t status;
 
 	/* Step 0: step (x, by, once) */
+	BEGIN(1);
 	status = down__step(inputs->x, down_constant_by, (int32_t *)(void *)(pool_sram + 0));
+	END(1);
 	if (status != 0) {
 		return failed(status, workspace, 0U);
 	}
 
 	/* Step 1: step (once, by, y) */
+	BEGIN(2);
 	status = down__step((const int32_t *)(void *)(pool_sram + 0), down_constant_by, outputs->y);
+	END(2);
 	if (status != 0) {
 		return failed(status, workspace, 1U);
 	}
 
+	END(0);
 	return 0;
 }
+
+#ifdef CONFIG_OPWEST_PROFILE
+const struct opwest_point down_points[3] = {
+	{"down", OPWEST_NO_STEP, OPWEST_NO_DEVICE, OPWEST_POINT_RUN},
+	{"step", 0U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"step", 1U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+};
+#endif

@@ -15,6 +15,7 @@
 
 #include <opwest/model.h>
 #include <opwest/port.h>
+#include <opwest/profile.h>
 #include <opwest/registry.h>
 #include <opwest/status.h>
 
@@ -80,6 +81,10 @@ struct up_workspace {
 	struct opwest_status status;
 	/** Set by up_open(), cleared by up_close(). */
 	bool opened;
+#ifdef CONFIG_OPWEST_PROFILE
+	/** What the points of up_run() took; it grows from run to run: see opwest_profile_reset(). */
+	struct opwest_measure profile[3];
+#endif
 };
 
 /**
@@ -92,7 +97,8 @@ struct up_workspace {
 	static struct up_workspace workspace = { \
 		workspace##_sram, \
 		OPWEST_STATUS_INIT, false, \
-	}
+		OPWEST_PROFILE_INIT \
+	} OPWEST_PROFILE_LIST(up, workspace)
 
 #ifndef __ZEPHYR__
 /** The device context of a host: there are no devices. On Zephyr <up_devicetree.h> defines it. */
@@ -110,6 +116,11 @@ struct up_workspace {
  * @retval -EALREADY The workspace is open.
  */
 int up_open(struct up_workspace *workspace, const struct up_devices *devices);
+
+#ifdef CONFIG_OPWEST_PROFILE
+/* Another function, so that no code that was compiled without the option calls it with a smaller workspace. */
+#define up_run up_run_profiled
+#endif
 
 /**
  * @brief Run the model once: 2 operator calls, in order.
@@ -145,6 +156,11 @@ extern const struct opwest_model up_model;
 
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry up_registry;
+
+#ifdef CONFIG_OPWEST_PROFILE
+/** What is measured of up_run(), in the order in which it happens. */
+extern const struct opwest_point up_points[3];
+#endif
 
 #ifdef __cplusplus
 }

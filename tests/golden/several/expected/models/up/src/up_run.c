@@ -13,6 +13,10 @@ OPWEST_STATIC_ASSERT(sizeof(struct up_inputs) == 1 * sizeof(void *), "inputs are
 OPWEST_STATIC_ASSERT(sizeof(struct up_outputs) == 1 * sizeof(void *), "outputs are pointers without padding");
 OPWEST_STATIC_ASSERT(UP_POOL_SRAM_ALIGN >= 8U && UP_POOL_SRAM_SIZE >= 16U, "pool sram is smaller than its plan");
 
+/* Nothing but with CONFIG_OPWEST_PROFILE. */
+#define BEGIN(point) OPWEST_PROFILE_BEGIN(workspace->profile, up_points, point)
+#define END(point) OPWEST_PROFILE_END(workspace->profile, up_points, point)
+
 /* Whether a buffer is there and aligned to so many bytes. */
 static inline bool usable(const void *buffer, uintptr_t align)
 {
@@ -58,6 +62,7 @@ int up_run(const struct up_inputs *inputs, const struct up_outputs *outputs,
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
+	BEGIN(0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->x, 4U)) {
 		return -EINVAL;
@@ -73,16 +78,29 @@ int up_run(const struct up_inputs *inputs, const struct up_outputs *outputs,
 	int32_t status;
 
 	/* Step 0: step (x, by, once) */
+	BEGIN(1);
 	status = up__step(inputs->x, up_constant_by, (int32_t *)(void *)(pool_sram + 0));
+	END(1);
 	if (status != 0) {
 		return failed(status, workspace, 0U);
 	}
 
 	/* Step 1: step (once, by, y) */
+	BEGIN(2);
 	status = up__step((const int32_t *)(void *)(pool_sram + 0), up_constant_by, outputs->y);
+	END(2);
 	if (status != 0) {
 		return failed(status, workspace, 1U);
 	}
 
+	END(0);
 	return 0;
 }
+
+#ifdef CONFIG_OPWEST_PROFILE
+const struct opwest_point up_points[3] = {
+	{"up", OPWEST_NO_STEP, OPWEST_NO_DEVICE, OPWEST_POINT_RUN},
+	{"step", 0U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"step", 1U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+};
+#endif

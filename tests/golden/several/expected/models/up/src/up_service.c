@@ -58,4 +58,7 @@ OPWEST_SERVE_MODEL(up) = {
 	.run = run_model,
 	.close = close_model,
 	.memory = memory,
+#ifdef CONFIG_OPWEST_PROFILE
+	.profile = &opwest_profiled_workspace,
+#endif
 };

@@ -13,6 +13,10 @@ OPWEST_STATIC_ASSERT(sizeof(struct several_targets_inputs) == 1 * sizeof(void *)
 OPWEST_STATIC_ASSERT(sizeof(struct several_targets_outputs) == 1 * sizeof(void *), "outputs are pointers without padding");
 OPWEST_STATIC_ASSERT(SEVERAL_TARGETS_POOL_SRAM_ALIGN >= 8U && SEVERAL_TARGETS_POOL_SRAM_SIZE >= 8U, "pool sram is smaller than its plan");
 
+/* Nothing but with CONFIG_OPWEST_PROFILE. */
+#define BEGIN(point) OPWEST_PROFILE_BEGIN(workspace->profile, several_targets_points, point)
+#define END(point) OPWEST_PROFILE_END(workspace->profile, several_targets_points, point)
+
 /* Whether a buffer is there and aligned to so many bytes. */
 static inline bool usable(const void *buffer, uintptr_t align)
 {
@@ -58,6 +62,7 @@ int several_targets_run(const struct several_targets_inputs *inputs, const struc
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
+	BEGIN(0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->x, 2U)) {
 		return -EINVAL;
@@ -73,17 +78,30 @@ int several_targets_run(const struct several_targets_inputs *inputs, const struc
 	int32_t status;
 
 	/* Step 0: scale (x, bias, mask, scaled) */
+	BEGIN(1);
 	status = several_targets__scale_impl(inputs->x, several_targets_constant_bias,
 		several_targets_constant_mask, (int16_t *)(void *)(pool_sram + 0));
+	END(1);
 	if (status != 0) {
 		return failed(status, workspace, 0U);
 	}
 
 	/* Step 1: shift (scaled, 2, y) */
+	BEGIN(2);
 	status = several_targets__shift((const int16_t *)(void *)(pool_sram + 0), 2U, outputs->y);
+	END(2);
 	if (status != 0) {
 		return failed(status, workspace, 1U);
 	}
 
+	END(0);
 	return 0;
 }
+
+#ifdef CONFIG_OPWEST_PROFILE
+const struct opwest_point several_targets_points[3] = {
+	{"several_targets", OPWEST_NO_STEP, OPWEST_NO_DEVICE, OPWEST_POINT_RUN},
+	{"scale", 0U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"shift", 1U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+};
+#endif

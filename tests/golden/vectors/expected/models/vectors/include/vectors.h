@@ -15,6 +15,7 @@
 
 #include <opwest/model.h>
 #include <opwest/port.h>
+#include <opwest/profile.h>
 #include <opwest/registry.h>
 #include <opwest/status.h>
 
@@ -155,6 +156,10 @@ struct vectors_workspace {
 		/** Output q: int8 [1, 6], 6 bytes, in the workspace */
 		int8_t *q;
 	} output;
+#ifdef CONFIG_OPWEST_PROFILE
+	/** What the points of vectors_run() took; it grows from run to run: see opwest_profile_reset(). */
+	struct opwest_measure profile[4];
+#endif
 };
 
 /**
@@ -169,7 +174,8 @@ struct vectors_workspace {
 		OPWEST_STATUS_INIT, false, \
 		{NULL}, \
 		{NULL}, \
-	}
+		OPWEST_PROFILE_INIT \
+	} OPWEST_PROFILE_LIST(vectors, workspace)
 
 #ifndef __ZEPHYR__
 /** The device context of a host: there are no devices. On Zephyr <vectors_devicetree.h> defines it. */
@@ -187,6 +193,11 @@ struct vectors_workspace {
  * @retval -EALREADY The workspace is open.
  */
 int vectors_open(struct vectors_workspace *workspace, const struct vectors_devices *devices);
+
+#ifdef CONFIG_OPWEST_PROFILE
+/* Another function, so that no code that was compiled without the option calls it with a smaller workspace. */
+#define vectors_run vectors_run_profiled
+#endif
 
 /**
  * @brief Run the model once: 3 operator calls, in order.
@@ -222,6 +233,11 @@ extern const struct opwest_model vectors_model;
 
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry vectors_registry;
+
+#ifdef CONFIG_OPWEST_PROFILE
+/** What is measured of vectors_run(), in the order in which it happens. */
+extern const struct opwest_point vectors_points[4];
+#endif
 
 #ifdef __cplusplus
 }

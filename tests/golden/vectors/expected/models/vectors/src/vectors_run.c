@@ -13,6 +13,10 @@ OPWEST_STATIC_ASSERT(sizeof(struct vectors_inputs) == 2 * sizeof(void *), "input
 OPWEST_STATIC_ASSERT(sizeof(struct vectors_outputs) == 3 * sizeof(void *), "outputs are pointers without padding");
 OPWEST_STATIC_ASSERT(VECTORS_POOL_SRAM_ALIGN >= 8U && VECTORS_POOL_SRAM_SIZE >= 16U, "pool sram is smaller than its plan");
 
+/* Nothing but with CONFIG_OPWEST_PROFILE. */
+#define BEGIN(point) OPWEST_PROFILE_BEGIN(workspace->profile, vectors_points, point)
+#define END(point) OPWEST_PROFILE_END(workspace->profile, vectors_points, point)
+
 /* Whether a buffer is there and aligned to so many bytes. */
 static inline bool usable(const void *buffer, uintptr_t align)
 {
@@ -63,6 +67,7 @@ int vectors_run(const struct vectors_inputs *inputs, const struct vectors_output
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
+	BEGIN(0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->x, 4U)) {
 		return -EINVAL;
@@ -87,23 +92,39 @@ int vectors_run(const struct vectors_inputs *inputs, const struct vectors_output
 	int32_t status;
 
 	/* Step 0: scale (x, factor, y) */
+	BEGIN(1);
 	status = vectors__scale(inputs->x, inputs->factor, outputs->y);
+	END(1);
 	if (status != 0) {
 		return failed(status, workspace, 0U);
 	}
 
 	/* Step 1: round_off (y, bias, q, total) */
+	BEGIN(2);
 	status = vectors__round_off(outputs->y, (const int8_t *)(void *)(pool_sram + 0),
 		(int8_t *)(void *)(pool_sram + 8), outputs->total);
+	END(2);
 	if (status != 0) {
 		return failed(status, workspace, 1U);
 	}
 
 	/* Step 2: signs (y, signs) */
+	BEGIN(3);
 	status = vectors__signs(outputs->y, outputs->signs);
+	END(3);
 	if (status != 0) {
 		return failed(status, workspace, 2U);
 	}
 
+	END(0);
 	return 0;
 }
+
+#ifdef CONFIG_OPWEST_PROFILE
+const struct opwest_point vectors_points[4] = {
+	{"vectors", OPWEST_NO_STEP, OPWEST_NO_DEVICE, OPWEST_POINT_RUN},
+	{"scale", 0U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"round_off", 1U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"signs", 2U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+};
+#endif

@@ -74,4 +74,7 @@ OPWEST_SERVE_MODEL(vectors) = {
 	.run = run_model,
 	.close = close_model,
 	.memory = memory,
+#ifdef CONFIG_OPWEST_PROFILE
+	.profile = &opwest_profiled_workspace,
+#endif
 };

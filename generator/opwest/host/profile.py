@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the steps of a model took, as `opwest run --profile` reads it from an image or a program of the host."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from opwest.diagnostics import Diagnostic, Location, OpwestError
+from opwest.render.points import NONE
+
+FORMAT = 1
+"""Of the JSON; docs/profiling.md describes it."""
+_NANOSECONDS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A point of run and what it took: struct opwest_point and struct opwest_measure of the runtime."""
+
+    kind: str
+    name: str
+    step: int | None
+    device: int | None
+    runs: int
+    last: int
+    min: int
+    max: int
+    total: int
+
+    @property
+    def mean(self) -> float:
+        """The average of all runs; 0 where there were none."""
+        return self.total / self.runs if self.runs else 0.0
+
+
+@dataclass(frozen=True)
+class Profile:
+    """All points of one model, in the order in which run reaches them."""
+
+    frequency: int
+    """Cycles a second; 0 where it is not known."""
+    stack_used: int
+    """Of the thread that ran the model, bytes; 0 where it was not measured."""
+    stack_size: int
+    measures: tuple[Measure, ...]
+    model: str = ""
+    where: str = "host"
+    clock: str = "host"
+    devices: tuple[str, ...] = ()
+
+    def labelled(self, model: str, where: str, clock: str, devices: Sequence[str]) -> Profile:
+        """Return it with what the image does not tell; `devices` in the order of the context."""
+        return replace(self, model=model, where=where, clock=clock, devices=tuple(devices))
+
+    @property
+    def unit(self) -> str:
+        """What the numbers count."""
+        return "ns" if self.frequency == _NANOSECONDS else "cycles"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the documented form."""
+        launched: dict[int | None, list[int]] = {}
+        points = []
+        for index, measure in enumerate(self.measures):
+            steps = [measure.step] if measure.step is not None else []
+            if measure.kind == "launch" and measure.step is not None:
+                launched.setdefault(measure.device, []).append(measure.step)
+            elif measure.kind == "wait":
+                steps = launched.pop(measure.device, steps)
+            is_call = measure.kind in ("step", "launch")
+            points.append(
+                {
+                    "kind": measure.kind,
+                    "index": index,
+                    "step": measure.step if is_call or measure.kind == "cache" else None,
+                    "steps": steps,
+                    "operator": measure.name if is_call or measure.kind == "cache" else None,
+                    "device": self._device(measure),
+                    "runs": measure.runs,
+                    "last": measure.last,
+                    "min": measure.min,
+                    "max": measure.max,
+                    "total": measure.total,
+                    "mean": measure.mean,
+                }
+            )
+        return {
+            "format": FORMAT,
+            "kind": "opwest-profile",
+            "model": self.model,
+            "where": self.where,
+            "clock": self.clock,
+            "unit": self.unit,
+            "frequency_hz": self.frequency,
+            "points": points,
+            "stack": {"used": self.stack_used, "size": self.stack_size} if self.stack_size else None,
+        }
+
+    def _device(self, measure: Measure) -> str | None:
+        if measure.kind == "wait":
+            return measure.name
+        if measure.device is None:
+            return None
+        return self.devices[measure.device] if measure.device < len(self.devices) else str(measure.device)
+
+    def as_text(self) -> list[str]:
+        """Return a table of all points, with the share of each in the whole."""
+        whole = self.measures[0].total
+        speed = f", {self.frequency} Hz" if self.unit == "cycles" and self.frequency else ""
+        rows = [["step", "what", "name", "device", "last", "min", "max", "mean", "share"]]
+        for measure in self.measures:
+            device = self._device(measure)
+            rows.append(
+                [
+                    str(measure.step) if measure.kind in ("step", "launch") else "",
+                    measure.kind,
+                    measure.name,
+                    device if device is not None and measure.kind != "wait" else "",
+                    *(str(value) for value in (measure.last, measure.min, measure.max, round(measure.mean))),
+                    f"{100 * measure.total / whole:.1f} %" if whole else "",
+                ]
+            )
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        left = {1, 2, 3}
+        lines = [f"profile: {self.measures[0].runs} runs, {self.unit}{speed}"]
+        for row in rows:
+            cells = (c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
+            lines.append(f"  {'  '.join(cells)}".rstrip())
+        if self.stack_size:
+            lines.append(f"stack: {self.stack_used} of {self.stack_size} bytes used by the thread that ran the model")
+        return lines
+
+
+def parse_measures(lines: Iterable[str]) -> Profile | None:
+    """Return what the answer to `opwest measures` says, its lines without @opwest; None where one is lost."""
+    head: list[int] | None = None
+    measures: list[Measure] = []
+    for line in lines:
+        verb, *words = line.split()
+        try:
+            if verb == "measures":
+                head = [int(word) for word in words]
+                measures = []
+            elif verb == "point":
+                index, kind, name, step, device, *numbers = words
+                if int(index) != len(measures) or len(numbers) != 5:
+                    return None
+                measures.append(make_measure(kind, name, int(step), int(device), *map(int, numbers)))
+        except ValueError:
+            return None
+    if head is None or len(head) != 4 or head[0] != len(measures) or not measures:
+        return None
+    return Profile(head[1], head[2], head[3], tuple(measures))
+
+
+def make_measure(kind: str, name: str, step: int, device: int, *numbers: int) -> Measure:
+    """Return a point as the runtime tells it: runs, last, min, max, total."""
+    return Measure(kind, name, None if step == NONE else step, None if device == NONE else device, *numbers)
+
+
+def keep_profile(profile: Profile, path: Path | None) -> list[str]:
+    """Write a profile as JSON where a file is given; return the lines that show it."""
+    lines = profile.as_text()
+    if path is not None:
+        try:
+            path.write_text(json.dumps(profile.as_json(), indent=2) + "\n", encoding="utf-8")
+        except OSError as error:
+            message = f"the profile can't be written: {error.strerror}"
+            raise OpwestError([Diagnostic("error", message, Location(str(path)))]) from error
+        lines.append(f"  written to {path}")
+    return lines

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The most stack that `run` can need, for each target: frames from what compilers left behind, calls from the code.
+
+Not in it, but in the margin that configurations add: main() itself, the thread's entry, printing and logging, and
+what an exception pushes. What cannot be known makes the figure a lower bound, and is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from opwest.model.examined import Examined
+from opwest.model.model import Model, StackNeed, TargetBuild
+from opwest.objects.calls import Function, Place, functions
+from opwest.objects.facts import ObjectError
+from opwest.objects.stack import UNKNOWN, StackUse, stack_usage
+
+_Node = tuple[int, Place]
+_FRAME_WORDS, _FRAME_PER_ARGUMENT = 24, 8
+"""Of run itself: pointers that it keeps and registers that it saves; arguments that it passes in memory. More than
+any of the compilers that the tests ask needs."""
+_SHOWN = 4
+
+
+def stack_needs(model: Model, examined: Sequence[Examined]) -> tuple[StackNeed, ...]:
+    """Return what run needs for every target that objects were compiled for; nothing for models of sources alone."""
+    return tuple(_Target(model, build, examined).need() for build in model.builds if build.target)
+
+
+@dataclass
+class _Depth:
+    """What a function and all it calls need: bytes, whose they are, and what is not in them."""
+
+    bytes: int
+    missing: frozenset[str]
+
+
+class _Target:
+    """The functions of all objects that are linked for one target."""
+
+    def __init__(self, model: Model, build: TargetBuild, examined: Sequence[Examined]) -> None:
+        self.model = model
+        self.build = build
+        self.target = build.target.name if build.target else ""
+        self.nodes: dict[_Node, Function] = {}
+        self.frames: dict[_Node, StackUse] = {}
+        self.symbols: dict[str, _Node] = {}
+        self.depths: dict[_Node, _Depth] = {}
+        self.sources: set[str] = set()
+        self.undecoded: set[str] = set()
+        linked = [one for one in examined if one.target == self.target and one.linked and one.member]
+        for index, one in enumerate(linked):
+            self._add(index, one)
+
+    def _add(self, index: int, one: Examined) -> None:
+        assert one.member is not None
+        try:
+            frames = stack_usage(one.member, one.stack_files)
+            found = functions(one.member) if any(use.known for use in frames.values()) else []
+        except ObjectError:
+            return
+        if found is None:
+            self.undecoded.update(one.member.defined)
+            found = []
+        for function in found:
+            node = index, function.place
+            self.nodes[node] = function
+            self.frames[node] = frames.get(function.name, UNKNOWN)
+            if not function.local:
+                self.symbols.setdefault(function.name, node)
+
+    def need(self) -> StackNeed:
+        """Return the figure for run."""
+        most = _Depth(0, frozenset())
+        deepest = None
+        missing: set[str] = set()
+        for operator in dict.fromkeys(step.operator for step in self.model.steps):
+            depth = self._symbol(operator.symbol, is_operator=True)
+            missing |= depth.missing
+            if depth.bytes > most.bytes:
+                most, deepest = depth, operator.name
+        if any(device.has_hooks for device in self.model.devices):
+            missing.add("the drivers of devices")
+        arguments = max((len(step.operator.args) + 1 for step in self.model.steps), default=0)
+        pointer = self.build.target.bits // 8 if self.build.target else 8
+        own = _FRAME_WORDS * pointer + _FRAME_PER_ARGUMENT * arguments
+        return StackNeed(self.target, own + most.bytes, deepest, tuple(sorted(missing)), tuple(sorted(self.sources)))
+
+    def _symbol(self, name: str, *, is_operator: bool = False) -> _Depth:
+        node = self.symbols.get(name)
+        if node is None:
+            why = "capstone, which decodes it, is not there for" if name in self.undecoded else "the frame of"
+            return _Depth(0, frozenset([f"{why} {name}" if is_operator or name in self.undecoded else name]))
+        return self._node(node)
+
+    def _node(self, root: _Node) -> _Depth:
+        """Return what a function needs; without recursion of our own, calls of an object may be deep."""
+        path: list[_Node] = []
+        waiting: list[tuple[_Node, bool]] = [(root, False)]
+        while waiting:
+            node, is_done = waiting.pop()
+            if is_done:
+                path.pop()
+                self.depths[node] = self._sum(node, set(path))
+            elif node not in self.depths and node not in path:
+                path.append(node)
+                waiting.append((node, True))
+                waiting += [(callee, False) for callee in self._callees(node)]
+        return self.depths[root]
+
+    def _callees(self, node: _Node) -> list[_Node]:
+        found = []
+        for callee in self.nodes[node].callees:
+            other = self.symbols.get(callee) if isinstance(callee, str) else (node[0], callee)
+            if other is not None:
+                found.append(other)
+        return found
+
+    def _sum(self, node: _Node, above: set[_Node]) -> _Depth:
+        """Return a function's own frame and the deepest of what it calls, all of which is known by now."""
+        function, frame = self.nodes[node], self.frames[node]
+        missing: set[str] = set()
+        if not frame.known:
+            missing.add(f"the frame of {function.name}")
+        elif frame.source is not None:
+            self.sources.add(frame.source)
+        if function.indirect:
+            missing.add(f"what {function.name} calls through a pointer")
+        deepest = 0
+        for callee in function.callees:
+            other = self.symbols.get(callee) if isinstance(callee, str) else (node[0], callee)
+            if other is None:
+                missing.add(str(callee))
+            elif other == node or other in above or other not in self.depths:
+                missing.add(f"how often {function.name} calls itself")
+            else:
+                deepest = max(deepest, self.depths[other].bytes)
+                missing |= self.depths[other].missing
+        return _Depth((frame.bytes or 0) + deepest, frozenset(missing))
+
+
+def stack_text(need: StackNeed) -> str:
+    """Return a figure in words, and where it comes from."""
+    where = f", most of it by {need.operator}" if need.operator else ""
+    if need.known:
+        return f"{need.target}: {need.bytes} bytes at most{where}, from {', '.join(need.sources)} and the calls"
+    listed = ", ".join(need.missing[:_SHOWN]) + (", …" if len(need.missing) > _SHOWN else "")
+    return f"{need.target}: unknown, {need.bytes} bytes at least{where}; not known: {listed}"
+
+
+def needs_json(needs: Sequence[StackNeed]) -> list[Mapping[str, object]]:
+    """Return the figures for programs."""
+    return [
+        {
+            "target": need.target,
+            "bytes": need.bytes,
+            "known": need.known,
+            "operator": need.operator,
+            "not_known": list(need.missing),
+            "sources": list(need.sources),
+        }
+        for need in needs
+    ]

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who calls whom in an object, read from its instructions: calls inside a section have no relocation that would tell.
+
+capstone decodes; what a branch means is decided here, by its mnemonic. Whatever might be a call and does not tell of
+what counts as a call through a pointer.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from opwest.objects.elf import SHF_EXECINSTR, SHT_NOBITS, Elf, RawSymbol, damaged, parse_elf
+from opwest.objects.facts import Member
+from opwest.objects.relocate import Entry, Relocations, relocation_entries
+
+_STT_FUNC, _STT_NOTYPE, _STT_SECTION = 2, 0, 3
+_CONDITIONS = "eq ne cs hs cc lo mi pl vs vc hi ls ge lt gt le al".split()
+_ARM_JUMPS = {"b", *(f"b{c}" for c in _CONDITIONS), "cbz", "cbnz"}
+_ARM_CALLS = {"bl", "blx", *(f"bl{c}" for c in _CONDITIONS), *(f"blx{c}" for c in _CONDITIONS)} - _ARM_JUMPS
+_ARM_RETURNS = {"bx", "bxns", *(f"bx{c}" for c in _CONDITIONS)}
+_AARCH64_JUMPS = {"b", "cbz", "cbnz", "tbz", "tbnz"}
+_RISCV_CALL_RELOCATIONS = (18, 19)
+"""R_RISCV_CALL and R_RISCV_CALL_PLT: of an auipc and the jalr behind it."""
+_OVERLAP = 8
+"""How often the bytes of an object may be decoded: functions of damaged objects may all lie in each other."""
+_RISCV_RELAX = 51
+"""R_RISCV_RELAX: a hint to the linker."""
+
+
+class Place(NamedTuple):
+    """Where code is: a section and an offset in it."""
+
+    section: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of an object."""
+
+    name: str
+    local: bool
+    place: Place
+    callees: frozenset[Place | str]
+    """Places in the object, and names of symbols that others define."""
+    indirect: bool
+    """Whether it may call through a pointer."""
+
+
+class _Branch(NamedTuple):
+    """An instruction that may leave its function; `target` is None where it does not tell."""
+
+    address: int
+    size: int
+    target: int | None
+    call: bool
+
+
+def functions(member: Member) -> list[Function] | None:
+    """Return the functions of an object with what they call; None where its machine can't be decoded.
+
+    Needs capstone. ObjectError when the object cannot be read.
+    """
+    elf = parse_elf(member.content)
+    decoder = _decoder(elf)
+    if decoder is None:
+        return None
+    return list(_Reader(elf, decoder).all())
+
+
+def _decoder(elf: Elf) -> Any:
+    """Return capstone's decoder; for Arm in Thumb state."""
+    try:
+        import capstone
+    except ImportError:
+        return None
+    if elf.layout.endian != "little":
+        return None
+    kinds = {
+        "x86-64": (capstone.CS_ARCH_X86, capstone.CS_MODE_64),
+        "i386": (capstone.CS_ARCH_X86, capstone.CS_MODE_32),
+        "arm": (capstone.CS_ARCH_ARM, capstone.CS_MODE_THUMB | capstone.CS_MODE_MCLASS | capstone.CS_MODE_V8),
+        "aarch64": (capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM),
+        "riscv": (
+            capstone.CS_ARCH_RISCV,
+            (capstone.CS_MODE_RISCV64 if elf.layout.bits == 64 else capstone.CS_MODE_RISCV32) | capstone.CS_MODE_RISCVC,
+        ),
+    }
+    if elf.machine_name not in kinds:
+        return None
+    make: Any = capstone.Cs
+    decoder = make(*kinds[elf.machine_name])
+    decoder.skipdata = True
+    return decoder
+
+
+class _Reader:
+    """Reads one object."""
+
+    def __init__(self, elf: Elf, decoder: Any) -> None:
+        self.elf = elf
+        self.decoder = decoder
+        self.machine = elf.machine_name
+        table = elf.symbol_table()
+        self.symbols: list[RawSymbol] = [RawSymbol(0, 0, 0, 0, 0)]
+        self.symbols += list(elf.raw_symbols(table)) if table is not None else []
+        self.strings = elf.strings_of(table) if table is not None else None
+        self.relocations = Relocations(elf)
+        self.budget = _OVERLAP * len(elf.content)
+        self.starts: dict[int, list[int]] = {}
+        self.data: dict[int, list[tuple[int, bool]]] = {}
+        self.found: dict[Place, tuple[str, bool, int]] = {}
+        for raw in self.symbols[1:]:
+            self._note(raw)
+        for starts in self.starts.values():
+            starts.sort()
+        for marks in self.data.values():
+            marks.sort()
+
+    def _name(self, raw: RawSymbol) -> str:
+        return self.strings.name(raw.name) if self.strings is not None else ""
+
+    def _offset(self, raw: RawSymbol) -> int:
+        return raw.value & ~1 if self.machine == "arm" else raw.value
+
+    def _note(self, raw: RawSymbol) -> None:
+        """Note a function, or where data begins and ends between instructions of Arm ($d, $t)."""
+        if raw.section <= 0 or not self.elf.sections[raw.section].flags & SHF_EXECINSTR:
+            return
+        name, kind, local = self._name(raw), raw.info & 15, raw.info >> 4 == 0
+        if self.machine in ("arm", "aarch64") and name[:2] in ("$a", "$d", "$t", "$x"):
+            self.data.setdefault(raw.section, []).append((raw.value, name[1] == "d" or name[:2] == "$a"))
+            return
+        if not name or (kind != _STT_FUNC and (local or kind != _STT_NOTYPE)):
+            return
+        place = Place(raw.section, self._offset(raw))
+        old = self.found.get(place)
+        if old is None:
+            self.starts.setdefault(raw.section, []).append(place.offset)
+        if old is None or (old[1] and not local):
+            self.found[place] = name, local, raw.size or (old[2] if old else 0)
+
+    def all(self) -> Iterator[Function]:
+        """Yield every function."""
+        entries: dict[int, dict[int, list[Entry]]] = {}
+        for place, (name, local, size) in self.found.items():
+            section = self.elf.sections[place.section]
+            if section.kind == SHT_NOBITS:
+                continue
+            if place.section not in entries:
+                by_offset = entries[place.section] = {}
+                for table in self.relocations.tables.get(place.section, ()):
+                    for entry in relocation_entries(self.elf, table):
+                        by_offset.setdefault(entry.offset, []).append(entry)
+            end = min(place.offset + size if size else self._next(place), section.size)
+            self.budget -= end - place.offset
+            if self.budget < 0:
+                raise damaged("its functions overlap")
+            yield self._function(name, local, place, end, entries[place.section])
+
+    def _next(self, place: Place) -> int:
+        starts = self.starts[place.section]
+        index = bisect_right(starts, place.offset)
+        return starts[index] if index < len(starts) else self.elf.sections[place.section].size
+
+    def _function(self, name: str, local: bool, place: Place, end: int, entries: Mapping[int, list[Entry]]) -> Function:
+        callees: set[Place | str] = set()
+        indirect = False
+        for branch in self._branches(place, end):
+            target = self._target(place.section, branch, entries)
+            if isinstance(target, Place):
+                inside = target.section == place.section and place.offset <= target.offset < end
+                if inside and not (branch.call and target == place):
+                    continue
+                if target not in self.found:
+                    indirect = True
+                    continue
+            if target is None:
+                indirect = True
+            else:
+                callees.add(target)
+        return Function(name, local, place, frozenset(callees), indirect)
+
+    def _target(self, section: int, branch: _Branch, entries: Mapping[int, list[Entry]]) -> Place | str | None:
+        """Return where a branch goes: by its relocation, else by its own distance."""
+        begin = branch.address
+        if self.machine == "riscv":
+            pairs = [e for e in entries.get(begin - 4, ()) if e.type in _RISCV_CALL_RELOCATIONS]
+            if pairs:  # the second half of a pair; its relocation is that of the first
+                return self._symbol(pairs[0], branch)
+        for offset in range(begin, begin + branch.size):
+            for entry in entries.get(offset, ()):
+                if self.machine == "riscv" and entry.type == _RISCV_RELAX:
+                    continue
+                return self._symbol(entry, branch)
+        return None if branch.target is None else Place(section, branch.target)
+
+    def _symbol(self, entry: Entry, branch: _Branch) -> Place | str | None:
+        if entry.symbol >= len(self.symbols):
+            return None
+        raw = self.symbols[entry.symbol]
+        if raw.section == 0:
+            return self._name(raw) or None
+        if raw.section < 0 or not self.elf.sections[raw.section].flags & SHF_EXECINSTR:
+            return None
+        if raw.info & 15 != _STT_SECTION:
+            return Place(raw.section, self._offset(raw))
+        return self._in_section(raw, entry, branch)
+
+    def _in_section(self, raw: RawSymbol, entry: Entry, branch: _Branch) -> Place | None:
+        """Return a place that a relocation gives as a distance from the start of its section."""
+        if entry.addend is not None:
+            return Place(raw.section, entry.addend + (4 if self.machine == "x86-64" else 0))
+        if branch.target is None:
+            return None
+        # The distance stands in the instruction: what the decoder shows is that, from where it is.
+        return Place(raw.section, branch.target - (entry.offset if self.machine == "i386" else branch.address))
+
+    def _branches(self, place: Place, end: int) -> Iterator[_Branch]:
+        start = self.elf.sections[place.section].offset
+        read = {"x86-64": _x86, "i386": _x86, "arm": _arm, "aarch64": _aarch64, "riscv": _riscv}[self.machine]
+        for begin, stop in self._code(place, end):
+            for address, size, mnemonic, operands in self.decoder.disasm_lite(
+                self.elf.content[start + begin : start + stop], begin
+            ):
+                branch = read(address, size, mnemonic, operands)
+                if branch is not None:
+                    yield branch
+
+    def _code(self, place: Place, end: int) -> Iterator[tuple[int, int]]:
+        """Yield the parts of a function that are instructions."""
+        marks = self.data.get(place.section, [])
+        at, is_data = place.offset, False
+        index = bisect_right(marks, (place.offset, True))
+        if index:
+            is_data = marks[index - 1][1]
+        for offset, data in [*((o, d) for o, d in marks[index:] if o < end), (end, False)]:
+            if not is_data and offset > at:
+                yield at, offset
+            at, is_data = offset, data
+
+
+def _number(text: str) -> int | None:
+    """Return the immediate at the end of operands, None where it is a register or memory."""
+    try:
+        return int(text.rsplit(",", 1)[-1].strip().lstrip("#"), 0)
+    except ValueError:
+        return None
+
+
+def _x86(address: int, size: int, mnemonic: str, operands: str) -> _Branch | None:
+    word = mnemonic.rsplit(" ", 1)[-1]  # "notrack jmp"
+    if word == "call":
+        return _Branch(address, size, _number(operands), True)
+    if word.startswith(("j", "loop", "xbegin")):
+        return _Branch(address, size, _number(operands), False)
+    return None
+
+
+def _arm(address: int, size: int, mnemonic: str, operands: str) -> _Branch | None:
+    word = mnemonic.split(".", 1)[0]
+    if word in _ARM_CALLS:
+        return _Branch(address, size, _number(operands), True)
+    if word in _ARM_JUMPS:
+        return _Branch(address, size, _number(operands), False)
+    if word in _ARM_RETURNS:
+        return None if operands == "lr" else _Branch(address, size, None, True)
+    if operands.startswith("pc,") and "[sp]" not in operands and word not in ("tbb", "tbh", "cmp"):
+        return _Branch(address, size, None, True)
+    return None
+
+
+def _aarch64(address: int, size: int, mnemonic: str, operands: str) -> _Branch | None:
+    if mnemonic == "bl":
+        return _Branch(address, size, _number(operands), True)
+    if mnemonic in _AARCH64_JUMPS or mnemonic.startswith("b."):
+        return _Branch(address, size, _number(operands), False)
+    if mnemonic.startswith(("blr", "br")) and mnemonic != "brk":
+        return _Branch(address, size, None, True)
+    return None
+
+
+def _riscv(address: int, size: int, mnemonic: str, operands: str) -> _Branch | None:
+    word = mnemonic.removeprefix("c.")
+    if word in ("jal", "j"):
+        distance = _number(operands)
+        return _Branch(address, size, None if distance is None else address + distance, word == "jal")
+    if word in ("jr", "jalr"):
+        return None if (word, operands) == ("jr", "ra") else _Branch(address, size, None, True)
+    return None

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stacks that configurations give to threads that run models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opwest.model.model import Model
+
+DEFAULT = 4096
+"""Bytes where the need of a model is not known, as long as what is known of it fits."""
+MARGIN = 2048
+"""Bytes beside run: the thread's own functions, printing and logging, and what an exception pushes."""
+_STEP = 256
+
+
+def stack_size(models: Sequence[Model]) -> int:
+    """Return the stack, bytes, of a thread that runs any of the models, on whatever target."""
+    needs = [need for model in models for need in model.stack]
+    most = max((need.bytes for need in needs), default=0)
+    size = -(-(most + MARGIN) // _STEP) * _STEP
+    return size if stack_is_known(models) else max(size, DEFAULT)
+
+
+def stack_is_known(models: Sequence[Model]) -> bool:
+    """Whether run of none of the models needs more than what is known, on any target."""
+    return all(model.stack and all(need.known for need in model.stack) for model in models)
+
+
+def stack_reason(models: Sequence[Model]) -> str:
+    """Return why a stack is as large as it is, in words for a configuration."""
+    if not stack_is_known(models):
+        return f"What they need is not known for all targets: {DEFAULT} or more is a guess, the tests measure it"
+    most = max((need for model in models for need in model.stack), key=lambda need: need.bytes)
+    return f"They need {most.bytes} bytes at most ({most.target}); {MARGIN} or more are for all else"

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The most stack that run can need: sums along calls, what makes them unknown, and what configurations make of it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from c_support import compile_all, golden_app, includes, need_compiler
+from objects_factory import compile_object
+from opwest import pipeline
+from opwest.cli.summary import summary, summary_json
+from opwest.diagnostics import Diagnostics
+from opwest.model.model import Model
+from opwest.model.stack_need import _FRAME_PER_ARGUMENT, _FRAME_WORDS
+from opwest.objects.stack import read_su
+from opwest.render.stacks import stack_reason, stack_size
+
+M3 = ["-mcpu=cortex-m3", "-mthumb", "-mfloat-abi=soft", "-fno-common", "-fstack-usage", "-ffreestanding"]
+OWN = _FRAME_WORDS * 4 + _FRAME_PER_ARGUMENT * 3
+"""Of run itself: two arguments and what it may need to reach them."""
+DEEP = """
+static __attribute__((noipa)) int deepest(int *x) { volatile int b[64]; b[x[0] & 63] = 1; return b[3]; }
+static __attribute__((noipa)) int deeper(int *x) { volatile int b[32]; b[x[0] & 31] = deepest(x); return b[3]; }
+int op(int *x, int *y) { volatile int b[16]; b[x[0] & 15] = deeper(x); *y = b[2]; return 0; }
+"""
+OTHER = "int other(int *x, int *y) { volatile int b[4]; b[x[0] & 3] = 1; *y = b[2]; return 0; }"
+PLAIN = "int op(int *x, int *y) { *y = *x; return 0; }\n"
+
+
+def make(
+    folder: Path, *sources: str, steps: tuple[str, ...] = ("op",), flags: list[str] = M3, su: bool = True
+) -> Model:
+    """Return the model of operators that are compiled for a Cortex-M3."""
+    objects = [compile_object(folder, text, "arm-none-eabi-gcc", flags, f"o{i}.o") for i, text in enumerate(sources)]
+    usage = f", stack_usage: [{', '.join(o.with_suffix('.su').name for o in objects)}]" if su else ""
+    argument = "{name: x, dtype: int32, shape: [4]}, {name: y, dtype: int32, shape: [4], direction: out}"
+    lines = ["version: 1", "model: m"]
+    lines.append(f"objects: [{{target: cortex-m3, files: [{', '.join(o.name for o in objects)}]{usage}}}]")
+    lines += ["operators:", *(f"  {name}: {{args: [{argument}]}}" for name in steps)]
+    lines += ["run:", "  inputs: {x: {dtype: int32, shape: [4]}}", "  outputs: {y: {dtype: int32, shape: [4]}}"]
+    names = ["x", *(f"t{i}" for i in range(len(steps) - 1)), "y"]
+    lines += ["  steps:", *(f"    - {{call: {s}, args: [{names[i]}, {names[i + 1]}]}}" for i, s in enumerate(steps))]
+    (folder / "manifest.yaml").write_text("\n".join(lines) + "\n")
+    ((model, plan),) = pipeline.check([folder / "manifest.yaml"], Diagnostics())
+    assert f"  stack     {summary_json(model, plan)['stack'][0]['target']}: " in summary(model, plan)
+    return model
+
+
+def test_frames_are_summed_along_calls(tmp_path: Path) -> None:
+    model = make(tmp_path, DEEP, OTHER, steps=("other", "op"))
+    sizes = {name: entry.bytes for name, entry in read_su(tmp_path / "o0.su").items()}
+    assert set(sizes) == {"op", "deeper", "deepest"} and min(sizes.values()) >= 64
+    (need,) = model.stack
+    assert (need.known, need.bytes, need.operator) == (True, OWN + sum(sizes.values()), "op")
+    assert need.sources == (".su",)
+    size = -(-(need.bytes + 2048) // 256) * 256
+    assert stack_size([model]) == size < 4096
+    assert stack_reason([model]) == f"They need {need.bytes} bytes at most (cortex-m3); 2048 or more are for all else"
+
+
+def test_calls_go_through_several_objects(tmp_path: Path) -> None:
+    helper = "int helper(int *x) { volatile int b[100]; b[x[0] & 63] = 1; return b[3]; }"
+    model = make(tmp_path, "int helper(int *); int op(int *x, int *y) { *y = helper(x) + 1; return 0; }", helper)
+    (need,) = model.stack
+    assert need.known and need.bytes > OWN + 400
+
+
+@pytest.mark.parametrize(
+    ("source", "missing"),
+    [
+        (
+            "void *memcpy(void *, const void *, unsigned); int op(int *x, int *y) { memcpy(y, x, *x); return 0; }",
+            "memcpy",
+        ),
+        (
+            "typedef int f(int); int op(int *x, int *y) { *y = ((f *)x[1])(*x) + 1; return 0; }",
+            "what op calls through a pointer",
+        ),
+        (
+            "static __attribute__((noinline)) int r(int n) { return n < 2 ? n : r(n - 1) * 3 + r(n / 2); }\n"
+            "int op(int *x, int *y) { *y = r(*x); return 0; }",
+            "how often r calls itself",
+        ),
+        (
+            "int b(int); __attribute__((noinline)) int a(int n) { return n ? b(n - 1) + 1 : 0; }\n"
+            "__attribute__((noinline)) int b(int n) { return n ? a(n / 2) * 3 : 1; }\n"
+            "int op(int *x, int *y) { *y = a(*x); return 0; }",
+            "how often [ab] calls itself",
+        ),
+        (
+            "int op(int *x, int *y) { volatile int b[*x]; b[0] = 1; *y = b[*x / 2]; return 0; }",
+            "the frame of op",
+        ),
+    ],
+    ids=["library", "pointer", "recursion", "mutual", "dynamic"],
+)
+def test_what_is_not_known_is_named(source: str, missing: str, tmp_path: Path) -> None:
+    model = make(tmp_path, source)
+    (need,) = model.stack
+    assert not need.known and len(need.missing) == 1 and re.fullmatch(missing, need.missing[0]), need
+    assert stack_size([model]) == 4096
+    assert "not known for all targets: 4096 or more is a guess" in stack_reason([model])
+
+
+def test_without_any_figures_the_default_holds(tmp_path: Path) -> None:
+    model = make(tmp_path, PLAIN, su=False, flags=[f for f in M3 if f != "-fstack-usage"])
+    (need,) = model.stack
+    assert need.missing == ("the frame of op",) and need.bytes == OWN
+    assert stack_size([model]) == 4096
+
+
+def test_what_is_known_counts_where_it_is_more_than_the_default(tmp_path: Path) -> None:
+    source = "int abs(int); int op(int *x, int *y) { volatile int b[2000]; b[*x] = (abs)(*x); *y = b[3]; return 0; }"
+    model = make(tmp_path, source)
+    (need,) = model.stack
+    assert need.missing == ("abs",) and need.bytes > 8000
+    assert stack_size([model]) > 10000
+
+
+def test_sources_alone_are_unknown(tmp_path: Path) -> None:
+    (tmp_path / "op.c").write_text(f"#include <stdint.h>\n{PLAIN.replace('int ', 'int32_t ')}")
+    make_text = "{name: x, dtype: int32, shape: [4]}, {name: y, dtype: int32, shape: [4], direction: out}"
+    (tmp_path / "manifest.yaml").write_text(
+        f"version: 1\nmodel: m\nobjects: [{{files: [op.c]}}]\noperators: {{op: {{args: [{make_text}]}}}}\n"
+        "run: {inputs: {x: {dtype: int32, shape: [4]}}, outputs: {y: {dtype: int32, shape: [4]}}, "
+        "steps: [{call: op, args: [x, y]}]}\n"
+    )
+    ((model, plan),) = pipeline.check([tmp_path / "manifest.yaml"], Diagnostics())
+    assert model.stack == () and stack_size([model]) == 4096
+    assert "  stack     unknown: the operators are compiled with the firmware, whose tests" in summary(model, plan)
+
+
+@pytest.mark.parametrize("profile", [[], ["-DCONFIG_OPWEST_PROFILE"]], ids=["plain", "profiled"])
+@pytest.mark.parametrize(
+    ("compiler", "flags", "pointer"),
+    [
+        ("gcc", [], 8),
+        ("gcc", ["-m32"], 4),
+        ("clang", [], 8),
+        ("arm-none-eabi-gcc", ["-mcpu=cortex-m3", "-mthumb"], 4),
+        ("arm-none-eabi-gcc", ["-mcpu=cortex-m0", "-mthumb"], 4),
+        ("arm-none-eabi-gcc", ["-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard"], 4),
+    ],
+)
+def test_what_is_allowed_for_run_is_enough(
+    compiler: str, flags: list[str], pointer: int, profile: list[str], tmp_path: Path
+) -> None:
+    need_compiler(compiler, flags)
+    checked = 0
+    for golden in ("minimal", "many_kinds", "devices", "asynchronous", "vectors"):
+        app = golden_app(golden, tmp_path / golden)
+        ((model, _),) = pipeline.check([tmp_path / golden / "source" / "manifest.yaml"], Diagnostics())
+        allowed = _FRAME_WORDS * pointer + _FRAME_PER_ARGUMENT * max(len(s.operator.args) + 1 for s in model.steps)
+        source = app / "models" / model.name / "src" / f"{model.name}_run.c"
+        for optimize in ("-O0", "-Os", "-O2"):
+            work = tmp_path / golden / optimize
+            compile_all(work, [source], compiler, [*flags, *profile, optimize, "-fstack-usage"], includes(app))
+            name = f"{model.name}_run{'_profiled' if profile else ''}"
+            used = read_su(work / f"{source.stem}.su")[name].bytes + (pointer if compiler == "clang" else 0)
+            assert used <= allowed, (golden, optimize)
+            checked += 1
+            shutil.rmtree(work)
+    assert checked == 15

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles from images: `opwest run --profile`, the shell's `opwest profile`, events in a trace, and the stack."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import select
+import shutil
+import struct
+import subprocess
+import sys
+import time
+import tty
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from opwest.board.image import RunningImage
+from zephyr_support import Workspace
+
+pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+Opwest = Callable[..., subprocess.CompletedProcess[str]]
+STEPS = ["conv2d_relu", "max_pool", "dense", "arg_max"]
+# A trace of everything, which native_sim writes to a file; sound without a thread of its own.
+TRACED = "CONFIG_TRACING=y\nCONFIG_TRACING_CTF=y\nCONFIG_TRACING_SYNC=y\nCONFIG_TRACING_BACKEND_POSIX=y\n"
+
+
+@contextmanager
+def console(device: str) -> Iterator[Callable[[str, str], str]]:
+    """Yield a function that types a command, once the shell listens, and returns what came until a line matches."""
+    file = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+    tty.setraw(file)
+
+    def heard(until: str, seconds: float) -> tuple[str, bool]:
+        text, end = "", time.monotonic() + seconds
+        while time.monotonic() < end and not re.search(until, text, re.MULTILINE):
+            if select.select([file], [], [], 0.2)[0]:
+                text += re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", os.read(file, 4096).decode(errors="replace"))
+                text = text.replace("\r", "")
+        return text, bool(re.search(until, text, re.MULTILINE))
+
+    def ask(command: str, until: str) -> str:
+        os.write(file, f"{command}\n".encode())
+        text, found = heard(until, 60)
+        assert found, f"{command}: {until!r} did not come:\n{text}"
+        return text
+
+    def prompt() -> bool:
+        os.write(file, b"\n")
+        return heard(r"\$ $", 5)[1]
+
+    assert any(prompt() for _ in range(12)), "the shell shows no prompt"
+    heard("nothing", 2)  # prompts for what was typed before it listened
+    try:
+        yield ask
+    finally:
+        os.close(file)
+
+
+def profiled(workspace: Workspace, app: Path, board: str, *arguments: object) -> dict[str, Any]:
+    """Run an application with --profile in the workspace's environment and return its result."""
+    command = [sys.executable, "-m", "opwest", "run", str(app), "--board", board, "--profile", "--json"]
+    env = {**os.environ, **{k: v for k, v in workspace.environment(board).items() if k.startswith(("ZEPHYR", "GNU"))}}
+    done = subprocess.run([*command, *map(str, arguments)], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    result: dict[str, Any] = json.loads(done.stdout)["result"]
+    return result
+
+
+def tables(text: str) -> list[dict[str, list[str]]]:
+    """Return the rows of `opwest profile` for each workspace, by name; under "" the runs and the frequency."""
+    found: list[dict[str, list[str]]] = []
+    for line in text.splitlines():
+        head = re.fullmatch(r"digits, (\w+): (\d+) runs, cycles at (\d+) Hz", line)
+        if head:
+            found.append({"": [head[2], head[3]]})
+        elif found and re.match(r"  +\d* +(run|step) .* \d+$", line):
+            words = line.split()
+            kind = words.index("run") if "run" in words else words.index("step")
+            found[-1][words[kind + 1]] = words[kind + 2 :]
+    return found
+
+
+@pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385"])
+def test_a_profile_of_digits(workspace: Workspace, digits: Path, opwest: Opwest, board: str, tmp_path: Path) -> None:
+    native = board.startswith("native_")
+    if not native:
+        pytest.importorskip("smpclient")
+        if shutil.which("arm-none-eabi-gcc") is None:
+            pytest.skip("no arm-none-eabi-gcc for this board")
+        if not (workspace.base.parent / "modules" / "lib" / "zcbor").is_dir():
+            pytest.skip("the workspace has no zcbor: west update zcbor")
+    # One back end each: that both measure the same is shown without Zephyr.
+    metadata = "llvm" if not native and importlib.util.find_spec("llvmlite") else "c"
+    app = tmp_path / "app"
+    opwest("generate", digits.parent / "example" / "manifest.yaml", "-o", app, "--metadata", metadata)
+    with (app / "prj.conf").open("a") as options:
+        options.write("CONFIG_OPWEST_SHELL=y\n" + (TRACED if native else "CONFIG_MINIMAL_LIBC=y\n"))
+    np.save(tmp_path / "image.npy", np.full((1, 8, 8, 1), 5, np.int8))
+    build = tmp_path / "build"
+    given = ["--input", f"image={tmp_path / 'image.npy'}", "--build-dir", build, "--repeat", 3]
+    result = profiled(workspace, app, board, *given)
+
+    profile = result["profile"]
+    assert profile["where"] == board and [p["operator"] for p in profile["points"]] == [None, *STEPS]
+    whole, *steps = profile["points"]
+    assert all(p["runs"] == 3 and p["min"] <= p["mean"] <= p["max"] for p in profile["points"])
+    assert sum(p["total"] for p in steps) < whole["total"]
+    assert max(steps, key=lambda p: p["total"])["operator"] == "conv2d_relu"
+    if native:
+        assert (profile["clock"], profile["unit"], profile["stack"]) == ("host", "ns", None)
+    else:
+        assert (profile["clock"], profile["unit"], profile["frequency_hz"]) == ("emulated", "cycles", 25_000_000)
+        # The latency is of the same counter: what is around run is little.
+        assert whole["last"] * 40 <= result["latency_ns"][-1] < whole["last"] * 40 * 1.1
+        check = json.loads(opwest("check", digits.parent / "example" / "manifest.yaml", "--json").stdout)["result"]
+        (need,) = [n["bytes"] for n in check[0]["stack"] if n["target"] == "cortex-m3" and n["known"]]
+        # Of the whole thread, its entry and the queue's functions included.
+        assert 96 < profile["stack"]["used"] <= need + 64 < profile["stack"]["size"] == 4096
+
+    image_env = workspace.environment(board)
+    command = [workspace.west, "build", "-d", str(build), "-t", "run"]
+    with RunningImage(command, workspace.base.parent, image_env) as image, console(image.device(60)) as ask:
+        end = r"arg_max .*\n(.*\n)+.*arg_max .*\n"
+        found = tables(ask("opwest profile digits", end))
+        assert len(found) == 2, found
+        (mine,) = [rows for rows in found if rows[""][0] == "360"]  # the application's own
+        (other,) = [rows for rows in found if rows[""][0] == "0"]  # the service's
+        assert mine[""][1] == str(profile["frequency_hz"])
+        assert [name for name in mine if name] == ["digits", *STEPS]
+        last, least, most, mean = map(int, mine["conv2d_relu"])
+        assert 0 < least <= last <= most and least <= mean <= most
+        assert other["digits"] == ["0"] * 4
+        ask("opwest profile_reset digits", r"\$ \s*$")
+        assert all(rows[""][0] == "0" for rows in tables(ask("opwest profile", end)))
+        ask("opwest profile nothing", r"There is no model nothing")
+    if native:
+        events = (build / "channel0_0").read_bytes()
+        for point, name in enumerate(STEPS, start=1):
+            for begins in (1, 0):
+                assert events.count(name.encode().ljust(20, b"\0") + struct.pack("<II", point, begins)) >= 360, name

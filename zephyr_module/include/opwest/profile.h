@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file
+ * @brief What the parts of a model's run take: CONFIG_OPWEST_PROFILE.
+ *
+ * The counts are in the workspace: two workspaces share nothing. Without the option nothing of this is in the
+ * image, and run is the same code as without this header.
+ */
+#ifndef OPWEST_PROFILE_H_
+#define OPWEST_PROFILE_H_
+
+#include <stdint.h>
+
+#include <opwest/model.h>
+#if defined(CONFIG_OPWEST_PROFILE) && defined(__ZEPHYR__)
+#include <zephyr/sys/iterable_sections.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What is measured. */
+enum opwest_point_kind {
+	/** The whole of run: checks, opening and closing devices, and all that follows. Point 0. */
+	OPWEST_POINT_RUN = 0,
+	/** A synchronous operator, from its call to its return. */
+	OPWEST_POINT_STEP = 1,
+	/** An asynchronous operator: the call that enqueues its work, alone. */
+	OPWEST_POINT_LAUNCH = 2,
+	/** Waiting for all that was launched on a device. */
+	OPWEST_POINT_WAIT = 3,
+	/** Cache maintenance of one tensor of a step. */
+	OPWEST_POINT_CACHE = 4,
+};
+
+/** A part of run that is measured: constant. */
+struct opwest_point {
+	/** The operator of the step; of OPWEST_POINT_WAIT the device, of OPWEST_POINT_RUN the model. */
+	const char *name;
+	/** The step, counted from 0; of OPWEST_POINT_WAIT the first it waits for; of OPWEST_POINT_RUN OPWEST_NO_STEP. */
+	uint16_t step;
+	/** The device of the step or wait, by its place in the context, or OPWEST_NO_DEVICE. */
+	uint16_t device;
+	/** enum opwest_point_kind */
+	uint32_t kind;
+};
+
+/** What a point took, in cycles of the counter: see opwest_profile_frequency(). */
+struct opwest_measure {
+	/** The sum over all runs. */
+	uint64_t total;
+	uint64_t last;
+	uint64_t min;
+	uint64_t max;
+	/** The counter when the point was last begun. */
+	uint64_t begun;
+	/** How often the point was reached and ended, by success or failure; point 0: runs that came to their end. */
+	uint32_t runs;
+	/** Keeps the size the same for all compilers. */
+	uint32_t reserved;
+};
+
+/** A workspace whose measures can be shown. */
+struct opwest_profiled {
+	const struct opwest_model *model;
+	/** The variable's name. */
+	const char *workspace;
+	/** @ref count of them, as @ref points has. */
+	struct opwest_measure *measures;
+	const struct opwest_point *points;
+	uint32_t count;
+};
+
+#ifdef CONFIG_OPWEST_PROFILE
+/** Begin and end a point; called by generated code only. */
+#define OPWEST_PROFILE_BEGIN(measures, points, index) opwest_profile_begin(measures, points, index)
+#define OPWEST_PROFILE_END(measures, points, index)   opwest_profile_end(measures, points, index)
+/** The last initialiser of a workspace: nothing was measured yet. */
+#define OPWEST_PROFILE_INIT                           {{0U, 0U, 0U, 0U, 0U, 0U, 0U}},
+#else
+#define OPWEST_PROFILE_BEGIN(measures, points, index) ((void)0)
+#define OPWEST_PROFILE_END(measures, points, index)   ((void)0)
+#define OPWEST_PROFILE_INIT
+#endif
+
+#if defined(CONFIG_OPWEST_PROFILE) && defined(__ZEPHYR__)
+/** Behind the definition of a workspace: lets the shell find it, by an entry in an iterable section in flash. */
+#define OPWEST_PROFILE_LIST(name, variable)                                                        \
+	;                                                                                          \
+	static const STRUCT_SECTION_ITERABLE(opwest_profiled, opwest_profiled_##variable) = {      \
+		&name##_model, #variable, variable.profile, name##_points,                         \
+		sizeof(variable.profile) / sizeof(variable.profile[0]),                            \
+	}
+#else
+#define OPWEST_PROFILE_LIST(name, variable)
+#endif
+
+/**
+ * @brief Begin a point.
+ *
+ * @param measures The measures of the workspace.
+ * @param points   The points of the model.
+ * @param index    Which.
+ */
+void opwest_profile_begin(struct opwest_measure *measures, const struct opwest_point *points,
+			  uint32_t index);
+
+/**
+ * @brief End a point, and count what it took.
+ *
+ * @param measures The measures of the workspace.
+ * @param points   The points of the model.
+ * @param index    Which.
+ */
+void opwest_profile_end(struct opwest_measure *measures, const struct opwest_point *points,
+			uint32_t index);
+
+/**
+ * @brief Forget what was measured.
+ *
+ * @param measures The measures of a workspace that no run uses meanwhile.
+ * @param count    How many there are.
+ */
+void opwest_profile_reset(struct opwest_measure *measures, uint32_t count);
+
+/**
+ * @brief Return how fast the counter counts.
+ *
+ * @return Cycles a second; 0 where it is not known
+ */
+uint64_t opwest_profile_frequency(void);
+
+/**
+ * @brief Name what a point is.
+ *
+ * @param kind A value of enum opwest_point_kind.
+ *
+ * @return Its name ("wait"), or NULL if there is no such kind
+ */
+const char *opwest_point_kind_name(uint32_t kind);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* OPWEST_PROFILE_H_ */

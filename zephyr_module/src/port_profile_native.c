@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The host's clock for images that are programs of the host, whose own time stands still while code runs.
+ * Compiled with the host's C library, outside of Zephyr.
+ */
+#define _POSIX_C_SOURCE 199309L
+#include <stdint.h>
+#include <time.h>
+
+uint64_t opwest_native_nanoseconds(void);
+
+uint64_t opwest_native_nanoseconds(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
+#include <string.h>
+
+#include <opwest/port_profile.h>
+#include <opwest/profile.h>
+
+/* The whole of run is no event: after a failure it would never end. */
+static void trace(const struct opwest_point *point, uint32_t index, bool begins)
+{
+	if (point->kind != OPWEST_POINT_RUN) {
+		opwest_port_profile_trace(point->name, index, begins);
+	}
+}
+
+/* The counter is read last here and first below: what lies between is the point alone. */
+void opwest_profile_begin(struct opwest_measure *measures, const struct opwest_point *points,
+			  uint32_t index)
+{
+	trace(&points[index], index, true);
+	measures[index].begun = opwest_port_profile_counter();
+}
+
+void opwest_profile_end(struct opwest_measure *measures, const struct opwest_point *points,
+			uint32_t index)
+{
+	const uint64_t now = opwest_port_profile_counter();
+	struct opwest_measure *const measure = &measures[index];
+	const uint64_t cycles = opwest_port_profile_cycles(measure->begun, now);
+
+	if (measure->runs == 0U || cycles < measure->min) {
+		measure->min = cycles;
+	}
+	if (cycles > measure->max) {
+		measure->max = cycles;
+	}
+	measure->last = cycles;
+	measure->total += cycles;
+	if (measure->runs != UINT32_MAX) {
+		measure->runs++;
+	}
+	trace(&points[index], index, false);
+}
+
+void opwest_profile_reset(struct opwest_measure *measures, uint32_t count)
+{
+	memset(measures, 0, count * sizeof(*measures));
+}
+
+uint64_t opwest_profile_frequency(void)
+{
+	return opwest_port_profile_frequency();
+}
+
+const char *opwest_point_kind_name(uint32_t kind)
+{
+	static const char names[][8] = {
+		[OPWEST_POINT_RUN] = "run",       [OPWEST_POINT_STEP] = "step",
+		[OPWEST_POINT_LAUNCH] = "launch", [OPWEST_POINT_WAIT] = "wait",
+		[OPWEST_POINT_CACHE] = "cache",
+	};
+
+	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : NULL;
+}
