@@ -147,11 +147,11 @@ static void by_name(void)
 	const struct opwest_entry *add = opwest_find(&conventions_registry, "add");
 
 	CHECK(smooth != NULL && smooth->info->arg_count == 3);
-	CHECK(strcmp(smooth->info->args[2].name, "opwest_workspace") == 0 && smooth->info->args[2].size == 97);
+	CHECK(strcmp(smooth->info->args[2].name, "opwest_workspace") == 0 && smooth->info->args[2].size == 98);
 	CHECK(opwest_call(smooth, args, 3, NULL) == 0);
 	CHECK(y[0] == 50 - 50 && y[1] == -100 + 75 + 100 % 7);
 	CHECK(opwest_call(smooth, args, 2, NULL) == -EINVAL);
-	args[2] = opwest_out(OPWEST_UINT8, memory, 96);
+	args[2] = opwest_out(OPWEST_UINT8, memory, 97);
 	CHECK(opwest_call(smooth, args, 3, NULL) == -EINVAL);
 	args[1] = tensor(x, sizeof(x));
 	args[2] = opwest_out(OPWEST_INT32, y, sizeof(y));
