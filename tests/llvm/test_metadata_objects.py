@@ -30,12 +30,13 @@ RUNTIME_SYMBOLS = {
     *(f"opwest_status_{name}" for name in ("failed", "hook_failed", "already")),
     *(f"opwest_devices_{name}" for name in ("activate", "deactivate", "open", "close", "sync", "abandon")),
     *(f"opwest_port_cache_{name}" for name in ("flush", "flush_and_invalidate", "invalidate")),
+    *(f"opwest_tvm_{name}" for name in ("enter", "leave", "code")),
     "memcpy",
 }
 REACHED = {"accelerated": ("control", "y"), "asynchronous": ("control", "raw", "report")}
 PUBLIC = ("open", "run", "run_profiled", "close", "model", "registry", "operators", "points")
 # Conversions of floats and 64 bits, which libgcc has, and what position-independent code asks for.
-SUPPORT = re.compile(r"__aeabi_[a-z0-9]+|__truncdfsf2|_GLOBAL_OFFSET_TABLE_")
+SUPPORT = re.compile(r"__aeabi_[a-z0-9]+|__truncdfsf2|__extendsfdf2|_GLOBAL_OFFSET_TABLE_")
 
 
 @pytest.fixture(scope="session")
@@ -58,6 +59,9 @@ def test_object_is_what_the_target_links(app, model, target):
     assert not unknown & set(member.undefined_strong)
     assert operators <= set(member.undefined)
     wanted = {f"{model}_{name}" for name in PUBLIC}
+    if model == "conventions":
+        wanted.add("TVMSystemLibEntryPoint")
+        wanted |= {f"conventions_packed_{name}" for name in ("add", "mix", "launch", "total", "negate")}
     if model != "many_kinds":
         wanted.add(f"{model}_device_table")
     assert {name for name in member.defined if not re.search("constant|opwest_program", name)} == wanted
@@ -68,6 +72,9 @@ def _operators(model):
         return ["mix", "reverse", "stamp"]
     if model == "asynchronous":
         return ["scale", "fold", "move", "dsp_filter", "start", "add"]
+    if model == "conventions":
+        packed = [f"tvmgen_conventions_{n}" for n in ("scale", "smooth", "gather", "move", "kinds", "launch")]
+        return [*packed, *(f"__tvm_ffi_{n}" for n in ("add", "mix", "launch")), "total", "negate"]
     integers = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
     copies = [f"copy_{dtype}" for dtype in (*integers, "float16", "float32", "float64", "bool")]
     return [*copies, "store", "store_ir", "start", "add", "finish", "tick"]

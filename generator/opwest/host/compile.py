@@ -31,8 +31,10 @@ RUNTIME_SOURCES = (
     "metadata.c",
     "port_host.c",
     "port_host_cache.c",
+    "port_tvm_host.c",
     "registry.c",
     "status.c",
+    "tvm_backend.c",
 )
 PROFILE_SOURCES = ("port_profile_host.c", "profile.c")
 """What CONFIG_OPWEST_PROFILE adds."""
@@ -117,7 +119,8 @@ def build_program(
         compiler.compile(runtime / "src" / name, includes)
     for model, build in zip(record["models"], builds, strict=True):
         folder = project / "models" / model["name"]
-        _add_model(folder, model, build, compiler, includes, in_c=record["metadata"] == "c")
+        headers = runtime / "include_tvm"
+        _add_model(folder, model, build, compiler, includes, headers, in_c=record["metadata"] == "c")
     for source in sources:
         compiler.compile(source, includes)
     # Operators need not be position independent: Zephyr's native_sim takes them so as well.
@@ -130,12 +133,14 @@ def _add_model(
     build: dict[str, Any],
     compiler: HostCompiler,
     includes: list[Path],
+    tvm_headers: Path,
     *,
     in_c: bool,
 ) -> None:
     name = model["name"]
     if in_c:
-        for part in ("metadata", "registry", "run"):
+        optional = [part for part in ("bridges", "tvm_crt") if model.get(part)]
+        for part in ("metadata", "registry", "run", *optional):
             compiler.compile(folder / "src" / f"{name}_{part}.c", includes)
         if model["constants"]:
             compiler.compile(folder / "constants.S", includes, [f"-I{folder / 'constants'}"])
@@ -144,7 +149,8 @@ def _add_model(
     if any(tensor["reached"] for tensor in model["tensors"]):
         compiler.compile(folder / "src" / f"{name}_devices.c", includes)
     for source in build["sources"]:
-        compiler.compile(folder / source, includes, ["-include", str(folder / build["rename"])])
+        extra = ["-include", str(folder / build["rename"]), "-idirafter", str(tvm_headers)]
+        compiler.compile(folder / source, includes, extra)
     compiler.objects += [str(folder / item) for item in build["objects"]]
 
 

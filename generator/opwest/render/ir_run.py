@@ -154,7 +154,7 @@ class Run(Code):
         if step.operator.takes_device:
             args.append(f"ptr %device.{step.device}")
         head = f"%status.{step.index} = " if step.operator.returns_status else ""
-        symbol = self.names.operator(step.operator.symbol)
+        symbol = self.names.callee(step.operator)
         lines += self._point(self.point, "begin")
         lines.append(f"  {head}call {ir_result(step.operator)} @{symbol}({', '.join(args)})")
         lines += self._point(self.point, "end")
