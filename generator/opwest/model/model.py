@@ -363,6 +363,7 @@ class Model:
     steps: tuple[Step, ...]
     reorder: bool
     """Whether steps may run in another order than the manifest's."""
+    memory_planner: Literal["greedy", "search"]
     builds: tuple[TargetBuild, ...]
     externals: tuple[External, ...]
     needs_full_libc: bool

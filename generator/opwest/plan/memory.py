@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from opwest.diagnostics import Diagnostics
 from opwest.model.model import Buffer, Model, Pool
-from opwest.plan.greedy import plan_pool
+from opwest.plan.planner import plan_pool
 from opwest.plan.problem import Block, PoolPlan, peak
 from opwest.plan.schedule import Schedule
 from opwest.plan.verify import verify
