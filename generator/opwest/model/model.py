@@ -39,6 +39,8 @@ class Argument:
     align: int
     quantization: Quantization | None
     location: Location
+    in_place: tuple[str, ...] = ()
+    """The arguments whose memory this result may take over."""
 
     @property
     def c_type(self) -> str:

@@ -48,7 +48,7 @@ class Outcome:
     nodes: int
 
 
-class _OutOfNodes(Exception):
+class _OutOfNodesError(Exception):
     pass
 
 
@@ -78,17 +78,15 @@ class _Search:
 
     def run(self, budget: int) -> Outcome:
         """Start runs until one ends before it runs out of nodes."""
-        spent, by_width = 0, True
+        spent = 0
         width = np.array([end - start for start, end in self.spans], dtype=np.int64)
         with _recursion(4 * len(self.blocks) + 1000):
             while spent < budget:
                 self.left = share = min(RUN, budget - spent)
-                key = (self.weight + _GUILTY) * width if by_width else self.weight
-                by_width = not by_width
-                self.order = np.lexsort((-self.weight, -key))
+                self.order = np.lexsort((-self.weight, -(self.weight + _GUILTY) * width))
                 try:
                     found = self._solve()
-                except _OutOfNodes:
+                except _OutOfNodesError:
                     spent += share
                     continue
                 spent += share - self.left
@@ -108,7 +106,9 @@ class _Search:
                 done = self._alone(part, int(chosen[0]), lowest, last, after)
             else:
                 smaller = part.only(chosen)
-                done = self._descend(smaller, lowest[chosen], smaller.room(self.capacity), smaller.crossing, last, after)
+                done = self._descend(
+                    smaller, lowest[chosen], smaller.room(self.capacity), smaller.crossing, last, after
+                )
             if not done:
                 return False
         return True
@@ -130,7 +130,7 @@ class _Search:
         and numbers.
         """
         if self.left == 0:
-            raise _OutOfNodes
+            raise _OutOfNodesError
         self.left -= 1
         stuck = (lowest < last) | ((lowest == last) & (part.numbers < after))
         bounds = self._bounds(part, lowest, stuck, last)

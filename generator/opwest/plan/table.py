@@ -108,9 +108,13 @@ def _check_header(columns: Sequence[str], at: Location, faults: Diagnostics) -> 
     before = len(faults)
     for name in columns:
         if name == "offset":
-            faults.error("the table has an offset column: it is solved", at, expected=expected, hint="remove the column")
+            faults.error(
+                "the table has an offset column: it is solved", at, expected=expected, hint="remove the column"
+            )
         elif name not in known:
-            faults.error(f"there is no column {name!r} in such a table", at, expected=expected, hint=nearest(name, known))
+            faults.error(
+                f"there is no column {name!r} in such a table", at, expected=expected, hint=nearest(name, known)
+            )
         elif columns.count(name) > 1:
             faults.error(f"column {name!r} stands twice", at, expected="each column once")
     missing = [name for name in _NEEDED if name not in columns]
