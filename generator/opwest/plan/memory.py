@@ -97,8 +97,8 @@ def _report_overflow(pool: Pool, plan: PoolPlan, blocks: list[Block], faults: Di
     most = peak(blocks)
     alive = ", ".join(f"{b.name} ({b.size})" for b in sorted(most.blocks, key=lambda b: -b.size))
     hint = "make the pool larger, or move a tensor to another pool"
-    if plan.size > most.size:
-        hint += f" (the least that any plan needs is {most.size} bytes)"
+    if plan.size > plan.lower_bound:
+        hint += f" (the least that any plan needs is {plan.lower_bound} bytes)"
     faults.error(
         f"pool {pool.name!r} is too small: {plan.size} bytes are needed, {pool.size} are there; "
         f"alive at the peak, step {most.step}: {alive}",

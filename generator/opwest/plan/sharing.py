@@ -37,8 +37,9 @@ def _declared(step: Step) -> Iterator[Share]:
     """Yield what a step's operator allows: all arguments that are given the tensor have to be named."""
     given = list(zip(step.operator.args, step.bindings, strict=True))
     for argument, result in given:
-        for name in argument.in_place:
-            taken = next(b for a, b in given if a.name == name)
+        for reading, taken in given:
+            if reading.name not in argument.in_place or (argument.direction, reading.direction) != ("out", "in"):
+                continue
             named = all(a.name in argument.in_place for a, b in given if b == taken)
             if named and taken.role == result.role == "buffer":
                 yield Share(taken.name, result.name, step.index)
