@@ -3,7 +3,6 @@
 
 import subprocess
 
-
 from c_support import build, execute, need_compiler, read_record
 from golden_support import generate_quickly
 
@@ -126,5 +125,3 @@ def test_the_lock_says_how_memory_was_planned(tmp_path):
     app, size = made(tmp_path / "app", "c", "", "")
     (model,) = read_record(app)["models"]
     assert model["memory"] == {"planner": "greedy", "pools": {"sram": {"size": size, "lower_bound": 312}}}
-
-

@@ -6,13 +6,14 @@ can be pushed down into that shape, so only such plans are searched. What is lef
 apart into components that share no time: they are solved one by one.
 
 A branch is left when some moment must overflow: the lowest offset that any waiting block can still have, and all
-that wait at that moment, exceed the capacity. Runs are short and start again with another order of blocks: those
-that caused failures come first (the weights of dom/wdeg). Times are the moments at which most blocks live: others
-add nothing.
+that wait at that moment, exceed the capacity. Runs are short, and start again with another order of blocks: those
+that live long or are large come first, and more and more those that caused failures (the weights of dom/wdeg).
+Moments are the times at which most blocks live: others add nothing.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Iterator, Sequence
@@ -71,7 +72,9 @@ class _Search:
         self.rounds = any(b.size % align for b in blocks)
         """Whether offsets have to be rounded up; sums of sizes are aligned otherwise."""
         self.spans = _moments(blocks)
+        self.unit = math.gcd(*(b.size for b in blocks))
         self.weight = np.zeros(len(blocks), dtype=np.int64)
+        """What the runs of one order of blocks have learnt."""
         self.order: Ints = np.zeros(0, dtype=np.int64)
         self.place: dict[int, int] = {}
         self.left = 0
@@ -80,10 +83,17 @@ class _Search:
         """Start runs until one ends before it runs out of nodes."""
         spent = 0
         width = np.array([end - start for start, end in self.spans], dtype=np.int64)
+        area = width * np.array([b.size // self.unit for b in self.blocks], dtype=np.int64)
+        measures = (width, area, width, np.ones_like(width))
+        weights = [np.zeros_like(width) for _ in measures]
+        weights[2] = weights[0]  # width comes twice as often: it does best
         with _recursion(4 * len(self.blocks) + 1000):
-            while spent < budget:
+            for turn in itertools.cycle(range(len(measures))):
+                if spent >= budget:
+                    break
+                self.weight = weights[turn]
                 self.left = share = min(RUN, budget - spent)
-                self.order = np.lexsort((-self.weight, -(self.weight + _GUILTY) * width))
+                self.order = np.lexsort((-self.weight, -(self.weight + _GUILTY) * measures[turn]))
                 try:
                     found = self._solve()
                 except _OutOfNodesError:

@@ -118,7 +118,7 @@ def _check_header(columns: Sequence[str], at: Location, faults: Diagnostics) -> 
         elif columns.count(name) > 1:
             faults.error(f"column {name!r} stands twice", at, expected="each column once")
     missing = [name for name in _NEEDED if name not in columns]
-    if missing:
+    if missing and len(faults) == before:  # else one of the others is meant, most likely
         faults.error(f"the header lacks {', '.join(map(repr, missing))}", at, expected=expected)
     return len(faults) == before
 
