@@ -53,9 +53,9 @@ def model_rows(folder: Path) -> tuple[list[list[Any]], float]:
     """Return a row for every pool of a model, and the processor time of the whole check."""
     found, cpu, clock = run([*opwest_command(), "check", str(folder / "manifest.yaml"), "--json"])
     return [
-        [model["model"], pool["name"], pool["lower_bound"], pool["size"], cpu, clock]
+        [model["model"], name, pool["lower_bound"], pool["size"], cpu, clock]
         for model in found
-        for pool in model["pools"]
+        for name, pool in model["pools"].items()
     ], cpu
 
 
