@@ -168,6 +168,16 @@ def run(options: argparse.Namespace, faults: Diagnostics) -> Result:
     return run_on_board(options, faults)
 
 
+def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Plan memory for a table of buffers (CSV: id,lower,upper,size), as the generator does it for a model.
+
+    Without a capacity the plan is made as small as the search can; the exit code is 1 where a capacity is exceeded.
+    """
+    from opwest.cli.plan import plan as plan_table
+
+    return plan_table(options, faults)
+
+
 def targets(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """List the named targets: what an object may be compiled for, and the Zephyr configuration that selects each."""
     table = named_targets()

@@ -30,6 +30,7 @@ Turns compiled operators and a device manifest into a Zephyr application.
   opwest update app                             the application again, with what you changed since
   opwest run app --host                         the same code on this machine, without Zephyr
   opwest run app --board B --input x=x.npy      on a board, in QEMU or on native_sim
+  opwest plan buffers.csv --capacity 1048576    a memory plan for a table of buffers
 """
 
 
@@ -183,10 +184,39 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     _add_json(run)
     run.set_defaults(function=commands.run)
 
+    _add_plan(verbs.add_parser("plan", help="plan a table of buffers", description=commands.plan.__doc__))
+
     targets = verbs.add_parser("targets", help="list the named targets", description=commands.targets.__doc__)
     _add_json(targets)
     targets.set_defaults(function=commands.targets)
     return top
+
+
+def _add_plan(plan: argparse.ArgumentParser) -> None:
+    plan.add_argument(
+        "file", metavar="FILE.csv", type=Path, help="a table in MiniMalloc's format: id,lower,upper,size[,alignment]"
+    )
+    plan.add_argument(
+        "--capacity",
+        metavar="N",
+        type=_count,
+        help="bytes to keep to: the first plan that fits ends the search (default: as few as possible)",
+    )
+    plan.add_argument(
+        "-o", "--output", metavar="FILE.csv", type=Path, help="write the table with offsets; the file must not exist"
+    )
+    plan.add_argument(
+        "--planner", choices=("greedy", "search"), default="search", help="search (default), or greedy alone"
+    )
+    plan.add_argument(
+        "--nodes",
+        metavar="N",
+        type=_count,
+        default=1_000_000,
+        help="how long to search, in nodes, of which a second has some twenty thousand (default: 1000000)",
+    )
+    _add_json(plan)
+    plan.set_defaults(function=commands.plan)
 
 
 def _add_update(update: argparse.ArgumentParser) -> None:

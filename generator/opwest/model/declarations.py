@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from opwest.diagnostics import Location
+from opwest.diagnostics import Location, nearest
 from opwest.manifest.arrays import Array, ArrayError, read_array
 from opwest.manifest.located import Mapping
 from opwest.model.context import (
@@ -86,6 +86,8 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
             )
         names[argument.name] = argument.location
         args.append(argument)
+    for argument, (item, _) in zip(args, located_items(entry["args"]), strict=True):
+        _check_in_place(context, argument, item, args)
     workspace = workspace_need(context, name, entry, convention)
     if entry.get("returns") == "void" and (convention != "unpacked" or workspace is not None):
         why = f"is {convention}" if convention != "unpacked" else "has a workspace"
@@ -153,7 +155,37 @@ def _argument(context: Context, entry: Mapping, place: Location, convention: Con
         quantization=quantization(context, entry, type_),
         location=at,
         pointer=entry.get("pointer", False),
+        in_place=tuple(context.items("in_place", entry)),
     )
+
+
+def _check_in_place(context: Context, argument: Argument, entry: Mapping, args: list[Argument]) -> None:
+    """Report arguments whose memory a result can't take over."""
+    if argument.in_place and argument.direction != "out":
+        context.faults.error(
+            f"argument {argument.name!r} is {argument.direction} and works in place",
+            entry.value_location("in_place"),
+            expected="in_place at a result, direction: out",
+            hint="direction: inout is an argument that is both read and written",
+        )
+        return
+    known = {a.name: a for a in args if a.direction == "in" and not a.scalar}
+    for name, at in located_items(context.items("in_place", entry)):
+        other = known.get(name)
+        if other is None:
+            context.faults.error(
+                f"{argument.name!r} can't take over the memory of {name!r}",
+                at,
+                expected="an argument of this operator with direction: in",
+                hint=nearest(name, known),
+            )
+        elif other.type.size < argument.type.size and not {argument.location, other.location} & context.untyped:
+            context.faults.error(
+                f"{argument.name!r} ({argument.type.size} bytes) does not fit into the memory of {name!r} "
+                f"({other.type.size} bytes)",
+                at,
+                expected="an argument at least as large",
+            )
 
 
 def externals(context: Context) -> dict[str, External]:

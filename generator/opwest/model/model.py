@@ -45,6 +45,8 @@ class Argument:
     """In packed and ffi operators: the bare pointer is passed, not a DLTensor."""
     supplied: Literal["workspace", "arrays"] | None = None
     """Memory that opwest adds for a call and the compiled function does not see as a parameter."""
+    in_place: tuple[str, ...] = ()
+    """The arguments whose memory this result may take over."""
 
     @property
     def c_type(self) -> str:
@@ -381,6 +383,7 @@ class Model:
     steps: tuple[Step, ...]
     reorder: bool
     """Whether steps may run in another order than the manifest's."""
+    memory_planner: Literal["greedy", "search"]
     builds: tuple[TargetBuild, ...]
     externals: tuple[External, ...]
     needs_full_libc: bool

@@ -75,6 +75,7 @@ def resolve(context: Context) -> Model:
         buffers=workspace.buffers,
         steps=workspace.steps,
         reorder=context.section("run").get("order") == "any",
+        memory_planner=context.section("run").get("memory_planner", "greedy"),
         builds=tuple(builds),
         externals=tuple(externals.values()),
         needs_full_libc=needs_full_libc(files),

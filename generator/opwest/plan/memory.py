@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opwest.diagnostics import Diagnostics
 from opwest.model.model import Buffer, Model, Pool
-from opwest.plan.greedy import plan_pool
-from opwest.plan.problem import Block, PoolPlan, peak
+from opwest.plan.planner import Planner, plan_pool
+from opwest.plan.problem import Block, PoolPlan, Share, peak
 from opwest.plan.schedule import Schedule
+from opwest.plan.sharing import find_shares, merged
 from opwest.plan.verify import verify
 
 
@@ -34,28 +35,28 @@ def plan_memory(model: Model, schedule: Schedule, faults: Diagnostics) -> Memory
 
     A buffer goes to the first of its pools; where that one overflows, the largest that can go elsewhere move on.
     """
-    pools = {pool.name: pool for pool in model.pools}
     choices = {buffer.name: list(buffer.pools) for buffer in model.buffers}
+    shares = find_shares(model, schedule)
     plans: dict[str, PoolPlan] = {}
     for pool in model.pools:
-        blocks, plan = _fill(pool, model.buffers, choices, schedule)
+        blocks, plan = _fill(pool, model, choices, schedule, shares)
         if not blocks:
             continue
-        verify(blocks, plan.offsets, plan.size)
+        verify(blocks, plan.offsets, plan.size, shares)
         plans[pool.name] = plan
         if pool.size is not None and plan.size > pool.size:
             _report_overflow(pool, plan, blocks, faults)
     homes = {name: left[0] for name, left in choices.items()}
-    return MemoryPlan(schedule, {name: plans[name] for name in pools if name in plans}, homes)
+    return MemoryPlan(schedule, plans, homes)
 
 
 def _fill(
-    pool: Pool, buffers: Sequence[Buffer], choices: dict[str, list[str]], schedule: Schedule
+    pool: Pool, model: Model, choices: dict[str, list[str]], schedule: Schedule, shares: Sequence[Share]
 ) -> tuple[list[Block], PoolPlan]:
     """Plan what has come to this pool; send on what does not fit, while something can go on."""
     while True:
-        blocks = [_block(pool, b, schedule) for b in buffers if choices[b.name][0] == pool.name]
-        plan = plan_pool(blocks)
+        blocks = [_block(pool, b, schedule) for b in model.buffers if choices[b.name][0] == pool.name]
+        plan = _plan(blocks, shares, model.memory_planner)
         if pool.size is None or plan.size <= pool.size:
             return blocks, plan
         above = [b for b in blocks if plan.offsets[b.name] + b.size > pool.size]
@@ -65,6 +66,23 @@ def _fill(
         if not movable:
             return blocks, plan
         choices[max(movable, key=lambda b: (b.size, b.name)).name].pop(0)
+
+
+def _plan(blocks: Sequence[Block], shares: Sequence[Share], planner: Planner) -> PoolPlan:
+    """Return the best of the plans with all memory shared that may be, only among blocks of one size, and none.
+
+    Sharing is no gain where a small result then holds the memory of a large argument.
+    """
+    sizes = {block.name: block.size for block in blocks}
+    local = [share for share in shares if share.taken in sizes and share.taker in sizes]
+    equal = [share for share in local if sizes[share.taken] == sizes[share.taker]]
+    plans = []
+    for chosen in sorted({tuple(local), tuple(equal), ()}, key=len, reverse=True):
+        whole, owner = merged(blocks, chosen)
+        plan = plan_pool(whole, planner)
+        plans.append(replace(plan, offsets={block.name: plan.offsets[owner[block.name]] for block in blocks}))
+    bound = min(plan.lower_bound for plan in plans)
+    return replace(min(plans, key=lambda plan: plan.size), lower_bound=bound)
 
 
 def _block(pool: Pool, buffer: Buffer, schedule: Schedule) -> Block:
@@ -84,8 +102,8 @@ def _report_overflow(pool: Pool, plan: PoolPlan, blocks: list[Block], faults: Di
     most = peak(blocks)
     alive = ", ".join(f"{b.name} ({b.size})" for b in sorted(most.blocks, key=lambda b: -b.size))
     hint = "make the pool larger, or move a tensor to another pool"
-    if plan.size > most.size:
-        hint += f" (the least that any plan needs is {most.size} bytes)"
+    if plan.size > plan.lower_bound:
+        hint += f" (the least that any plan needs is {plan.lower_bound} bytes)"
     faults.error(
         f"pool {pool.name!r} is too small: {plan.size} bytes are needed, {pool.size} are there; "
         f"alive at the peak, step {most.step}: {alive}",

@@ -19,6 +19,15 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """Step `step` may write the block `taker` over the block `taken`, which it reads and nothing reads after it."""
+
+    taken: str
+    taker: str
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
 class Peak:
     """The most bytes alive at once: the step, and the blocks that are alive in it."""
 

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from opwest.plan.problem import Block
+from opwest.plan.problem import Block, Share
 
 
 class PlanError(Exception):
     """A plan is wrong: a fault of the planner, never of the user."""
 
 
-def verify(blocks: Sequence[Block], offsets: Mapping[str, int], size: int) -> None:
+def verify(blocks: Sequence[Block], offsets: Mapping[str, int], size: int, shares: Sequence[Share] = ()) -> None:
     """Raise PlanError unless every block lies inside `size` bytes, aligned, and apart from all that live with it.
 
+    A block may lie on one whose memory it may take over, at the same offset, from its first step on; the other
+    must not be needed longer than it.
+
     Sweeps over time with the live blocks sorted by offset: a new block only has to be compared with its
-    two neighbours, since all others were apart before.
+    two neighbours, since all others were apart before, or lie on one of them.
     """
+    taken = _takers(blocks, shares)
     events: list[tuple[int, int, Block]] = []
     for block in blocks:
         if block.name not in offsets:
@@ -42,5 +46,27 @@ def verify(blocks: Sequence[Block], offsets: Mapping[str, int], size: int) -> No
         position = sum(1 for other in live if other < entry)
         for other in live[max(position - 1, 0) : position + 1]:
             if other[0] < entry[1] and entry[0] < other[1]:
+                if other[0] == offset and other[2] in _below(block.name, taken):
+                    continue
                 raise PlanError(f"{block.name} at {offset} overlaps {other[2]} at {other[0]}")
         live.insert(position, entry)
+
+
+def _takers(blocks: Sequence[Block], shares: Sequence[Share]) -> dict[str, str]:
+    """Return whose memory a block may take over, by its name, where their lives allow it."""
+    known = {block.name: block for block in blocks}
+    found = {}
+    for share in shares:
+        taken, taker = known.get(share.taken), known.get(share.taker)
+        if taken and taker and taken.first <= share.step == taker.first and taken.last <= taker.last:
+            found[share.taker] = share.taken
+    return found
+
+
+def _below(name: str, taken: Mapping[str, str]) -> set[str]:
+    """Return the blocks that came before a block at its place."""
+    found: set[str] = set()
+    while name in taken and taken[name] not in found:
+        name = taken[name]
+        found.add(name)
+    return found

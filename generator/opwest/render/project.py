@@ -9,6 +9,7 @@ from typing import Any
 
 from opwest.model.c_names import CNames
 from opwest.model.model import Model, TargetBuild
+from opwest.plan.memory import MemoryPlan
 from opwest.render.application import Planned, application_files
 from opwest.render.call_arrays import has_bridges
 from opwest.render.devices import device_rows
@@ -55,11 +56,11 @@ def project_record(planned: Sequence[Planned], *, vendored: bool, metadata: str 
     return {
         "runtime": "vendored" if vendored else "module",
         "metadata": metadata,
-        "models": [_model_record(model, library) for model, _ in planned],
+        "models": [_model_record(model, plan, library) for model, plan in planned],
     }
 
 
-def _model_record(model: Model, library: Library | None) -> dict[str, Any]:
+def _model_record(model: Model, plan: MemoryPlan, library: Library | None) -> dict[str, Any]:
     tensors = interface_rows(model)
     kept = "name role dtype shape size align c_type macro buffer elements placed reached".split()
     return {
@@ -75,6 +76,10 @@ def _model_record(model: Model, library: Library | None) -> dict[str, Any]:
         "tvm_crt": library is not None and (library.lead == model.name or bool(adapted(model))),
         "full_libc": model.needs_full_libc,
         "steps": [step.operator.name for step in model.steps],
+        "memory": {
+            "planner": model.memory_planner,
+            "pools": {name: {"size": p.size, "lower_bound": p.lower_bound} for name, p in plan.pools.items()},
+        },
         "builds": [_build_record(build) for build in model.builds],
     }
 

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the memory planners reach: tables in MiniMalloc's format, each in a process of its own, and whole models.
+
+A table's capacity stands in its name, as in A.1048576.csv; without one the plan is made as small as the search can.
+Tables default to those of ../shared/minimalloc (eleven challenging problems of the MiniMalloc paper, and its example);
+models are folders with a manifest.yaml, as `opwest import tvm` writes them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from common import Report, SkippedError, opwest_command, parser
+
+TABLES = Path(__file__).resolve().parents[2] / "shared" / "minimalloc"
+MOST_SECONDS = 60.0
+LEAST_FITTING = 7
+"""Of the eleven challenging problems."""
+MOST_SECONDS_MODEL = 5.0
+
+
+def run(command: Sequence[str]) -> tuple[dict[str, Any], float, float]:
+    """Return what a command of opwest printed as JSON, its processor time and its clock time, seconds."""
+    before, began = os.times(), time.perf_counter()
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    after, clock = os.times(), time.perf_counter() - began
+    report = json.loads(done.stdout)
+    if report["result"] is None:
+        raise SkippedError(report["diagnostics"][0]["message"])
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return report["result"], cpu, clock
+
+
+def table_row(table: Path) -> tuple[list[Any], float]:
+    """Return the row of one table, and its processor time."""
+    capacity = table.stem.rpartition(".")[2]
+    limit = ["--capacity", capacity] if capacity.isdigit() else []
+    found, cpu, clock = run([*opwest_command(), "plan", str(table), "--json", *limit])
+    fits = {True: "yes", False: "no", None: "-"}[found["fits"]]
+    name = table.stem.removesuffix(f".{capacity}") if limit else table.stem
+    sizes = [found[key] for key in ("buffers", "lower_bound", "greedy", "peak")]
+    return [name, *sizes, capacity if limit else "-", fits, cpu, clock], cpu
+
+
+def model_rows(folder: Path) -> tuple[list[list[Any]], float]:
+    """Return a row for every pool of a model, and the processor time of the whole check."""
+    found, cpu, clock = run([*opwest_command(), "check", str(folder / "manifest.yaml"), "--json"])
+    return [
+        [model["model"], name, pool["lower_bound"], pool["size"], cpu, clock]
+        for model in found
+        for name, pool in model["pools"].items()
+    ], cpu
+
+
+def main() -> int:
+    """Measure, print, compare with the limits."""
+    options = parser(__doc__)
+    options.add_argument(
+        "tables", metavar="TABLE.csv", type=Path, nargs="*", help="default: all of ../shared/minimalloc"
+    )
+    options.add_argument(
+        "--models", metavar="DIR", type=Path, nargs="+", default=[], help="folders with a manifest.yaml"
+    )
+    given = options.parse_args()
+    report = Report("Memory planning")
+    tables = given.tables or sorted(TABLES.glob("*.csv"))
+    if not tables and not given.models:
+        report.skip("tables", f"none given, and {TABLES.name} is not there")
+        return report.finish(given.json)
+    rows, times = [], {}
+    for table in tables:
+        try:
+            row, cpu = table_row(table)
+        except SkippedError as reason:
+            report.skip(table.name, reason)
+            continue
+        rows.append(row)
+        times[row[0]] = (cpu, row[6] == "yes")
+    if rows:
+        columns = ["problem", "buffers", "lower bound", "greedy", "peak", "capacity", "fits", "CPU s", "clock s"]
+        report.table("`opwest plan TABLE --capacity N`, bytes.", columns, rows)
+    hard = [times[name] for name in "ABCDEFGHIJK" if name in times]
+    if len(hard) == 11:
+        fitting = sum(fits and cpu <= MOST_SECONDS for cpu, fits in hard)
+        what = f"problems A to K that do not fit within {MOST_SECONDS:g} s of processor time"
+        report.limit(what, float(11 - fitting), 11 - LEAST_FITTING)
+    models = []
+    for folder in given.models:
+        try:
+            found, cpu = model_rows(folder)
+        except SkippedError as reason:
+            report.skip(str(folder), reason)
+            continue
+        models += found
+        for _, pool, bound, size, *_ in found:
+            report.limit(f"{folder.name}, pool {pool}: bytes above the lower bound", float(size - bound), 0.0)
+        report.limit(f"{folder.name}: processor time of `opwest check`", cpu, MOST_SECONDS_MODEL, " s")
+    if models:
+        report.table("`opwest check`, bytes.", ["model", "pool", "lower bound", "peak", "CPU s", "clock s"], models)
+    return report.finish(given.json)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

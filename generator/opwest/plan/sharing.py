@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results that may take over an argument's memory: where operators declare it and the schedule allows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from opwest.model.model import Model, Step
+from opwest.plan.problem import Block, Share
+from opwest.plan.schedule import Schedule
+
+
+def find_shares(model: Model, schedule: Schedule) -> tuple[Share, ...]:
+    """Return what may be shared: every tensor gives its memory away once at most, and takes over one at most."""
+    touched: dict[str, list[int]] = {}
+    for step in schedule.steps:
+        for binding in step.bindings:
+            if binding.role == "buffer":
+                touched.setdefault(binding.name, []).append(step.index)
+    waited = {i: before for before, syncs in enumerate(schedule.syncs) for sync in syncs for i in sync.steps}
+    passing = {b.name for b in model.buffers if b.role in ("intermediate", "input")}
+    found: dict[str, Share] = {}
+    takers = set()
+    for step in schedule.steps:
+        for share in _declared(step):
+            if share.taken not in passing or share.taken in found or share.taker in takers:
+                continue
+            ended = all(_over(schedule.steps[i], step, waited) for i in touched[share.taken])
+            if ended and touched[share.taker][0] == step.index == touched[share.taken][-1]:
+                found[share.taken] = share
+                takers.add(share.taker)
+    return tuple(found.values())
+
+
+def _declared(step: Step) -> Iterator[Share]:
+    """Yield what a step's operator allows: all arguments that are given the tensor have to be named."""
+    given = list(zip(step.operator.args, step.bindings, strict=True))
+    for argument, result in given:
+        for reading, taken in given:
+            if reading.name not in argument.in_place or (argument.direction, reading.direction) != ("out", "in"):
+                continue
+            named = all(a.name in argument.in_place for a, b in given if b == taken)
+            if named and taken.role == result.role == "buffer":
+                yield Share(taken.name, result.name, step.index)
+
+
+def _over(earlier: Step, step: Step, waited: Mapping[int, int]) -> bool:
+    """Whether an earlier step has ended when `step` begins, or is before it in its device's queue."""
+    return waited.get(earlier.index, 0) <= step.index or earlier.device == step.device
+
+
+def merged(blocks: Sequence[Block], shares: Sequence[Share]) -> tuple[list[Block], dict[str, str]]:
+    """Return blocks where those that share memory are one, and the name of the block that each became part of."""
+    owner = {block.name: block.name for block in blocks}
+    for share in sorted(shares, key=lambda s: s.step):
+        owner[share.taker] = owner[share.taken]
+    whole: dict[str, Block] = {}
+    for block in blocks:
+        name = owner[block.name]
+        known = whole.get(name, replace(block, name=name))
+        whole[name] = Block(
+            name,
+            max(known.size, block.size),
+            max(known.align, block.align),
+            min(known.first, block.first),
+            max(known.last, block.last),
+        )
+    return list(whole.values()), owner

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest plan`: tables in MiniMalloc's format, their faults, and what is said of a plan."""
+
+import csv
+import json
+
+import pytest
+
+TABLE = "id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n"
+HARD = "id,lower,upper,size\n" + "".join(
+    f"b{i},{lower},{upper},{size}\n"
+    for i, (size, lower, upper) in enumerate(
+        [(5, 0, 2), (4, 1, 5), (4, 3, 7), (2, 2, 4), (3, 4, 8), (2, 1, 5), (1, 0, 4)]
+    )
+)
+
+
+@pytest.fixture
+def table(tmp_path):
+    def write(text):
+        path = tmp_path / "table.csv"
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    return write
+
+
+def read(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def lines(done):
+    """Return what was printed but for the time, which differs."""
+    found = done.out.splitlines()
+    assert found[-1].startswith("  time ")
+    return found[1:-1]
+
+
+def test_the_example_of_the_format(opwest, table, tmp_path):
+    done = opwest("plan", table(TABLE), "--capacity", 12, "-o", tmp_path / "out.csv")
+    assert (done.code, done.err) == (0, "")
+    assert lines(done) == [
+        "  lower bound  12",
+        "  greedy       12",
+        "  peak         12 (search, the best there is)",
+        "  capacity     12: fits",
+    ]
+    rows = read(tmp_path / "out.csv")
+    assert [row["id"] for row in rows] == ["b1", "b2", "b3", "b4", "b5"]
+    assert list(rows[0]) == ["id", "lower", "upper", "size", "offset"]
+    for row in rows:
+        for other in rows:
+            together = int(row["lower"]) < int(other["upper"]) and int(other["lower"]) < int(row["upper"])
+            if row is not other and together:
+                assert int(row["offset"]) + 4 <= int(other["offset"]) or int(other["offset"]) + 4 <= int(row["offset"])
+
+
+def test_a_capacity_that_nothing_fits(opwest, table):
+    done = opwest("plan", table(TABLE), "--capacity", 11)
+    assert (done.code, done.err) == (1, "")
+    assert lines(done)[-1] == "  capacity     11: does not fit, and no plan can: the lower bound exceeds it"
+
+
+def test_without_a_capacity_the_plan_is_made_small(opwest, table):
+    done = opwest("plan", table(HARD))
+    assert lines(done) == ["  lower bound  13", "  greedy       14", "  peak         13 (search, the best there is)"]
+    done = opwest("plan", table(HARD), "--planner", "greedy", "--capacity", 13)
+    assert done.code == 1
+    assert lines(done)[2:] == [
+        "  peak         14 (greedy, 1 above the lower bound)",
+        "  capacity     13: does not fit",
+    ]
+
+
+def test_the_same_for_programs(opwest, table):
+    done = opwest("plan", table(HARD), "--capacity", 13, "--json")
+    report = json.loads(done.out)
+    assert report["ok"] and report["result"].pop("seconds") >= 0 and report["result"].pop("file").endswith("table.csv")
+    assert report["result"] == {
+        "buffers": 7,
+        "lower_bound": 13,
+        "greedy": 14,
+        "planner": "search",
+        "peak": 13,
+        "capacity": 13,
+        "fits": True,
+    }
+
+
+def test_alignments_and_quoted_names(opwest, table, tmp_path):
+    text = 'size,id,alignment,upper,lower\r\n5,"a, the first",1,2,0\r\n8,b,8,2,0\r\n\r\n'
+    done = opwest("plan", table("\ufeff" + text), "-o", tmp_path / "out.csv")
+    assert (done.code, done.err) == (0, "")
+    rows = read(tmp_path / "out.csv")
+    assert [(row["id"], row["alignment"], row["offset"]) for row in rows] == [
+        ("a, the first", "1", "8"),
+        ("b", "8", "0"),
+    ]
+
+
+def test_an_output_that_exists_is_left_alone(opwest, table, tmp_path):
+    out = tmp_path / "mine.csv"
+    out.write_text("mine")
+    done = opwest("plan", table(TABLE), "-o", out)
+    assert done.code == 1 and out.read_text() == "mine"
+    assert f"{out}: error: the file exists already, and is left as it is" in done.err
+
+
+HEADER = "id,lower,upper,size\n"
+FAULTS = {
+    "empty": ("", ": error: the table is empty"),
+    "no buffer": (HEADER, ": error: the table has no buffer"),
+    "a column lacks": ("id,lower,size\n", ":1:1: error: the header lacks 'upper'"),
+    "an unknown column": ("id,lower,uper,size\n", ":1:1: error: there is no column 'uper' in such a table"),
+    "a column twice": ("id,lower,upper,size,size\n", ":1:1: error: column 'size' stands twice"),
+    "solved": ("id,lower,upper,size,offset\n", ":1:1: error: the table has an offset column: it is solved"),
+    "short line": (HEADER + "a,0,1,4\nb,0,1\n", ":3:1: error: the line has 3 values, the header 4"),
+    "no number": (HEADER + "a,0,x,4\n", ":2:5: error: upper is 'x'"),
+    "negative": (HEADER + "a,-1,2,4\n", ":2:3: error: lower is '-1'"),
+    "a float": (HEADER + "a,0,2,4.0\n", ":2:7: error: size is '4.0'"),
+    "no size": (HEADER + "a,0,2,0\n", ":2:7: error: size is '0'"),
+    "a huge size": (HEADER + f"a,0,2,{10**30}\n", ":2:7: error: size is '1000000000000000000000000000000'"),
+    "foreign digits": (HEADER + "a,0,2,٤\n", ":2:7: error: size is '٤'"),
+    "backwards": (HEADER + "a,5,5,4\n", ":2:5: error: buffer 'a' ends at 5 and begins at 5"),
+    "twice": (HEADER + "a,0,1,4\na,0,1,4\n", ":3:1: error: buffer 'a' stands twice"),
+    "no id": (HEADER + ",0,1,4\n", ":2:1: error: the id is empty"),
+    "an open quote": (HEADER + 'a,0,1,"4\n', ":2:1: error: this is no CSV: unexpected end of data"),
+    "no text": (b"id,lower\xff", ": error: the table can't be read: it is not UTF-8 (byte 8)"),
+}
+
+
+@pytest.mark.parametrize("case", FAULTS)
+def test_faults_have_a_line_and_a_column(opwest, table, case):
+    text, expected = FAULTS[case]
+    path = table(text)
+    done = opwest("plan", path)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"{path}{expected}\n"), done.err
+    assert "Traceback" not in done.err and done.err.count("error:") == 1
+
+
+def test_all_faults_at_once(opwest, table):
+    done = opwest("plan", table(HEADER + "a,0,0,4\nb,0,1\n,x,1,4\n"))
+    assert done.err.count("error:") == 4 and "opwest: 4 errors" in done.err
+
+
+def test_a_table_that_is_not_there(opwest, tmp_path):
+    done = opwest("plan", tmp_path / "none.csv")
+    assert (done.code, done.err) == (
+        1,
+        f"{tmp_path / 'none.csv'}: error: the table can't be read: No such file or directory\n",
+    )
+
+
+@pytest.mark.parametrize("wrong", [["--capacity", "0"], ["--capacity", "x"], ["--nodes", "0"], ["--planner", "best"]])
+def test_wrong_usage(opwest, table, wrong):
+    assert opwest("plan", table(TABLE), *wrong).code == 2

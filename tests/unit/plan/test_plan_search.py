@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The search: never worse than greedy, optimal on small problems, the same everywhere."""
+
+import csv
+import itertools
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from opwest.plan import greedy, search
+from opwest.plan.canonical import MOST_BLOCKS, Outcome, pack
+from opwest.plan.planner import plan_pool
+from opwest.plan.problem import Block, PoolPlan
+from opwest.plan.verify import verify
+
+MINIMALLOC = Path(os.environ.get("OPWEST_MINIMALLOC", Path(__file__).resolve().parents[4] / "shared" / "minimalloc"))
+
+
+def least(blocks):
+    """Return the least size of any plan, by trying every order of placing blocks at their lowest offsets."""
+    best = sum(b.size + b.align for b in blocks)
+    for order in itertools.permutations(blocks):
+        placed = []
+        for block in order:
+            offset = 0
+            beside = [(o, b) for o, b in placed if b.first <= block.last and block.first <= b.last]
+            while True:
+                wall = [o + b.size for o, b in beside if o < offset + block.size and offset < o + b.size]
+                if not wall:
+                    break
+                offset = -(-max(wall) // block.align) * block.align
+            placed.append((offset, block))
+        best = min(best, max(o + b.size for o, b in placed))
+    return best
+
+
+def tiny(most, aligns):
+    """Return problems of few blocks."""
+    block = st.tuples(st.integers(1, 9), st.sampled_from(aligns), st.integers(0, 4), st.integers(0, 3))
+    return st.lists(block, min_size=1, max_size=most).map(
+        lambda rows: [Block(f"b{i}", size, align, at, at + life) for i, (size, align, at, life) in enumerate(rows)]
+    )
+
+
+def islands(blocks):
+    """Return the blocks that share time with others, as the search is given them."""
+    return search._islands(blocks)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@given(tiny(6, [1, 2, 4]))
+def test_small_problems_are_solved_to_the_optimum(blocks):
+    plan = search.plan_pool(blocks)
+    verify(blocks, plan.offsets, plan.size)
+    assert plan.size == least(blocks)
+    assert plan.size <= greedy.plan_pool(blocks).size
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@given(tiny(6, [1, 4]))
+def test_a_capacity_below_the_optimum_is_proven_to_be_too_small(blocks):
+    best = least(blocks)
+    for capacity, fits in ((best, True), (best - 1, False)):
+        outcomes = [pack(island, capacity, 10_000) for island in islands(blocks)]
+        assert all(o.offsets is not None for o in outcomes) == fits
+        assert any(o.proven for o in outcomes) != fits
+        assert all(o.proven == (o.offsets is None) for o in outcomes)
+
+
+@st.composite
+def larger(draw):
+    blocks = []
+    for number in range(draw(st.integers(5, 40))):
+        align = draw(st.sampled_from([1, 8, 16]))
+        first = draw(st.integers(0, 30))
+        blocks.append(Block(f"b{number}", draw(st.integers(1, 60)), align, first, first + draw(st.integers(0, 12))))
+    return blocks
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@given(larger())
+def test_never_worse_than_greedy_and_always_valid(blocks):
+    first = greedy.plan_pool(blocks)
+    plan = search.plan_pool(blocks, budget=2000)
+    verify(blocks, plan.offsets, plan.size)
+    assert first.lower_bound == plan.lower_bound <= plan.size <= first.size
+    assert plan.align == first.align
+    assert set(plan.offsets) == {b.name for b in blocks}
+    assert plan.size == max(plan.offsets[b.name] + b.size for b in blocks)
+    assert search.plan_pool(blocks, budget=2000) == plan
+    kept = search.plan_pool(blocks, plan.size, budget=2000)
+    verify(blocks, kept.offsets, kept.size)
+    assert kept.size <= first.size
+
+
+# Greedy needs 14 bytes, the best plan 13.
+HARD = [
+    Block(f"b{i}", size, 1, first, last)
+    for i, (size, first, last) in enumerate(
+        [(5, 0, 1), (4, 1, 4), (4, 3, 6), (2, 2, 3), (3, 4, 7), (2, 1, 4), (1, 0, 3)]
+    )
+]
+
+
+def test_search_finds_what_greedy_misses():
+    assert (greedy.plan_pool(HARD).size, search.plan_pool(HARD).size, least(HARD)) == (14, 13, 13)
+
+
+def test_no_blocks():
+    assert plan_pool([], "search") == plan_pool([], "greedy") == PoolPlan({}, 0, 1, 0)
+
+
+def test_the_planner_is_the_one_that_is_asked_for(monkeypatch):
+    wanted = PoolPlan({"b0": 1}, 2, 1, 1)
+    monkeypatch.setattr(search, "plan_pool", lambda blocks: wanted)
+    assert plan_pool(HARD, "search") is wanted
+    assert plan_pool(HARD, "greedy") == greedy.plan_pool(HARD)
+
+
+def test_a_block_larger_than_the_capacity_needs_no_search():
+    assert pack([Block("a", 5, 1, 0, 0)], 4, 100) == Outcome(None, True, 0)
+
+
+def test_one_block_is_placed_at_the_bottom():
+    assert pack([Block("a", 5, 1, 3, 9)], 5, 100).offsets == [0]
+
+
+def test_too_many_blocks_are_left_to_greedy():
+    blocks = [Block(f"b{i}", 1, 1, 0, 0) for i in range(MOST_BLOCKS + 1)]
+    assert pack(blocks, 10**6, 10) == Outcome(None, False, 0)
+    assert pack(blocks[:-1], 10**6, 10**5).offsets is not None
+
+
+def test_the_limit_on_recursion_is_put_back():
+    before = sys.getrecursionlimit()
+    blocks = [Block(f"b{i}", 1, 1, i, i + 1) for i in range(400)]
+    assert pack(blocks, 2, 10_000).offsets is not None
+    assert sys.getrecursionlimit() == before
+
+
+def test_a_budget_ends_the_search():
+    blocks, _ = tables("K")
+    outcome = pack(blocks, 1048576, 700)
+    assert (outcome.offsets, outcome.proven, outcome.nodes) == (None, False, 700)
+
+
+def test_blocks_apart_in_time_are_planned_apart():
+    blocks = [
+        Block(f"{part}{b.name}", b.size, 1, b.first + at, b.last + at)
+        for part, at in (("a", 0), ("b", 50))
+        for b in HARD
+    ]
+    assert [len(group) for group in islands(blocks)] == [len(HARD), len(HARD)]
+    plan = search.plan_pool(blocks)
+    verify(blocks, plan.offsets, plan.size)
+    assert plan.size == least(HARD)
+
+
+def tables(name):
+    """Return a problem of the MiniMalloc paper and its capacity."""
+    found = sorted(MINIMALLOC.glob(f"{name}.*.csv"))
+    if not found:
+        pytest.skip("the MiniMalloc problems are neither in $OPWEST_MINIMALLOC nor in ../shared/minimalloc")
+    with found[0].open() as file:
+        rows = list(csv.DictReader(file))
+    times = {t: i for i, t in enumerate(sorted({int(r[k]) for r in rows for k in ("lower", "upper")}))}
+    blocks = [Block(r["id"], int(r["size"]), 1, times[int(r["lower"])], times[int(r["upper"])] - 1) for r in rows]
+    return blocks, int(found[0].name.split(".")[1])
+
+
+@pytest.mark.parametrize("name", ["example", "A", "D", "F", "J"])
+def test_problems_of_the_minimalloc_paper(name):
+    blocks, capacity = tables(name)
+    plan = search.plan_pool(blocks, capacity, budget=60_000)
+    verify(blocks, plan.offsets, plan.size)
+    assert plan.size <= capacity
+    if name != "example":
+        assert greedy.plan_pool(blocks).size > 1.1 * capacity
+
+
+def test_the_same_problem_gives_the_same_plan():
+    blocks, capacity = tables("D")
+    first, second = (search.plan_pool(order, capacity) for order in (blocks, blocks[::-1]))
+    assert first == second
