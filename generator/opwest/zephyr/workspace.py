@@ -15,6 +15,9 @@ import yaml
 
 from opwest.zephyr.version import QUALIFIERS, Version
 
+_DEEPEST = 8
+"""Levels of a board's variants: YAML can hold a list that is in itself."""
+
 
 @dataclass(frozen=True)
 class Workspace:
@@ -26,7 +29,7 @@ class Workspace:
     def version(self) -> Version | None:
         """What the file VERSION says."""
         text = _read(self.base / "VERSION")
-        numbers = dict(re.findall(r"^(VERSION_MAJOR|VERSION_MINOR|PATCHLEVEL)\s*=\s*(\d+)", text, re.MULTILINE))
+        numbers = dict(re.findall(r"^(VERSION_MAJOR|VERSION_MINOR|PATCHLEVEL)\s*=\s*(\d{1,4})", text, re.MULTILINE))
         if "VERSION_MAJOR" not in numbers or "VERSION_MINOR" not in numbers:
             return None
         return Version(int(numbers["VERSION_MAJOR"]), int(numbers["VERSION_MINOR"]), int(numbers.get("PATCHLEVEL", 0)))
@@ -100,24 +103,26 @@ def find_workspace(given: Path | None = None) -> Workspace | None:
 
 
 def _board_entries(file: Path) -> list[dict[str, Any]]:
-    try:
-        content = yaml.safe_load(_read(file))
-    except yaml.YAMLError:
-        return []
+    content = _yaml(_read(file))
     if not isinstance(content, dict):
         return []
-    entries = content.get("boards") or ([content["board"]] if "board" in content else [])
-    return [entry for entry in entries if isinstance(entry, dict) and "name" in entry]
+    return _named(content.get("boards") or [content.get("board")])
+
+
+def _named(entries: Any) -> list[dict[str, Any]]:
+    """Return the entries of a list that have a name."""
+    listed = entries if isinstance(entries, list) else []
+    return [entry for entry in listed if isinstance(entry, dict) and "name" in entry]
 
 
 def _full_names(board: dict[str, Any]) -> Iterator[str]:
     """Yield a board's names with qualifiers; with one SoC it can be left out."""
-    name, socs = str(board["name"]), board.get("socs") or []
+    name, socs = str(board["name"]), _named(board.get("socs"))
     if len(socs) <= 1:
         yield name
     for soc in socs:
         # Clusters of processors stand in the SoC's own files: what follows its name can't be told here.
-        if all("cpucluster" in variant for variant in soc.get("variants") or []):
+        if all("cpucluster" in variant for variant in _named(soc.get("variants"))):
             yield f"{name}/{soc['name']}/*"
         for path in _variants(soc):
             yield "/".join([name, *path])
@@ -125,19 +130,26 @@ def _full_names(board: dict[str, Any]) -> Iterator[str]:
                 yield "/".join([name, "", *path[1:]])
 
 
-def _variants(entry: dict[str, Any]) -> Iterator[list[str]]:
+def _variants(entry: dict[str, Any], depth: int = 0) -> Iterator[list[str]]:
     name = str(entry["name"])
     yield [name]
-    for variant in entry.get("variants") or []:
-        for path in _variants(variant):
+    for variant in _named(entry.get("variants")) if depth < _DEEPEST else ():
+        for path in _variants(variant, depth + 1):
             yield [name, *path]
 
 
 def _project_path(manifest: str, name: str) -> str | None:
+    content = _yaml(manifest)
+    inner = content.get("manifest") if isinstance(content, dict) else None
+    projects = _named(inner.get("projects")) if isinstance(inner, dict) else []
+    return next((str(p["path"]) for p in projects if p["name"] == name and "path" in p), None)
+
+
+def _yaml(text: str) -> Any:
+    """Return what a file of Zephyr's holds, None where it is no YAML."""
     try:
-        projects = yaml.safe_load(manifest)["manifest"]["projects"]
-        return next((str(p["path"]) for p in projects if p.get("name") == name and "path" in p), None)
-    except (yaml.YAMLError, TypeError, KeyError):
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: dates that there are not
         return None
 
 
