@@ -22,7 +22,7 @@ import fuzz_paths  # noqa: F401
 from fuzz_engine import Current, Failure, fuzz, limit_process
 from fuzz_readers import Reader, readers
 
-HANGS_AFTER = 180.0
+HANGS_AFTER = 900.0
 """Seconds without a new input, after which a process is ended: C code that does not come back."""
 _RESTARTS = 20
 

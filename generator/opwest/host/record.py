@@ -11,9 +11,9 @@ from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.write.lock import is_inside
 
 _TENSOR = {
-    **dict.fromkeys(("name", "role", "dtype", "c_type", "macro", "buffer"), str),
-    **dict.fromkeys(("size", "align", "elements"), int),
-    **dict.fromkeys(("placed", "reached"), bool),
+    **dict.fromkeys(("name", "role", "dtype", "c_type", "macro", "buffer", "elements"), str),
+    **dict.fromkeys(("size", "align"), int),
+    "placed": bool,
     "shape": [int],
 }
 _BUILD = {
