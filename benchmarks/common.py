@@ -100,7 +100,8 @@ class Report:
             for row in table["rows"]:
                 for column, value in zip(columns, row[1:], strict=True):
                     if isinstance(value, int | float):
-                        unit = next((u for u in _UNITS if column.endswith(f" {u}") or column == u), table["unit"])
+                        ends = (u for u in _UNITS if column.endswith(f" {u}") or column.startswith(f"{u} of"))
+                        unit = "" if " / " in column else next(ends, table["unit"])
                         yield {"name": f"{row[0]} {head}".strip() + f": {column}", "value": value, "unit": unit,
                                "note": table["title"]}  # fmt: skip
         for limit in self.limits:

@@ -182,6 +182,7 @@ def run(target: Target, work: Path, runs: int, seed: int = 1) -> dict[str, Any]:
     with log.open("wb") as file:
         process = subprocess.Popen(command, stdout=file, stderr=file)
         _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
     text = log.read_text(errors="replace")
     counted = re.search(r"stat::number_of_executed_units:\s*(\d+)", text)
     row |= {"inputs": int(counted[1]) if counted else 0, "cpu_seconds": round(used.ru_utime + used.ru_stime, 1)}
@@ -194,7 +195,7 @@ def run(target: Target, work: Path, runs: int, seed: int = 1) -> dict[str, Any]:
         shutil.move(crash, kept)
         summary = re.search(r"SUMMARY: .*", text)
         row["defects"].append({"key": summary[0] if summary else f"status {status}", "file": str(kept), "trace": ""})
-    if os.waitstatus_to_exitcode(status) != 0 and not row["defects"]:
+    if process.returncode != 0 and not row["defects"]:
         row["defects"].append({"key": f"the program failed: {text[-800:]}", "file": "", "trace": ""})
     return row
 

@@ -36,7 +36,7 @@ def test_what_once_broke_a_reader(path: Path, tmp_path: Path, monkeypatch: pytes
 
 def test_the_seeds_are_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Mutations of inputs that were wrong to begin with would never come far."""
-    good = {"elf": "x86-64", "archive": "ObjectFile 3", "npy": "int16 2", "manifest": "rendered", "csource": "2 0 1"}
+    good = {"elf": "x86-64", "archive": "ObjectFile 3", "npy": "int16 2", "manifest": "rendered", "csource": "3 0 1"}
     for name, sign in good.items():
         (tmp_path / name).mkdir()
         reader = readers()[name]

@@ -103,8 +103,6 @@ def build_program(
     project: Path, record: dict[str, Any], compiler: HostCompiler, sources: list[Path], program: Path
 ) -> None:
     """Build `sources` with every model of `record` and the runtime into `program`."""
-    if str(project).startswith("-"):  # compilers would take its files for options
-        project = project.absolute()
     runtime = project / "modules" / "opwest" if record["runtime"] == "vendored" else resource("zephyr_module")
     includes = [runtime / "include", *(project / "models" / m["name"] / "include" for m in record["models"])]
     machine, bits = compiler.machine(), compiler.pointer_bits()
