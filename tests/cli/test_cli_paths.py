@@ -117,7 +117,7 @@ def test_an_update_to_a_name_that_is_too_long_leaves_the_project(capsys: pytest.
         ("dangling", "dangling: error: this is not a folder"),
         ("dangling/app", "dangling: error: cannot write the project: File exists"),
         ("fifo", "fifo: error: this is not a folder"),
-        ("file/app", "file/app/.opwest: error: cannot write the project: Not a directory"),
+        ("file/app", "file: error: cannot write the project: File exists"),
         ("/dev/null", "/dev/null: error: this is not a folder"),
     ],
 )

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: E501 - lists of words
 """What boards answer, over Zephyr's shell and over SMP; and files of a Zephyr workspace."""
 
 from __future__ import annotations

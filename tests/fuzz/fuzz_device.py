@@ -86,7 +86,9 @@ def build_smp(work: Path) -> Path:
     sources += [zcbor / "src" / f"zcbor_{part}.c" for part in ("common", "decode", "encode")]
     options = ["-DZCBOR_CANONICAL=1", "-Wno-unused-parameter", "-Wno-pointer-sign", "-Wno-unused-but-set-variable"]
     options += _include(HERE / "stubs")
-    return _compile(work, "fuzz_smp", sources, [*options, f"-isystem{zcbor / 'include'}", f"-isystem{bulk / 'include'}"])
+    return _compile(
+        work, "fuzz_smp", sources, [*options, f"-isystem{zcbor / 'include'}", f"-isystem{bulk / 'include'}"]
+    )
 
 
 def build_call(work: Path) -> Path:
@@ -111,8 +113,8 @@ def build_call(work: Path) -> Path:
     sources += [RUNTIME / "src" / f"{part}.c" for part in ("call", "registry", "status", "metadata", "port_host")]
     options = [*_include(model / "include", model / "src"), f"-Wa,-I{model / 'constants'}", *map(str, objects)]
     stub = work / "externals.c"
-    stub.write_text("#include <stdint.h>\nuint32_t crc32_ieee(const uint8_t *d, unsigned long n);\n"
-                    "uint32_t crc32_ieee(const uint8_t *d, unsigned long n) { return d[0] + (uint32_t)n; }\n")  # fmt: skip
+    head = "uint32_t crc32_ieee(const uint8_t *data, unsigned long size)"
+    stub.write_text(f"#include <stdint.h>\n{head};\n{head}\n{{\n\treturn data[0] + (uint32_t)size;\n}}\n")
     return _compile(work, "fuzz_call", [*sources, stub], options)
 
 
@@ -141,8 +143,18 @@ def _smp_seeds() -> Sequence[bytes]:
     opened = (7, {"model": 0, "do": 0})
     rounds: list[list[tuple[int, dict[str, Any]]]] = [
         [(0, {"model": 0}), (2, {"model": 0, "tensor": 0}), (2, {"model": 0, "tensor": 2})],
-        [opened, (5, {"model": 0, "tensor": 0, "off": 1, "data": b"1234"}), (7, {"do": 1}), (4, {"tensor": 2, "off": 0})],
-        [opened, (4, {"tensor": 0, "off": 4294967295}), (5, {"tensor": 65536, "data": b""}), (7, {"model": 1, "do": 3})],
+        [
+            opened,
+            (5, {"model": 0, "tensor": 0, "off": 1, "data": b"1234"}),
+            (7, {"do": 1}),
+            (4, {"tensor": 2, "off": 0}),
+        ],
+        [
+            opened,
+            (4, {"tensor": 0, "off": 4294967295}),
+            (5, {"tensor": 65536, "data": b""}),
+            (7, {"model": 1, "do": 3}),
+        ],
         [opened, (5, {"tensor": 0, "off": 299}), (5, {"tensor": 1, "data": b"x"}), (7, {"do": 2}), (4, {})],
     ]
     packed = [[(kind, _cbor(asked)) for kind, asked in requests] for requests in rounds]
@@ -150,7 +162,12 @@ def _smp_seeds() -> Sequence[bytes]:
 
 
 def _call_seeds() -> Sequence[bytes]:
-    return [b"\0\x00" + bytes(64), b"\1\x05store" + bytes(40), b"\0\x0f" + bytes(range(60)), b"\x0e\x03\x02\xff\xff" * 8]
+    return [
+        b"\0\x00" + bytes(64),
+        b"\1\x05store" + bytes(40),
+        b"\0\x0f" + bytes(range(60)),
+        b"\x0e\x03\x02\xff\xff" * 8,
+    ]
 
 
 _KEYS = [_cbor(key) for key in ("model", "tensor", "off", "do", "data")]
@@ -215,7 +232,9 @@ def main() -> int:
     with ThreadPoolExecutor(given.jobs) as pool:
         rows = list(pool.map(lambda target: run(target, given.work, given.runs, given.seed), chosen))
     for row in rows:
-        shown = row.get("skipped") or f"{row['inputs']:,} | {row['cpu_seconds']:,} | {row['edges']} | {len(row['defects'])}"
+        shown = (
+            row.get("skipped") or f"{row['inputs']:,} | {row['cpu_seconds']:,} | {row['edges']} | {len(row['defects'])}"
+        )
         print(f"| {row['reader']} | {shown} |")
         for defect in row["defects"]:
             print(f"\n{defect['key']}\n  stored in {defect['file']}")

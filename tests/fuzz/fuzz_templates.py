@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: E501 - lists of words
 """Templates of the user's own: whatever they hold, they reach prepared rows and nothing else."""
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ _WIDTH = re.compile(r"\d{5,}|\*")
 _INNER_FIELD = re.compile(r":[^{}]*\{")
 _PADDING = frozenset("ljust rjust center zfill expandtabs".split())
 _TEXT_FILTERS = (
-    "string e escape forceescape safe tojson pprint format urlize upper lower title capitalize trim striptags wordcount "
-    "indent center replace truncate wordwrap xmlattr urlencode"
+    "string e escape forceescape safe tojson pprint format urlize upper lower title capitalize trim striptags "
+    "wordcount indent center replace truncate wordwrap xmlattr urlencode"
 ).split()
 _SIZED_FILTERS = ("center", "indent", "batch", "slice", "truncate", "wordwrap", "round")
 

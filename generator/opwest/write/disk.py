@@ -59,7 +59,7 @@ def obstacle(directory: Path, path: str) -> tuple[str, str] | None:
 
 
 def _mode(place: Path) -> int | None:
-    """Return what kind of file `place` is, None if nothing is there, or can be: a name may be too long for the system."""
+    """Return what kind of file `place` is, None if nothing is there, or can be (too long a name)."""
     try:
         return place.lstat().st_mode
     except OSError as error:
