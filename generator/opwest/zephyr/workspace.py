@@ -68,7 +68,8 @@ class Workspace:
         places = [self.top / listed] if listed else []
         places += [self.top / "modules" / kind / name for kind in ("hal", "lib", "tee", "crypto", "debug", "fs")]
         places += [self.top / "modules" / kind / name.removeprefix("hal_") for kind in ("hal",)]
-        return any((place / "zephyr" / "module.yml").is_file() or (place / ".git").exists() for place in places)
+        # Unlike pathlib's, these take a path that can't be for one where nothing is.
+        return any(os.path.isfile(p / "zephyr" / "module.yml") or os.path.exists(p / ".git") for p in places)  # noqa: PTH110, PTH113
 
     def lacks_symbols(self, symbols: Iterable[str], own: Iterable[Path] = ()) -> list[str]:
         """Return those symbols (with CONFIG_) that no Kconfig file of the tree, its modules or `own` defines."""
@@ -112,7 +113,12 @@ def _board_entries(file: Path) -> list[dict[str, Any]]:
 def _named(entries: Any) -> list[dict[str, Any]]:
     """Return the entries of a list that have a name."""
     listed = entries if isinstance(entries, list) else []
-    return [entry for entry in listed if isinstance(entry, dict) and "name" in entry]
+    return [entry for entry in listed if isinstance(entry, dict) and _is_name(entry.get("name"))]
+
+
+def _is_name(value: Any) -> bool:
+    """Whether a value can be a name: a number can, unless Python refuses to write it out."""
+    return isinstance(value, str) or (isinstance(value, int) and value.bit_length() < 64)
 
 
 def _full_names(board: dict[str, Any]) -> Iterator[str]:
@@ -142,7 +148,7 @@ def _project_path(manifest: str, name: str) -> str | None:
     content = _yaml(manifest)
     inner = content.get("manifest") if isinstance(content, dict) else None
     projects = _named(inner.get("projects")) if isinstance(inner, dict) else []
-    return next((str(p["path"]) for p in projects if p["name"] == name and "path" in p), None)
+    return next((str(p["path"]) for p in projects if p["name"] == name and isinstance(p.get("path"), str)), None)
 
 
 def _yaml(text: str) -> Any:

