@@ -2,14 +2,16 @@
 #
 # make demo   the digits example, from C operators to a classified image
 # make test   everything that can be tested on this machine, and again without llvmlite
-# make bench  the benchmarks
+# make bench  the benchmarks: one table of all figures, in build/bench
+# make fuzz   mutated inputs for every reader, and libFuzzer for what runs on devices; RUNS=N inputs each (default:
+#             200,000, and 2,000,000 of libFuzzer), SECONDS=S at most for each reader
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BARE := build/without-llvmlite
 
-.PHONY: demo test test-without-llvmlite bench clean
+.PHONY: demo test test-without-llvmlite bench fuzz clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -20,7 +22,12 @@ test: $(VENV)/.installed-dev
 	@$(BIN)/ruff format --check -q .
 	@$(BIN)/mypy
 	@echo "== tests"
-	@$(BIN)/pytest -n 2 --dist loadgroup
+	@mkdir -p build/coverage && $(BIN)/coverage erase
+	@$(BIN)/coverage run -m pytest -n 2 --dist loadgroup
+	@echo "== coverage"
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage json --quiet
+	@$(BIN)/python scripts/check_coverage.py build/coverage/coverage.json
 	@$(MAKE) --no-print-directory test-without-llvmlite
 
 # llvmlite is optional: what does not need it is tested in an environment that does not have it.
@@ -30,9 +37,13 @@ test-without-llvmlite: $(BARE)/.installed
 	@$(BARE)/bin/pytest -n 2 -q $(addprefix tests/,cli golden invalid llvm unit/llvm unit/manifest unit/render)
 
 bench: $(VENV)/.installed-dev
-	@$(BIN)/python benchmarks/generation.py
-	@$(BIN)/python benchmarks/registry_lookup.py
-	@$(BIN)/python benchmarks/run_overhead.py
+	@$(BIN)/python benchmarks
+
+# Findings are stored in tests/fuzz/regressions, which the tests replay.
+fuzz: $(VENV)/.installed-dev
+	@$(BIN)/python tests/fuzz --json build/fuzz/readers.json \
+		$(if $(RUNS),--runs $(RUNS)) $(if $(SECONDS),--seconds $(SECONDS))
+	@$(BIN)/python tests/fuzz/fuzz_device.py --json build/fuzz/device.json $(if $(RUNS),--runs $(RUNS))
 
 # The environment is our own: Zephyr's scripts keep to the workspace's Python.
 $(VENV)/.created:

@@ -28,6 +28,9 @@ HOST_TARGETS = {
 }
 
 
+_UNITS = ("s", "MiB", "KiB", "bytes", "instructions")
+
+
 class SkippedError(Exception):
     """A measurement can't be made here; the text says why."""
 
@@ -64,9 +67,9 @@ class Report:
         self.skipped: list[str] = []
         print(f"# {benchmark}\n\nCommand: `{shlex.join(['python', *sys.argv])}`\n")
 
-    def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """Print a Markdown table and keep it."""
-        cells = [[_cell(value) for value in row] for row in rows]
+    def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], unit: str = "") -> None:
+        """Print a Markdown table and keep it. `unit` is that of every column whose name says none ("CPU s")."""
+        cells = [[cell(value) for value in row] for row in rows]
         widths = [max(len(column), *(len(row[i]) for row in cells)) for i, column in enumerate(columns)]
         print(f"{title}\n")
         print("| " + " | ".join(c.ljust(w) for c, w in zip(columns, widths, strict=True)) + " |")
@@ -75,7 +78,9 @@ class Report:
             padded = [c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
             print("| " + " | ".join(padded) + " |")
         print(flush=True)
-        self.tables.append({"title": title, "columns": list(columns), "rows": [list(row) for row in rows]})
+        self.tables.append(
+            {"title": title, "columns": list(columns), "unit": unit, "rows": [list(row) for row in rows]}
+        )
 
     def limit(self, what: str, value: float, most: float, unit: str = "") -> None:
         """Print whether a figure keeps to its limit."""
@@ -88,23 +93,42 @@ class Report:
         print(f"skipped: {what}: {reason}\n", flush=True)
         self.skipped.append(f"{what}: {reason}")
 
+    def figures(self) -> Iterable[dict[str, Any]]:
+        """Yield every number that was printed, as one row: name, value, unit, note."""
+        for table in self.tables:
+            head, *columns = table["columns"]
+            for row in table["rows"]:
+                for column, value in zip(columns, row[1:], strict=True):
+                    if isinstance(value, int | float):
+                        ends = (u for u in _UNITS if column.endswith(f" {u}") or column.startswith(f"{u} of"))
+                        unit = "" if " / " in column else next(ends, table["unit"])
+                        yield {"name": f"{row[0]} {head}".strip() + f": {column}", "value": value, "unit": unit,
+                               "note": table["title"]}  # fmt: skip
+        for limit in self.limits:
+            note = f"{'met' if limit['met'] else 'NOT MET'}: at most {limit['most']:g}"
+            yield {"name": limit["what"], "value": limit["value"], "unit": limit["unit"].strip(), "note": note}
+        for reason in self.skipped:
+            yield {"name": "skipped", "value": None, "unit": "", "note": reason}
+
     def finish(self, path: Path | None) -> int:
         """Write the JSON file where one is wanted; return the exit code: 1 where a limit is not met."""
         if path is not None:
             content = {
                 "benchmark": self.benchmark,
-                "command": sys.argv,
+                "command": shlex.join(["python", *sys.argv]),
                 "machine": platform.machine(),
                 "python": platform.python_version(),
                 "tables": self.tables,
                 "limits": self.limits,
                 "skipped": self.skipped,
+                "rows": list(self.figures()),
             }
             path.write_text(json.dumps(content, indent=2) + "\n")
         return int(any(not limit["met"] for limit in self.limits))
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
+    """Return a figure as tables show it."""
     if isinstance(value, float):
         return f"{value:.3f}" if abs(value) < 10 else f"{value:,.1f}"
     return f"{value:,}" if isinstance(value, int) else str(value)

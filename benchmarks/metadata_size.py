@@ -23,6 +23,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from common import (
     DENSE,
@@ -132,16 +133,21 @@ def measure_size(report: Report, work: Path, count: int) -> None:
         for what, roots in ROOTS.items():
             sizes[back_end, what] = found = link(work, objects, roots)
             rows.append([f"{back_end}: {what}", *(found[kind] for kind in KINDS), sum(found.values())])
-    report.table(f"{count} operators of {len(DENSE)} arguments, bytes", ("module", *KINDS, "all"), rows)
+    report.table(f"{count} operators of {len(DENSE)} arguments, bytes", ("module", *KINDS, "all"), rows, "bytes")
+    each: list[list[Any]] = []
     for back_end in BACK_ENDS:
         metadata, both = sizes[back_end, "metadata"], sizes[back_end, "metadata+registry"]
         run, everything = sizes[back_end, "run"], sizes[back_end, "all"]
         head = f"{back_end}, {count} operators"
         adapters = both["text"] - metadata["text"]
         registry = both["rodata"] - metadata["rodata"]
-        print(
-            f"- {head}: the registry adds {registry / count:.2f} bytes of tables and "
-            f"{adapters / count:.2f} bytes of adapters per operator"
+        each.append(
+            [
+                f"{back_end}, {count} operators",
+                (metadata["rodata"] + metadata["text"]) / count,
+                registry / count,
+                adapters / count,
+            ]
         )
         # 32 bytes hold an operator's 12 of metadata, 8 of an entry, about 1 of displacements, and its adapter.
         total = both["rodata"] + both["text"]
@@ -150,7 +156,8 @@ def measure_size(report: Report, work: Path, count: int) -> None:
         # run itself refers to the model's name, for the log.
         left = run["rodata"] + run["data"] + run["bss"] - len("chain\0")
         report.limit(f"{head}: metadata and registry where only run is called", left, 0, " bytes")
-    print(flush=True)
+    columns = ("back end", "metadata", "registry", "adapters")
+    report.table("Bytes per operator, of metadata and of what the registry adds", columns, each, "bytes")
 
 
 if __name__ == "__main__":

@@ -222,6 +222,7 @@ def run(given: argparse.Namespace, work: Path, report: Report) -> int:
         f"Instructions per lookup of a name of {len(NAME(0))} characters, {host_target()}, -O2.",
         ["operators", "opwest: hit", "miss", "linear scan: hit", "miss", "linear / opwest, hit"],
         [[f"{count:,}", *row, row[2] / row[0]] for count, row in found.items()],
+        "instructions",
     )
     check(found, report)
     return report.finish(given.json)

@@ -294,13 +294,14 @@ def run(given: argparse.Namespace, work: Path, report: Report) -> int:
         f"Instructions outside the operators, Cortex-M3, {COMPILER} {version}, -Os.",
         ["steps", *columns, *(f"run / {name}" for name in HANDWRITTEN), "bytes of run"],
         [[f"{n}", *row, *(row[0] / other for other in row[1:]), sizes[n]] for n, row in found.items()],
+        "instructions",
     )
     if len(found) > 1:
         (small, few), *_, (large, many) = found.items()
         marginal = [(b - a) / (large - small) for a, b in zip(few, many, strict=True)]
         fixed = [a - small * m for a, m in zip(few, marginal, strict=True)]
         title = f"Of that, from {small} steps to {large}."
-        report.table(title, ["", *columns], [["per step", *marginal], ["fixed", *fixed]])
+        report.table(title, ["", *columns], [["per step", *marginal], ["fixed", *fixed]], "instructions")
         for name, other in zip(HANDWRITTEN, marginal[1:], strict=True):
             report.limit(f"one more step, run / {name}", marginal[0] / other, MOST_RATIO)
     # In all, only the sequence that does the same work is a fair limit: the table shows the others beside it.

@@ -86,7 +86,9 @@ int opwest_service_write(const struct opwest_served_model *served, uint16_t inde
 	if (size > left) {
 		return -ERANGE;
 	}
-	memcpy(memory, data, size);
+	if (size > 0U) { /* data may be NULL then, which memcpy() must not get */
+		memcpy(memory, data, size);
+	}
 	return 0;
 }
 

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
 from opwest.host.profile import Profile
+from opwest.model.dtypes import DTYPES
 
 VERSION = 1
 """OPWEST_SERVICE_VERSION of the runtime."""
@@ -112,6 +114,17 @@ def check_version(version: int, device: str) -> None:
         raise LinkError(
             f"the service of the image on {device} has version {version}, this opwest expects {VERSION}",
             "generate the application again with this opwest, and build it again",
+        )
+
+
+def check_tensor(tensor: Tensor, device: str) -> None:
+    """Refuse a tensor whose parts contradict each other."""
+    known = DTYPES.get(tensor.dtype)
+    if known is None or min(tensor.shape, default=1) < 1 or math.prod(tensor.shape) * known.size != tensor.size:
+        seen = f"{tensor.dtype} {list(tensor.shape)} of {tensor.size} bytes"
+        raise LinkError(
+            f"the image on {device} has a tensor {tensor.name!r} that can't be: {seen}",
+            "the connection loses characters, or the image is of another version of opwest",
         )
 
 

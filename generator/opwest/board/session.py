@@ -103,7 +103,10 @@ def _send(link: Link, model: Served, index: int, data: bytes, progress: Progress
     done = 0
     while done < len(data):
         progress.part(f"sending {name}", done, len(data))
-        done += link.write(model, index, done, data[done:])
+        written = link.write(model, index, done, data[done:])
+        if not 0 < written <= len(data) - done:
+            raise LinkError(f"{link.device}: input {name} was received as {written} of {len(data) - done} bytes")
+        done += written
     progress.part(f"sending {name}", done, len(data))
 
 
@@ -118,5 +121,7 @@ def _fetch(link: Link, model: Served, index: int, progress: Progress) -> Array:
         if not part:
             raise LinkError(f"{link.device}: output {tensor.name} ended after {len(data)} of {tensor.size} bytes")
         data += part
+    if len(data) > tensor.size:
+        raise LinkError(f"{link.device}: output {tensor.name} came with {len(data)} of {tensor.size} bytes")
     progress.part(f"fetching {tensor.name}", len(data), tensor.size)
     return np.frombuffer(data, dtype=tensor.dtype).reshape(tensor.shape)

@@ -11,7 +11,17 @@ import termios
 import time
 import tty
 
-from opwest.board.link import NO_SERVICE_HINT, Action, LinkError, Report, Served, Tensor, check_version, printable
+from opwest.board.link import (
+    NO_SERVICE_HINT,
+    Action,
+    LinkError,
+    Report,
+    Served,
+    Tensor,
+    check_tensor,
+    check_version,
+    printable,
+)
 from opwest.host.profile import Profile, parse_measures
 
 _ANSWER = re.compile(rb"@opwest ([^\r\n]*)\r?\n")
@@ -55,8 +65,8 @@ class ShellLink:
         models: list[tuple[str, list[Tensor]]] = []
         count = None
         for line in lines:
-            kind, *words = line.split()
             try:
+                kind, *words = line.split()
                 if kind == "service":
                     version, count, self._chunk = map(int, words)
                     check_version(version, self.device)
@@ -64,7 +74,9 @@ class ShellLink:
                     models.append((words[0], []))
                 elif kind in ("input", "output"):
                     name, dtype, size, *shape = words
-                    models[-1][1].append(Tensor(name, kind, dtype, int(size), tuple(map(int, shape))))
+                    tensor = Tensor(name, kind, dtype, int(size), tuple(map(int, shape)))
+                    check_tensor(tensor, self.device)
+                    models[-1][1].append(tensor)
             except (ValueError, IndexError):
                 return None
         if count != len(models):
@@ -78,10 +90,13 @@ class ShellLink:
         if lines is None:
             raise self._silence(f"the end of `opwest {command}`", self._timeout)
         kind, *words = lines[-1].split()
-        if kind != "done" or len(words) != 8:
-            raise LinkError(f"{self.device}: `opwest {command}` was answered by {lines[-1]!r}")
-        result, error, code, hook, device, operator, step, nanoseconds = ("" if w == "-" else w for w in words)
-        return Report(int(result), error, int(code), hook, device, operator, int(step), int(nanoseconds))
+        try:
+            if kind != "done":
+                raise ValueError
+            result, error, code, hook, device, operator, step, nanoseconds = ("" if w == "-" else w for w in words)
+            return Report(int(result), error, int(code), hook, device, operator, int(step), int(nanoseconds))
+        except ValueError:
+            raise LinkError(f"{self.device}: `opwest {command}` was answered by {lines[-1]!r}") from None
 
     def write(self, model: Served, tensor: int, offset: int, data: bytes) -> int:
         """Write the first bytes of `data` to a tensor; return how many."""

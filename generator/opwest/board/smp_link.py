@@ -10,7 +10,8 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import cbor2
 from smp.error import MGMT_ERR
@@ -18,7 +19,17 @@ from smp.header import OP, CommandId, Flag, GroupId, Header, Version
 from smpclient.transport import SMPTransportDisconnected
 from smpclient.transport.serial import SMPSerialTransport
 
-from opwest.board.link import NO_SERVICE_HINT, Action, LinkError, Report, Served, Tensor, check_version, printable
+from opwest.board.link import (
+    NO_SERVICE_HINT,
+    Action,
+    LinkError,
+    Report,
+    Served,
+    Tensor,
+    check_tensor,
+    check_version,
+    printable,
+)
 from opwest.host.profile import Profile, make_measure
 
 DEFAULT_GROUP = 28535
@@ -28,7 +39,39 @@ _MODEL, _TENSOR, _DATA, _ACTION, _MEASURES, _POINT = range(6)
 _ATTEMPTS = 3
 _AGAIN_SECONDS = 1.0
 _LONGEST_NUMBER = 5
-_MALFORMED = (ValueError, KeyError, TypeError, AssertionError)  # ValueError: base64, CBOR and SMP's own, too
+_MOST_TENSORS = _MOST_POINTS = 1 << 16
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What came back: each value is looked at before it is used."""
+
+    content: Mapping[str, Any]
+    device: str
+    awaited: str
+
+    def _get(self, key: str, kind: type[_T]) -> _T:
+        value = self.content.get(key)
+        if isinstance(value, kind) and not isinstance(value, bool):
+            return value
+        raise LinkError(
+            f"{self.device}: {self.awaited} came without a {key!r} that makes sense",
+            "the image is of another version of opwest, or something else answers",
+        )
+
+    def number(self, key: str) -> int:
+        return self._get(key, int)
+
+    def text(self, key: str) -> str:
+        return self._get(key, str)
+
+    def bytes(self, key: str) -> bytes:
+        return self._get(key, bytes)
+
+    def numbers(self, key: str) -> tuple[int, ...]:
+        values = self._get(key, list)
+        return tuple(_Answer({key: value}, self.device, self.awaited).number(key) for value in values)
 
 
 class SmpLink:
@@ -60,42 +103,43 @@ class SmpLink:
             "the answer to an SMP request",
             attempts=max(1, int(self._timeout / _AGAIN_SECONDS)),
         )
-        size = parameters.get("buf_size")
+        size = parameters.content.get("buf_size")
         if isinstance(size, int) and size > _LONGEST_NUMBER:
             self._transport.initialize(size)
         models: list[Served] = []
         while True:
             found = self._ask(OP.READ, _MODEL, {"model": len(models)}, f"the description of model {len(models)}")
             if not models:
-                check_version(int(found["service"]), self.device)
+                check_version(found.number("service"), self.device)
             models.append(self._model(len(models), found))
-            if len(models) >= int(found["models"]):
+            if len(models) >= found.number("models"):
                 return models
 
-    def _model(self, index: int, found: Mapping[str, Any]) -> Served:
+    def _model(self, index: int, found: _Answer) -> Served:
         tensors = []
-        for number in range(int(found["inputs"]) + int(found["outputs"])):
+        name, inputs = found.text("name"), found.number("inputs")
+        for number in range(min(inputs + found.number("outputs"), _MOST_TENSORS)):
             asked = {"model": index, "tensor": number}
-            tensor = self._ask(OP.READ, _TENSOR, asked, f"the description of tensor {number} of {found['name']}")
-            role = "input" if number < int(found["inputs"]) else "output"
-            tensors.append(
-                Tensor(str(tensor["name"]), role, str(tensor["dtype"]), int(tensor["size"]), tuple(tensor["shape"]))
-            )
-        return Served(index, str(found["name"]), tuple(tensors))
+            answer = self._ask(OP.READ, _TENSOR, asked, f"the description of tensor {number} of {name}")
+            role = "input" if number < inputs else "output"
+            shape = answer.numbers("shape")
+            tensors.append(Tensor(answer.text("name"), role, answer.text("dtype"), answer.number("size"), shape))
+            check_tensor(tensors[-1], self.device)
+        return Served(index, name, tuple(tensors))
 
     def act(self, model: Served, action: Action) -> Report:
         """Open, run or close a model."""
         awaited = f"the end of {model.name}_{action.name.lower()}"
         found = self._ask(OP.WRITE, _ACTION, {"model": model.index, "do": int(action)}, awaited, attempts=1)
         return Report(
-            int(found["result"]),
-            str(found["error"]),
-            int(found["code"]),
-            str(found["hook"]),
-            str(found["device"]),
-            str(found["operator"]),
-            int(found["step"]),
-            int(found["ns"]),
+            found.number("result"),
+            found.text("error"),
+            found.number("code"),
+            found.text("hook"),
+            found.text("device"),
+            found.text("operator"),
+            found.number("step"),
+            found.number("ns"),
         )
 
     def write(self, model: Served, tensor: int, offset: int, data: bytes) -> int:
@@ -104,26 +148,28 @@ class SmpLink:
         room = self._transport.max_unencoded_size - Header.SIZE - len(cbor2.dumps(asked)) - _LONGEST_NUMBER
         asked["data"] = data[: max(1, room)]
         awaited = f"the receipt of input {model.tensors[tensor].name} at {offset}"
-        return int(self._ask(OP.WRITE, _DATA, asked, awaited)["off"]) - offset
+        return self._ask(OP.WRITE, _DATA, asked, awaited).number("off") - offset
 
     def read(self, model: Served, tensor: int, offset: int) -> bytes:
         """Return bytes of a tensor from `offset` on."""
         asked = {"model": model.index, "tensor": tensor, "off": offset}
         awaited = f"tensor {model.tensors[tensor].name} at {offset}"
-        return bytes(self._ask(OP.READ, _DATA, asked, awaited)["data"])
+        return self._ask(OP.READ, _DATA, asked, awaited).bytes("data")
 
     def measures(self, model: Served) -> Profile:
         """Return what the points of a model's run took since it was opened."""
         head = self._ask(OP.READ, _MEASURES, {"model": model.index}, f"the measures of {model.name}")
         measures = []
-        for number in range(int(head["points"])):
+        for number in range(min(head.number("points"), _MOST_POINTS)):
             asked = {"model": model.index, "point": number}
             point = self._ask(OP.READ, _POINT, asked, f"point {number} of {model.name}")
-            numbers = (int(point[key]) for key in ("runs", "last", "min", "max", "total"))
+            numbers = (point.number(key) for key in ("runs", "last", "min", "max", "total"))
             measures.append(
-                make_measure(str(point["kind"]), str(point["name"]), int(point["step"]), int(point["device"]), *numbers)
+                make_measure(
+                    point.text("kind"), point.text("name"), point.number("step"), point.number("device"), *numbers
+                )
             )
-        return Profile(int(head["hz"]), int(head["used"]), int(head["stack"]), tuple(measures))
+        return Profile(head.number("hz"), head.number("used"), head.number("stack"), tuple(measures))
 
     def disconnect(self) -> None:
         """Let go of the device."""
@@ -132,12 +178,12 @@ class SmpLink:
 
     def _ask(
         self, operation: OP, command: int, asked: Mapping[str, Any], awaited: str, attempts: int = _ATTEMPTS
-    ) -> dict[str, Any]:
+    ) -> _Answer:
         return self._request(operation, self._group, command, asked, awaited, attempts)
 
     def _request(
         self, operation: OP, group: int, command: int, asked: Mapping[str, Any], awaited: str, attempts: int
-    ) -> dict[str, Any]:
+    ) -> _Answer:
         """Send a request until it is answered; a request that must not be repeated has one attempt."""
         begin = time.monotonic()
         answer = None
@@ -150,10 +196,12 @@ class SmpLink:
                 break
         if answer is None:
             raise self._silence(awaited, time.monotonic() - begin)
-        code = answer.get("rc", answer.get("err", {}).get("rc", 0))
+        nested = answer.get("err")
+        holder = nested if isinstance(nested, dict) and "rc" not in answer else answer
+        code = _Answer(holder, self.device, awaited).number("rc") if "rc" in holder else 0
         if code != 0:
-            raise self._refused(int(code), group, awaited)
-        return answer
+            raise self._refused(code, group, awaited)
+        return _Answer(answer, self.device, awaited)
 
     async def _exchange(
         self, operation: OP, group: int, command: int, asked: Mapping[str, Any], seconds: float

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import io
 import json
 import math
 import os
@@ -347,6 +348,9 @@ def main(arguments: Sequence[str] | None = None, program: str = "opwest") -> int
     collecting = gc.isenabled()
     gc.disable()  # one run, no cycles worth collecting: a fourth of the time of a large model
     words = sys.argv[1:] if arguments is None else arguments
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names of files need not be text, nor text of the terminal's kind
+            stream.reconfigure(errors="backslashreplace")
     try:
         return _main(parser(program).parse_args(words))
     except _UsageError as error:

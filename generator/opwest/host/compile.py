@@ -81,7 +81,7 @@ class HostCompiler:
 
     def compile(self, source: Path, includes: Iterable[Path], extra: Iterable[str] = ()) -> None:
         """Compile one source; its object joins the link."""
-        target = self.work / f"{len(self.objects)}_{source.stem}.o"
+        target = self.work / f"{len(self.objects)}_{source.stem[:60]}.o"
         options = [*([PROFILE_FLAG] if self.profile else []), *(f"-I{path}" for path in includes)]
         self._run([*self.command, *FLAGS, *options, *extra, "-c", str(source), "-o", str(target)])
         self.objects.append(str(target))

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from opwest.diagnostics import Diagnostics, nearest
 from opwest.host.compile import fail
+from opwest.host.record import check_record
+from opwest.manifest.arrays import ArrayError, load_numpy
 from opwest.write.project import read_record
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ def project_record(project: Path) -> dict[str, Any] | None:
             project,
             hint="run `opwest generate` again",
         )
+    if record is not None:
+        check_record(record, project)
     return record
 
 
@@ -110,9 +114,12 @@ def _read(
             arrays[name] = None
             expected = "a file written by numpy.save"
             try:
-                array = np.load(file, allow_pickle=False)
-            except (OSError, ValueError, EOFError) as error:
-                faults.error(f"{option} {name!r}: {file} can't be read: {error}", expected=expected)
+                array = load_numpy(Path(file))
+            except OSError as error:
+                faults.error(f"{option} {name!r}: {file} can't be read: {error.strerror}", expected=expected)
+                continue
+            except ArrayError as error:
+                faults.error(f"{option} {name!r}: {error.message}", expected=expected, hint=error.hint)
                 continue
             if isinstance(array, np.ndarray):
                 arrays[name] = array

@@ -25,6 +25,8 @@ HOOKS = ("operator", "ready", "activate", "open", "close", "deactivate", "sync",
 def run_on_host(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Build and run; with inputs return the outputs, without any let the application print what it prints."""
     project: Path = options.directory
+    if str(project).startswith("-"):  # compilers would take its files for options
+        project = project.absolute()
     record = project_record(project)
     if record is None:
         raise fail(

@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading the bytes of constants: .npy, .npz, and raw files."""
+"""Reading arrays: .npy, .npz, and raw files."""
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+LARGEST = 1 << 30
+"""Bytes of one array: what is compressed in an .npz file may be anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +59,45 @@ def read_array(path: Path, key: str, *, key_given: bool) -> Array:
 
 def array_names(path: Path) -> tuple[str, ...]:
     """Return the names of the arrays in an .npz file. Raises ArrayError."""
-    import numpy as np  # see _numpy
-
     try:
         with path.open("rb") as file:
             if not file.read(2) == b"PK":
                 raise ArrayError(f"{path.name} is not an .npz file", "a file written by numpy.savez")
-            file.seek(0)
-            return tuple(np.load(file, allow_pickle=False).files)
     except OSError as error:
         raise ArrayError(f"{path.name} can't be read: {error.strerror}") from error
-    except (ValueError, EOFError, zipfile.BadZipFile, MemoryError) as error:
-        raise _unreadable(path, error) from error
+    found = load_numpy(path)
+    return tuple(found) if isinstance(found, dict) else ()
+
+
+def load_numpy(path: Path, key: str | None = None) -> NDArray[np.generic] | dict[str, None]:
+    """Return the array of a .npy file, or the one called `key` of an .npz file, or the names in one. Raises ArrayError.
+
+    OSError where the file can't be read at all.
+    """
+    import numpy as np  # here: most commands read no arrays, and numpy is slow to import
+
+    with path.open("rb") as file:  # numpy leaves a broken .npz open
+        try:
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return loaded
+            if key is None:
+                return dict.fromkeys(loaded.files)
+            if key in loaded.files:
+                _check_size(path, key, loaded)
+                return np.asarray(loaded[key])
+        except (OSError, ArrayError):
+            raise
+        except Exception as error:  # what numpy, zipfile and its decompressors make of noise is their own affair
+            raise _unreadable(path, error) from error
+    raise ArrayError(f"{path.name} has no array {key!r}", f"one of {', '.join(sorted(loaded.files))}")
+
+
+def _check_size(path: Path, key: str, loaded: Any) -> None:
+    name = key if key in loaded.zip.namelist() else f"{key}.npy"
+    size = loaded.zip.getinfo(name).file_size
+    if size > LARGEST:
+        raise ArrayError(f"{path.name}: {key!r} has {size} bytes", f"at most {LARGEST}")
 
 
 def _unreadable(path: Path, error: Exception) -> ArrayError:
@@ -76,21 +110,16 @@ def _no_archive() -> ArrayError:
 
 
 def _numpy(path: Path, key: str | None) -> Array:
-    import numpy as np  # here: most commands read no arrays, and numpy is slow to import
+    import numpy as np  # see load_numpy
 
+    array = load_numpy(path, key)
+    if not isinstance(array, np.ndarray):
+        raise ArrayError(f"{path.name} is an .npz file", "a file written by numpy.save")
+    dtype = np.dtype(array.dtype)
+    if dtype.hasobject or dtype.names:
+        raise _unreadable(path, ValueError("it holds Python objects or records"))
     try:
-        with path.open("rb") as file:  # numpy leaves a broken .npz open
-            loaded = np.load(file, allow_pickle=False)
-            if key is None:
-                array = loaded
-            elif key not in loaded.files:
-                raise ArrayError(f"{path.name} has no array {key!r}", f"one of {', '.join(sorted(loaded.files))}")
-            else:
-                array = loaded[key]
-        dtype = np.dtype(array.dtype)
-        if dtype.hasobject or dtype.names:
-            raise ValueError("it holds Python objects or records")
         little = np.ascontiguousarray(array, dtype=dtype.newbyteorder("<"))
         return Array(little.tobytes(), dtype.newbyteorder("=").name, tuple(int(n) for n in array.shape))
-    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, MemoryError) as error:
+    except (ValueError, MemoryError) as error:
         raise _unreadable(path, error) from error

@@ -66,6 +66,10 @@ def read_yaml(text: bytes, label: str, faults: Diagnostics) -> Mapping | None:
         )
     except yaml.YAMLError as error:
         faults.error(f"this is not YAML: {error}".replace("\n", " "), Location(label))
+    except ValueError:  # of PyYAML's own parser, which makes numbers of the version in %YAML
+        faults.error(
+            "this is not YAML: the version in %YAML is no version", Location(label, 1, 1), expected="%YAML 1.2"
+        )
     finally:
         for diagnostic in found:
             faults.add(diagnostic)

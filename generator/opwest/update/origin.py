@@ -69,7 +69,7 @@ def _parse(value: object, project: Path) -> Origin:
     if not manifests:
         raise ValueError("'manifests' is empty")
     template, version = value.get("template"), value.get("zephyr_version")
-    if not isinstance(template, str | None) or not isinstance(version, str | None):
+    if not all(value is None or _is_text(value) for value in (template, version)):
         raise ValueError("'template' and 'zephyr_version' are not text")
     return Origin(
         tuple(_opened(name, project) for name in manifests),
@@ -81,9 +81,17 @@ def _parse(value: object, project: Path) -> Origin:
 
 def _texts(value: dict[str, Any], key: str) -> tuple[str, ...]:
     items = value.get(key, [])
-    if not isinstance(items, list) or not all(isinstance(item, str) and "\0" not in item for item in items):
+    if not isinstance(items, list) or not all(_is_text(item) for item in items):
         raise ValueError(f"{key!r} is not a list of text")
     return tuple(items)
+
+
+def _is_text(value: object) -> bool:
+    """Whether a value is text that can be a path."""
+    try:
+        return isinstance(value, str) and b"\0" not in os.fsencode(value)
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can hold
+        return False
 
 
 def _relative(path: Path, project: Path) -> str:

@@ -145,12 +145,18 @@ def _remembered(project: Path) -> Origin | None:
 
 
 def _models(record: dict[str, Any]) -> str:
-    names = [str(model.get("name")) for model in record.get("models", []) if isinstance(model, dict)]
+    names = [str(model.get("name")) for model in _listed(record)]
     return f"its model {names[0]!r} was" if len(names) == 1 else f"its models {', '.join(map(repr, names))} were"
 
 
+def _listed(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the models of a record; an update repairs one that was damaged."""
+    models = record.get("models")
+    return [model for model in models if isinstance(model, dict)] if isinstance(models, list) else []
+
+
 def _manifest_options(record: dict[str, Any]) -> list[str]:
-    names = [str(model.get("manifest")) for model in record.get("models", []) if isinstance(model, dict)]
+    names = [str(model.get("manifest")) for model in _listed(record)]
     return [f"--manifest PATH/{name}" for name in names] or ["--manifest FILE"]
 
 

@@ -8,6 +8,7 @@ process or to fail with an error of the system at every single step.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import shutil
@@ -47,9 +48,8 @@ def parents(path: str) -> list[str]:
 def obstacle(directory: Path, path: str) -> tuple[str, str] | None:
     """Return the first parent of `path` that is no real folder, with what it is; None if there is none."""
     for parent in parents(path):
-        try:
-            mode = (directory / parent).lstat().st_mode
-        except FileNotFoundError:
+        mode = _mode(directory / parent)
+        if mode is None:
             return None
         if stat.S_ISLNK(mode):
             return parent, BEHIND_LINK
@@ -58,18 +58,30 @@ def obstacle(directory: Path, path: str) -> tuple[str, str] | None:
     return None
 
 
+def _mode(place: Path) -> int | None:
+    """Return what kind of file `place` is, None if nothing is there, or can be (too long a name)."""
+    try:
+        return place.lstat().st_mode
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENAMETOOLONG):
+            return None
+        raise
+
+
 def look(directory: Path, path: str) -> str | None:
     """Return the checksum of the regular file at `path`, None if nothing is there, else what is there."""
     if found := obstacle(directory, path):
         return found[1]
     place = directory / path
-    try:
-        mode = place.lstat().st_mode
-        if stat.S_ISREG(mode):
+    mode = _mode(place)
+    if mode is None:
+        return None
+    if stat.S_ISREG(mode):
+        try:
             with place.open("rb") as file:
                 return hashlib.file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError:
-        return None
+        except FileNotFoundError:
+            return None
     if stat.S_ISLNK(mode):
         return LINK
     return FOLDER if stat.S_ISDIR(mode) else SPECIAL

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -59,6 +60,10 @@ def _plain(value: object) -> object:
 def is_inside(path: object) -> bool:
     """Whether `path` is text that names something in the project folder, in its shortest spelling."""
     if not isinstance(path, str) or "\0" in path or "\\" in path:
+        return False
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can hold
         return False
     pure = PurePosixPath(path)
     return bool(pure.parts) and not pure.is_absolute() and ".." not in pure.parts and str(pure) == path

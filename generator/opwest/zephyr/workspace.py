@@ -21,6 +21,8 @@ _HAL = {"st": "hal_stm32", "raspberrypi": "hal_rpi_pico", "gd": "hal_gigadevice"
 _NEED_NO_HAL = ("ti_lm3s6965", "intel")
 """A SoC and a vendor whose boards build without the module (QEMU's Cortex-M3; hal_intel serves few boards)."""
 _NO_OPTIONS = ("doc", "samples", "tests", "node_modules", "twister-out")
+_DEEPEST = 8
+"""Levels of a board's variants: YAML can hold a list that is in itself."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Workspace:
     def version(self) -> Version | None:
         """What the file VERSION says."""
         text = _read(self.base / "VERSION")
-        numbers = dict(re.findall(r"^(VERSION_MAJOR|VERSION_MINOR|PATCHLEVEL)\s*=\s*(\d+)", text, re.MULTILINE))
+        numbers = dict(re.findall(r"^(VERSION_MAJOR|VERSION_MINOR|PATCHLEVEL)\s*=\s*(\d{1,4})", text, re.MULTILINE))
         if "VERSION_MAJOR" not in numbers or "VERSION_MINOR" not in numbers:
             return None
         return Version(int(numbers["VERSION_MAJOR"]), int(numbers["VERSION_MINOR"]), int(numbers.get("PATCHLEVEL", 0)))
@@ -85,7 +87,8 @@ class Workspace:
         places = [self.top / listed] if listed else []
         places += [self.top / "modules" / kind / name for kind in ("hal", "lib", "tee", "crypto", "debug", "fs")]
         places += [self.top / "modules" / kind / name.removeprefix("hal_") for kind in ("hal",)]
-        return any((place / "zephyr" / "module.yml").is_file() or (place / ".git").exists() for place in places)
+        # Unlike pathlib's, these take a path that can't be for one where nothing is.
+        return any(os.path.isfile(p / "zephyr" / "module.yml") or os.path.exists(p / ".git") for p in places)  # noqa: PTH110, PTH113
 
     def vendor_module(self, board: str) -> str | None:
         """Return the module with the vendor's hardware abstraction that a board's SoC needs; None where none is known.
@@ -150,24 +153,31 @@ def find_workspace(given: Path | None = None) -> Workspace | None:
 
 
 def _board_entries(file: Path) -> list[dict[str, Any]]:
-    try:
-        content = yaml.safe_load(_read(file))
-    except yaml.YAMLError:
-        return []
+    content = _yaml(_read(file))
     if not isinstance(content, dict):
         return []
-    entries = content.get("boards") or ([content["board"]] if "board" in content else [])
-    return [entry for entry in entries if isinstance(entry, dict) and "name" in entry]
+    return _named(content.get("boards") or [content.get("board")])
+
+
+def _named(entries: Any) -> list[dict[str, Any]]:
+    """Return the entries of a list that have a name."""
+    listed = entries if isinstance(entries, list) else []
+    return [entry for entry in listed if isinstance(entry, dict) and _is_name(entry.get("name"))]
+
+
+def _is_name(value: Any) -> bool:
+    """Whether a value can be a name: a number can, unless Python refuses to write it out."""
+    return isinstance(value, str) or (isinstance(value, int) and value.bit_length() < 64)
 
 
 def _full_names(board: dict[str, Any]) -> Iterator[str]:
     """Yield a board's names with qualifiers; with one SoC it can be left out."""
-    name, socs = str(board["name"]), board.get("socs") or []
+    name, socs = str(board["name"]), _named(board.get("socs"))
     if len(socs) <= 1:
         yield name
     for soc in socs:
         # Clusters of processors stand in the SoC's own files: what follows its name can't be told here.
-        if all("cpucluster" in variant for variant in soc.get("variants") or []):
+        if all("cpucluster" in variant for variant in _named(soc.get("variants"))):
             yield f"{name}/{soc['name']}/*"
         for path in _variants(soc):
             yield "/".join([name, *path])
@@ -175,21 +185,28 @@ def _full_names(board: dict[str, Any]) -> Iterator[str]:
                 yield "/".join([name, "", *path[1:]])
 
 
-def _variants(entry: dict[str, Any]) -> Iterator[list[str]]:
+def _variants(entry: dict[str, Any], depth: int = 0) -> Iterator[list[str]]:
     name = str(entry["name"])
     yield [name]
-    for variant in entry.get("variants") or []:
-        for path in _variants(variant):
+    for variant in _named(entry.get("variants")) if depth < _DEEPEST else ():
+        for path in _variants(variant, depth + 1):
             yield [name, *path]
 
 
 def _projects(manifest: str) -> dict[str, str]:
     """Return the projects of a west manifest, and the path of each, by default its name."""
+    content = _yaml(manifest)
+    inner = content.get("manifest") if isinstance(content, dict) else None
+    projects = _named(inner.get("projects")) if isinstance(inner, dict) else []
+    return {str(p["name"]): str(p.get("path", p["name"])) for p in projects}
+
+
+def _yaml(text: str) -> Any:
+    """Return what a file of Zephyr's holds, None where it is no YAML."""
     try:
-        projects = yaml.safe_load(manifest)["manifest"]["projects"]
-        return {str(p["name"]): str(p.get("path", p["name"])) for p in projects}
-    except (yaml.YAMLError, TypeError, KeyError, AttributeError):
-        return {}
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: dates that there are not
+        return None
 
 
 def _read(file: Path) -> str:

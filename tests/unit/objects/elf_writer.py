@@ -76,3 +76,32 @@ def build_elf(
         len(rows) - 1,
     )
     return ident + header + bytes(body) + headers
+
+
+def attributes() -> bytes:
+    """Return the build attributes of a Cortex-M3: CPU name, v7, profile M, Thumb-2, a tag with text."""
+    values = b"\x05Cortex-M3\0" + bytes([6, 10, 7, ord("M"), 9, 2, 18, 4, 20, 1]) + b"\x43conformance\0"
+    scope = b"\x01" + struct.pack("<I", len(values) + 5) + values
+    return b"A" + struct.pack("<I", len(scope) + 10) + b"aeabi\0" + scope
+
+
+def arm_object() -> bytes:
+    sections = (
+        (".text", 1, 6, b"\x00" * 8),
+        (".data", 1, 3, b"\x00" * 4),
+        (".bss", 8, 3, b""),
+        (".ARM.attributes", 0x70000003, 0, attributes()),
+    )
+    symbols = (("$t", 0, 0, 1), ("op", 1, 2, 1), ("state", 0, 1, 2), ("weak", 2, 2, 1), ("memcpy", 1, 0, 0))
+    return build_elf(bits=32, machine=40, flags=0x05000000, sections=sections, symbols=symbols)
+
+
+def archive_of(*contents: bytes) -> bytes:
+    result = b"!<arch>\n"
+    names = b"a_rather_long_member_name.o/\n"
+    result += f"{'//':<16}{'':<12}{'':<6}{'':<6}{'':<8}{len(names):<10}`\n".encode() + names + b"\n"[: len(names) % 2]
+    for name, content in zip(("/0", "two.o/", "#1/8"), contents, strict=False):
+        body = b"three.o\0" + content if name == "#1/8" else content
+        result += f"{name:<16}{0:<12}{0:<6}{0:<6}{'644':<8}{len(body):<10}`\n".encode() + body
+        result += b"\n"[: len(body) % 2]
+    return result

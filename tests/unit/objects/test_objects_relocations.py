@@ -175,7 +175,7 @@ def test_another_machine_has_no_faults_here(tmp_path: Path) -> None:
 def test_damaged_relocations(tmp_path: Path) -> None:
     content = compile_object(tmp_path, SOURCE, flags=["-m32", "-fPIC", "-ffunction-sections"]).read_bytes()
     chance = random.Random(4)
-    started = time.perf_counter()
+    started = time.process_time()
     for _ in range(1500):
         damaged = bytearray(content)
         for _ in range(chance.choice((1, 5, 50))):
@@ -184,4 +184,4 @@ def test_damaged_relocations(tmp_path: Path) -> None:
             assert all(relocation_faults(read_member("x.o", bytes(damaged)), TARGETS["i386"]))
         except ObjectError as fault:
             assert fault.message
-    assert time.perf_counter() - started < 30
+    assert time.process_time() - started < 30

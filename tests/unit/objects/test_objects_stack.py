@@ -265,13 +265,13 @@ def test_damaged_tables(samples: list[bytes]) -> None:
             for _ in range(chance.choice((1, 4, 60))):
                 if damaged:
                     damaged[chance.randrange(len(damaged))] = chance.choice((0, 0xFF, 0x80, chance.randrange(256)))
-            started = time.perf_counter()
+            started = time.process_time()
             try:
                 for use in stack_usage(read_member("x.o", bytes(damaged))).values():
                     assert use.bytes is None or 0 <= use.bytes < 1 << 32
             except ObjectError as fault:
                 assert fault.message
-            slowest = max(slowest, time.perf_counter() - started)
+            slowest = max(slowest, time.process_time() - started)
     assert slowest < 2
 
 
@@ -292,9 +292,9 @@ def test_many_functions_stay_fast(tmp_path: Path) -> None:
         tmp_path, f"extern int sink(void *);\n{functions}", flags=["-O0", "-fomit-frame-pointer", "-ffunction-sections"]
     )
     member = read(path)
-    started = time.perf_counter()
+    started = time.process_time()
     found = stack_usage(member)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
     assert len(found) == 10_000 and all(use.known for use in found.values())
 
 

@@ -161,7 +161,7 @@ def test_a_manifest_is_replaced_whole(tmp_path):
     assert number > 5
 
 
-KILLS = 100
+KILLS = 40
 
 
 def test_killed_at_random_moments(tmp_path, capsys):

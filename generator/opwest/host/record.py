@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shape of a project's record, which stands in a file that anyone can edit: `render/project.py` writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from opwest.diagnostics import Diagnostic, Location, OpwestError
+from opwest.write.lock import is_inside
+
+_TENSOR = {
+    **dict.fromkeys(("name", "role", "dtype", "c_type", "macro", "buffer", "elements"), str),
+    **dict.fromkeys(("size", "align"), int),
+    "placed": bool,
+    "shape": [int],
+}
+_BUILD = {
+    "target": (str, None),
+    "bits": (int, None),
+    "host": [str],
+    "objects": [str],
+    "sources": [str],
+    "rename": (str, None),
+}
+_MODEL = {
+    **dict.fromkeys(("name", "macro", "manifest"), str),
+    **dict.fromkeys(("emulated", "constants"), bool),
+    "devices": [str],
+    "steps": [str],
+    "tensors": [_TENSOR],
+    "builds": [_BUILD],
+}
+_RECORD = {"runtime": str, "metadata": str, "models": [_MODEL]}
+
+
+def check_record(record: Mapping[str, Any], project: Path) -> None:
+    """Raise OpwestError where a record is not as opwest writes it."""
+    fault = _fault(record, _RECORD, "record")
+    if fault is None and not record["models"]:
+        fault = "record.models is empty"
+    for model in record["models"] if fault is None else ():
+        paths = [model["name"], *(path for build in model["builds"] for path in (*build["objects"], *build["sources"]))]
+        fault = next((f"{path!r} is no path in the project" for path in paths if not is_inside(path)), fault)
+        fault = next((f"{t['role']!r} is no role" for t in model["tensors"] if t["role"] not in _ROLES), fault)
+    if fault is not None:
+        hint = "restore it from version control, or make it again: opwest update DIR --manifest FILE"
+        place = Location(str(project / ".opwest" / "lock.json"))
+        raise OpwestError([Diagnostic("error", f"the lock is damaged: {fault}", place, hint=hint)])
+
+
+_ROLES = ("input", "output")
+
+
+def _fault(value: Any, shape: Any, where: str) -> str | None:
+    """Return what of a value does not have its shape: a type, several, [shape of items], {key: shape}."""
+    if isinstance(shape, dict):
+        if not isinstance(value, dict):
+            return f"{where} is no object"
+        found = (_fault(value.get(key), inner, f"{where}.{key}") for key, inner in shape.items())
+        return next((fault for fault in found if fault), None)
+    if isinstance(shape, list):
+        if not isinstance(value, list):
+            return f"{where} is no list"
+        found = (_fault(item, shape[0], f"{where}[{number}]") for number, item in enumerate(value))
+        return next((fault for fault in found if fault), None)
+    kinds = shape if isinstance(shape, tuple) else (shape,)
+    fits = any(value is None if kind is None else type(value) is kind for kind in kinds)
+    return None if fits else f"{where} is {value!r:.60}"

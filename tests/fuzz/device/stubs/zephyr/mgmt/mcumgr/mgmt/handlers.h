@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* As much of Zephyr's header as the service needs; for the fuzzers. */
+#ifndef STUB_HANDLERS_H_
+#define STUB_HANDLERS_H_
+void stub_register_opwest_service(void);
+
+#define MCUMGR_HANDLER_DEFINE(name, function)                                                                          \
+	void stub_register_##name(void)                                                                                \
+	{                                                                                                              \
+		function();                                                                                            \
+	}                                                                                                              \
+	struct shell
+#endif

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: E501 - lists of words
+"""What boards answer, over Zephyr's shell and over SMP; and files of a Zephyr workspace."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fuzz_mutators import mutate_bytes, text_mutator
+from fuzz_readers import Read, Reader
+from fuzz_yaml import mutate_yaml
+from opwest.board.link import LinkError
+from opwest.board.progress import Progress
+from opwest.board.session import check_tensors, find_model, run_model
+from opwest.board.shell_link import ShellLink
+from opwest.zephyr.workspace import Workspace
+
+_SHELL = (
+    b"uart:~$ \x1b[1;32m@opwest service 1 1 64\r\n@opwest model m\r\n@opwest input x int16 4 2\r\n@opwest output y int16 4 2\r\n"
+    b"@opwest end\r\n\0@opwest done 0 - 0 - - - -1 12345\r\n\0@opwest wrote 0 4\r\n\0@opwest done 0 - 0 - - - -1 99\r\n\0"
+    b"@opwest data 0 4 01020304\r\n\0@opwest done 0 - 0 - - - -1 1\r\n",
+    b"@opwest service 1 1 8\r\n@opwest model m\r\n@opwest output y bool 1 1\r\n@opwest end\r\n\0@opwest error -1 EPERM\r\n\0"
+    b"@opwest done -5 EIO 7 open npu0 conv 3 77\r\n\0opwest: command not found\r\n\0",
+)
+_SHELL_WORDS = (
+    "@opwest service model input output end done error wrote data - 0 1 -1 4294967296 99999999999999999999 x y int16 float32 "
+    "object U 00 zz EIO \0 \r\n \x1b[0m 1e9 ٣ ² m"
+).split(" ")
+
+
+class _Shell(ShellLink):
+    """A shell whose answers are given: one for each command, and silence at the end."""
+
+    def __init__(self, answers: Sequence[bytes]) -> None:
+        self.device = "/dev/board"
+        self._timeout = 0.01
+        self._chunk = 1
+        self._received = b""
+        self._answers = list(answers)
+        self._now = b""
+        self._asked = 0
+
+    def _send(self, data: bytes) -> None:
+        self._asked += 1
+        assert self._asked < 2_000, "it asks without end"
+        self._now = self._answers.pop(0) if self._answers else b""
+
+    def _drain(self) -> None:
+        pass
+
+    def _receive(self, seconds: float) -> bool:
+        if not self._now:
+            raise self._gone()
+        self._received = (self._received + self._now)[-(1 << 16) :]
+        self._now = b""
+        return True
+
+    def disconnect(self) -> None:
+        pass
+
+
+_TENSORS = [
+    {"role": "input", "name": "x", "dtype": "int16", "shape": [2]},
+    {"role": "output", "name": "y", "dtype": "int16", "shape": [2]},
+]
+
+
+def _run(link: Any) -> str:
+    """Run a model as `opwest run --board` does."""
+    import numpy as np
+
+    try:
+        model = find_model(link.describe(), "m", link.device)
+        check_tensors(model, _TENSORS, link.device)
+        outcome = run_model(link, model, {"x": np.zeros(2, np.int16)}, repeat=1, progress=Progress(None))
+    except LinkError as fault:
+        assert fault.message.strip() and len(fault.message) < 5_000, fault.message[:100]
+        return " ".join(word for word in fault.message.split() if word.isalpha())
+    return f"{sorted(outcome.outputs)}"
+
+
+def _start_shell(_folder: Path) -> Read:
+    return lambda content: _run(_Shell(content.split(b"\0")))
+
+
+def _smp_answers() -> list[dict[str, Any]]:
+    return [
+        {"buf_size": 384, "buf_count": 4},
+        {"service": 1, "models": 1, "name": "m", "inputs": 1, "outputs": 1},
+        {"name": "x", "dtype": "int16", "size": 4, "shape": [2]},
+        {"name": "y", "dtype": "int16", "size": 4, "shape": [2]},
+        {"result": 0, "error": "", "code": 0, "hook": "", "device": "", "operator": "", "step": -1, "ns": 5},
+        {"off": 4},
+        {"result": 0, "error": "", "code": 0, "hook": "", "device": "", "operator": "", "step": -1, "ns": 5},
+        {"off": 0, "data": b"\1\2\3\4"},
+        {"result": 0, "error": "", "code": 0, "hook": "", "device": "", "operator": "", "step": -1, "ns": 5},
+    ]
+
+
+def _smp_seeds() -> Sequence[bytes]:
+    import cbor2
+
+    whole = [cbor2.dumps(answer) for answer in _smp_answers()]
+    refused = [*whole[:2], cbor2.dumps({"rc": 5})]
+    return [
+        _SEPARATOR.join(answers)
+        for answers in (whole, refused, whole[:5], [cbor2.dumps({"err": {"group": 1, "rc": 3}})])
+    ]
+
+
+_SEPARATOR = b"\xff\xfe\xff"
+
+
+def _start_smp(_folder: Path) -> Read:
+    import asyncio
+
+    from opwest.board.smp_link import DEFAULT_GROUP, SmpLink
+    from smp.header import Flag, Header, Version
+    from smpclient.transport import SMPTransportDisconnected
+
+    class Transport:
+        """Frames each given payload as the answer that is expected."""
+
+        max_unencoded_size = 64
+
+        def __init__(self, payloads: list[bytes]) -> None:
+            self.payloads, self.asked = payloads, 0
+            self.header: Header | None = None
+
+        async def send(self, frame: bytes) -> None:
+            self.asked += 1
+            assert self.asked < 2_000, "it asks without end"
+            self.header = Header.loads(frame[: Header.SIZE])
+
+        async def receive(self) -> bytes:
+            if not self.payloads or self.header is None:
+                raise SMPTransportDisconnected("gone")
+            payload, h = self.payloads.pop(0), self.header
+            op = type(h.op)(h.op + 1)
+            return bytes(Header(op, Version.V2, Flag(0), len(payload), h.group_id, h.sequence, h.command_id)) + payload
+
+        async def read_serial(self) -> bytes:
+            return b""
+
+        def initialize(self, _size: int) -> None:
+            pass
+
+    runner = asyncio.Runner()
+
+    def read(content: bytes) -> str:
+        link = SmpLink.__new__(SmpLink)
+        link.device, link._timeout, link._group, link._sequence = "/dev/board", 1.0, DEFAULT_GROUP, 0
+        link._malformed, link._console, link._runner = None, b"", runner
+        link._transport = Transport(content.split(_SEPARATOR))  # type: ignore[assignment]
+        return _run(link)
+
+    return read
+
+
+_WORKSPACE = (
+    b"VERSION_MAJOR = 4\nVERSION_MINOR = 2\nPATCHLEVEL = 0\n",
+    b"board:\n  name: b\n  socs:\n    - name: s\n      variants:\n        - name: v\n          cpucluster: c\n",
+    b"boards:\n  - name: a\n    socs: [{name: s}]\n  - {name: b, socs: [{name: s}, {name: t, variants: [{name: v}]}]}\n",
+    b"manifest:\n  projects:\n    - name: hal_x\n      path: modules/hal/x\n",
+)
+
+
+def _start_workspace(folder: Path) -> Read:
+    base = folder / "zephyr"
+    (base / "boards" / "v" / "b").mkdir(parents=True)
+
+    def read(content: bytes) -> str:
+        for name in ("VERSION", "west.yml", "boards/v/b/board.yml", "boards/v/b/b.yaml"):
+            (base / name).write_bytes(content)
+        found = Workspace(base)
+        return (
+            f"{found.version is None} {len(found.boards)} {found.architecture('b') is None} {found.has_module('hal_x')}"
+        )
+
+    return read
+
+
+READERS = (
+    Reader("shell answers", lambda: _SHELL, _start_shell, text_mutator(_SHELL_WORDS, pattern=r"[\w@.-]+|\S")),
+    *([Reader("SMP answers", _smp_seeds, _start_smp, mutate_bytes)] if importlib.util.find_spec("smpclient") else []),
+    Reader("workspace", lambda: _WORKSPACE, _start_workspace, mutate_yaml),
+)

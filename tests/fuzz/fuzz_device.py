@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs on devices, under libFuzzer with AddressSanitizer and UndefinedBehaviorSanitizer.
+
+The service behind Zephyr's shell and behind MCUmgr (with Zephyr's own zcbor, where ZEPHYR_BASE has it), and calls by
+name. Needs clang with libFuzzer. What breaks is stored in tests/fuzz/regressions/device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import fuzz_paths  # noqa: F401
+from fuzz_engine import REGRESSIONS
+from fuzz_paths import TESTS
+from golden_support import copy_project, generate_quickly
+
+HERE = Path(__file__).parent / "device"
+RUNTIME = TESTS.parent / "zephyr_module"
+RUNS = 2_000_000
+FLAGS = ("-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror")
+SANITIZERS = ("-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all")
+_CONFIG = ("-DCONFIG_SHELL_CMD_BUFF_SIZE=1024", "-DCONFIG_MCUMGR_TRANSPORT_NETBUF_SIZE=384")
+_CONFIG += ("-DCONFIG_OPWEST_SERVICE_SMP_GROUP=28535",)
+_WORDS = "open close run read write describe m empty a absent y 0 1 4 299 300 4294967295 00 ffFF zz -1".split()
+
+
+class AbsentError(Exception):
+    """A target can't be built here; the text says why."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A program with LLVMFuzzerTestOneInput."""
+
+    name: str
+    build: Callable[[Path], Path]
+    """Compiles it in a folder and returns it. Raises AbsentError."""
+    seeds: Callable[[], Sequence[bytes]]
+    words: Sequence[bytes] = ()
+
+
+def _compile(work: Path, name: str, sources: Sequence[Path], options: Sequence[str | Path]) -> Path:
+    if shutil.which("clang") is None:
+        raise AbsentError("clang is not on the path")
+    program = work / name
+    command = ["clang", *FLAGS, *SANITIZERS, *_CONFIG, *options, *sources, "-o", program]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    if done.returncode != 0 and "libclang_rt.fuzzer" in done.stderr:
+        raise AbsentError("clang has no libFuzzer (Debian: libclang-rt-dev)")
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr)
+    return program
+
+
+def _include(*folders: Path) -> list[str]:
+    return [f"-I{folder}" for folder in (*folders, HERE, RUNTIME / "include", RUNTIME / "src")]
+
+
+def build_shell(work: Path) -> Path:
+    """Return the fuzzer of the shell's commands."""
+    sources = [HERE / "fuzz_shell.c", HERE / "subject.c", RUNTIME / "src/service.c", RUNTIME / "src/service_shell.c"]
+    return _compile(work, "fuzz_shell", [*sources, RUNTIME / "src/metadata.c"], _include(HERE / "stubs"))
+
+
+def build_smp(work: Path) -> Path:
+    """Return the fuzzer of the MCUmgr group."""
+    base = os.environ.get("ZEPHYR_BASE") or str(Path.home() / "zephyrproject" / "zephyr")
+    zephyr, zcbor = Path(base), Path(base).parent / "modules" / "lib" / "zcbor"
+    bulk = zephyr / "subsys/mgmt/mcumgr/util"
+    if not (zcbor / "src").is_dir() or not bulk.is_dir():
+        raise AbsentError("no Zephyr with zcbor (ZEPHYR_BASE)")
+    sources = [HERE / "fuzz_smp.c", HERE / "subject.c", RUNTIME / "src/service.c", RUNTIME / "src/service_smp.c"]
+    sources += [RUNTIME / "src/metadata.c", bulk / "src/zcbor_bulk.c"]
+    sources += [zcbor / "src" / f"zcbor_{part}.c" for part in ("common", "decode", "encode")]
+    options = ["-DZCBOR_CANONICAL=1", "-Wno-unused-parameter", "-Wno-pointer-sign", "-Wno-unused-but-set-variable"]
+    options += _include(HERE / "stubs")
+    return _compile(
+        work, "fuzz_smp", sources, [*options, f"-isystem{zcbor / 'include'}", f"-isystem{bulk / 'include'}"]
+    )
+
+
+def build_call(work: Path) -> Path:
+    """Return the fuzzer of calls by name, on a generated model."""
+    source = work / "call_source"
+    shutil.rmtree(source, ignore_errors=True)
+    app = generate_quickly(copy_project("many_kinds", source), work / "call_app", vendored=False)
+    model = app / "models" / "many_kinds"
+    record = json.loads((app / ".opwest/lock.json").read_text())["record"]
+    [build] = record["models"][0]["builds"]
+    objects = []
+    for number, name in enumerate(build["sources"]):  # what operators compute is their own affair
+        target = work / f"operator_{number}.o"
+        command = ["clang", "-std=gnu11", "-O1", "-g", "-fsanitize=address", "-include", str(model / build["rename"])]
+        command += [f"-I{RUNTIME / 'include'}", "-c", str(model / name), "-o", str(target)]
+        if shutil.which("clang") is None:
+            raise AbsentError("clang is not on the path")
+        subprocess.run(command, check=True)
+        objects.append(target)
+    sources = [HERE / "fuzz_call.c", *(model / "src" / f"many_kinds_{part}.c" for part in ("metadata", "registry"))]
+    sources += [model / "src/many_kinds_run.c", model / "constants.S"]
+    sources += [RUNTIME / "src" / f"{part}.c" for part in ("call", "registry", "status", "metadata", "port_host")]
+    options = [*_include(model / "include", model / "src"), f"-Wa,-I{model / 'constants'}", *map(str, objects)]
+    stub = work / "externals.c"
+    head = "uint32_t crc32_ieee(const uint8_t *data, unsigned long size)"
+    stub.write_text(f"#include <stdint.h>\n{head};\n{head}\n{{\n\treturn data[0] + (uint32_t)size;\n}}\n")
+    return _compile(work, "fuzz_call", [*sources, stub], options)
+
+
+def _shell_seeds() -> Sequence[bytes]:
+    lines = "describe\nopen m\nwrite m a 0 00ff\nwrite m a 299 01\nrun m\nread m y 0\nread m a 44\nclose m\nrun m\n"
+    return [lines.encode(), b"write m absent 0 00\nopen empty\nwrite m a 4294967295 zz\n", b"write m a 0 " + b"0" * 600]
+
+
+def _cbor(value: Any) -> bytes:
+    """Encode a map of short texts to numbers and bytes (RFC 8949)."""
+
+    def head(kind: int, number: int) -> bytes:
+        if number < 24:
+            return bytes([kind << 5 | number])
+        size = 1 if number < 1 << 8 else 2 if number < 1 << 16 else 4
+        return bytes([kind << 5 | 24 + size.bit_length() - 1]) + number.to_bytes(size, "big")
+
+    if isinstance(value, dict):
+        return head(5, len(value)) + b"".join(_cbor(key) + _cbor(inner) for key, inner in value.items())
+    if isinstance(value, int):
+        return head(0, value)
+    return head(3, len(value)) + value.encode() if isinstance(value, str) else head(2, len(value)) + value
+
+
+def _smp_seeds() -> Sequence[bytes]:
+    opened = (7, {"model": 0, "do": 0})
+    rounds: list[list[tuple[int, dict[str, Any]]]] = [
+        [(0, {"model": 0}), (2, {"model": 0, "tensor": 0}), (2, {"model": 0, "tensor": 2})],
+        [
+            opened,
+            (5, {"model": 0, "tensor": 0, "off": 1, "data": b"1234"}),
+            (7, {"do": 1}),
+            (4, {"tensor": 2, "off": 0}),
+        ],
+        [
+            opened,
+            (4, {"tensor": 0, "off": 4294967295}),
+            (5, {"tensor": 65536, "data": b""}),
+            (7, {"model": 1, "do": 3}),
+        ],
+        [opened, (5, {"tensor": 0, "off": 299}), (5, {"tensor": 1, "data": b"x"}), (7, {"do": 2}), (4, {})],
+    ]
+    packed = [[(kind, _cbor(asked)) for kind, asked in requests] for requests in rounds]
+    return [b"".join(bytes([kind, len(body)]) + body for kind, body in requests) for requests in packed]
+
+
+def _call_seeds() -> Sequence[bytes]:
+    return [
+        b"\0\x00" + bytes(64),
+        b"\1\x05store" + bytes(40),
+        b"\0\x0f" + bytes(range(60)),
+        b"\x0e\x03\x02\xff\xff" * 8,
+    ]
+
+
+_KEYS = [_cbor(key) for key in ("model", "tensor", "off", "do", "data")]
+TARGETS = (
+    Target("shell", build_shell, _shell_seeds, [word.encode() for word in _WORDS]),
+    Target("smp", build_smp, _smp_seeds, _KEYS),
+    Target("call", build_call, _call_seeds, [b"store", b"copy_int8", b"start", b"add", b"finish", b"tick", b"on"]),
+)
+
+
+def run(target: Target, work: Path, runs: int, seed: int = 1) -> dict[str, Any]:
+    """Build a target and give it so many inputs; what breaks is stored."""
+    row: dict[str, Any] = {"reader": f"device: {target.name}", "inputs": 0, "cpu_seconds": 0.0, "defects": []}
+    work.mkdir(parents=True, exist_ok=True)
+    try:
+        program = target.build(work)
+    except AbsentError as reason:
+        return {**row, "skipped": str(reason)}
+    corpus, crashes = work / f"corpus_{target.name}", work / f"crash_{target.name}_"
+    corpus.mkdir(exist_ok=True)
+    for number, content in enumerate(target.seeds()):
+        (corpus / f"seed_{number}").write_bytes(content)
+    words = work / f"{target.name}.dict"
+    words.write_text("".join(f'"{"".join(f"{chr(92)}x{byte:02x}" for byte in word)}"\n' for word in target.words))
+    command = [str(program), str(corpus), f"-runs={runs}", f"-seed={seed}", f"-dict={words}", "-max_len=1200"]
+    command += ["-print_final_stats=1", f"-artifact_prefix={crashes}", "-timeout=20", "-rss_limit_mb=2048"]
+    begin = time.monotonic()
+    log = work / f"{target.name}.log"
+    with log.open("wb") as file:
+        process = subprocess.Popen(command, stdout=file, stderr=file)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    text = log.read_text(errors="replace")
+    counted = re.search(r"stat::number_of_executed_units:\s*(\d+)", text)
+    row |= {"inputs": int(counted[1]) if counted else 0, "cpu_seconds": round(used.ru_utime + used.ru_stime, 1)}
+    row["seconds"] = round(time.monotonic() - begin, 1)
+    coverage = re.findall(r"cov: (\d+)", text)
+    row["edges"] = int(coverage[-1]) if coverage else None
+    for crash in sorted(work.glob(f"{crashes.name}*")):
+        kept = REGRESSIONS / "device" / f"{target.name}_{crash.name[-12:]}"
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(crash, kept)
+        summary = re.search(r"SUMMARY: .*", text)
+        row["defects"].append({"key": summary[0] if summary else f"status {status}", "file": str(kept), "trace": ""})
+    if process.returncode != 0 and not row["defects"]:
+        row["defects"].append({"key": f"the program failed: {text[-800:]}", "file": "", "trace": ""})
+    return row
+
+
+def main() -> int:
+    """Run the targets; print one row for each."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--target", action="append", default=[], choices=[target.name for target in TARGETS])
+    options.add_argument("--runs", type=int, default=RUNS, metavar="N", help="inputs for each (default: %(default)s)")
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    options.add_argument("--work", type=Path, default=TESTS.parent / "build" / "fuzz" / "device", metavar="DIR")
+    options.add_argument("--json", type=Path, metavar="FILE", help="write the rows to FILE as well")
+    given = options.parse_args()
+    chosen = [target for target in TARGETS if target.name in (given.target or [t.name for t in TARGETS])]
+    print("| target | inputs | CPU s | edges | defects |\n|---|---:|---:|---:|---:|", flush=True)
+    with ThreadPoolExecutor(given.jobs) as pool:
+        rows = list(pool.map(lambda target: run(target, given.work, given.runs, given.seed), chosen))
+    for row in rows:
+        shown = (
+            row.get("skipped") or f"{row['inputs']:,} | {row['cpu_seconds']:,} | {row['edges']} | {len(row['defects'])}"
+        )
+        print(f"| {row['reader']} | {shown} |")
+        for defect in row["defects"]:
+            print(f"\n{defect['key']}\n  stored in {defect['file']}")
+    if given.json is not None:
+        given.json.parent.mkdir(parents=True, exist_ok=True)
+        given.json.write_text(json.dumps(rows, indent=2) + "\n")
+    return int(any(row["defects"] for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

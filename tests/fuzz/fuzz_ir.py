@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LLVM IR: bitcode and text, read and compiled by LLVM in a child process; and what opwest reads of its text itself."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+
+from fuzz_mutators import mutate_bytes, text_mutator
+from fuzz_readers import Read, Reader
+
+_IR = """\
+source_filename = "op.c"
+target triple = "thumbv7em-unknown-none-eabihf"
+@table = internal constant [4 x i8] c"\\01\\02\\03\\04", section ".rodata"
+@"odd name" = weak global i32 0, align 4
+declare float @llvm.fabs.f32(float)
+declare i32 @memcmp(ptr nocapture, ptr, i32) #1
+define i32 @op(ptr noalias %x, ptr %y) #0 {
+entry:
+  %v = load i8, ptr %x, align 1
+  %c = icmp eq i8 %v, 0
+  br i1 %c, label %yes, label %no
+yes:
+  store i8 1, ptr %y
+  ret i32 0
+no:
+  %r = call i32 @memcmp(ptr %x, ptr @table, i32 4)
+  ret i32 %r
+}
+attributes #0 = { nounwind "target-cpu"="cortex-m4" "target-features"="+thumb-mode" }
+attributes #1 = { "no-builtin" }
+!llvm.module.flags = !{!0}
+!0 = !{i32 1, !"min_enum_size", i32 4}
+"""
+_WORDS = (
+    '@ % @op @table @"odd name" @"\\00" i32 i8 ptr void float double [4 x i8] <4 x i8> define declare internal weak '
+    'global constant section ".x" align addrspace(1) thread_local dso_local asm sideeffect "nop" module asm "x" '
+    'target triple = "" attributes #0 #99 { } !0 !99 !{} ; " \\22 \\ c"\\FF" ret br label call load store '
+    'alias ifunc comdat any unnamed_addr nounwind "target-cpu"="" 0 1 -1 99999999999999999999'
+).split(" ")
+
+
+def _start_text(_folder: Path) -> Read:
+    from opwest.llvm import text as ir
+    from opwest.llvm.facts import LlvmError
+
+    def read(content: bytes) -> str:
+        module = content.decode("utf-8", "replace")
+        lines = list(ir.globals_of(module))
+        names = ir.global_names(module)
+        ir.used_names(module), ir.target_attributes(module), ir.target_abi(module)
+        for step in (
+            lambda t: ir.without_foreign_attributes(t, keep_unwind=False),
+            ir.without_enum_size,
+            ir.with_plain_source_name,
+            lambda t: ir.renamed(t, {"op": "model__op"}),
+            lambda t: ir.with_sections(t, position_independent=True, jump_tables=False),
+        ):
+            try:
+                module = step(module)
+            except LlvmError as fault:
+                return " ".join(word for word in fault.message.split() if word.isalpha())
+        return f"{len(lines)} {len(names)} {ir.has_assembly(module)} {len(module) == len(content)}"
+
+    return read
+
+
+def _bitcode() -> Sequence[bytes]:
+    import llvmlite.binding as llvm
+
+    found = [_IR.encode()]
+    for text in (_IR, "define void @f() {\n  ret void\n}\n"):
+        module = llvm.parse_assembly(text)
+        found.append(module.as_bitcode())
+        module.close()
+    return found
+
+
+def _start_bitcode(folder: Path) -> Read:
+    """Read and compile each input in a process of its own, as opwest does with the first of them."""
+    import fuzz_paths
+    from opwest.llvm.api import compile_ir, read_ir
+    from opwest.llvm.facts import CompileOptions, Limits, LlvmError
+    from opwest.objects.inspect import read_member
+
+    fuzz_paths.sys.path.insert(0, str(fuzz_paths.TESTS / "unit" / "llvm"))
+    from llvm_support import target
+
+    goal, limits, path = target("cortex-m4f"), Limits(seconds=20.0), folder / "op.bc"
+
+    def read(content: bytes) -> str:
+        path.write_bytes(content)
+        try:
+            module = read_ir(path, limits)
+            found = f"{len(module.functions)} {module.has_assembly}"
+            made = compile_ir(content, goal, CompileOptions(), limits)
+            read_member("op.o", made)
+        except LlvmError as fault:
+            assert fault.message.strip() and fault.message.isprintable() and len(fault.message) < 2_000
+            return " ".join(word for word in fault.message.split() if word.isalpha())
+        return f"compiled {found}"
+
+    return read
+
+
+READERS = (
+    Reader("IR text", lambda: [_IR.encode()], _start_text, text_mutator(_WORDS, pattern=r"[\w.]+|\S")),
+    *(
+        [Reader("bitcode", _bitcode, _start_bitcode, mutate_bytes, runs=5_000)]
+        if importlib.util.find_spec("llvmlite")
+        else []
+    ),
+)

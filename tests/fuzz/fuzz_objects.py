@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Readers of ELF objects, archives, C sources and what compilers leave beside them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from random import Random
+
+import fuzz_paths  # noqa: F401
+from elf_writer import archive_of, arm_object, build_elf
+from fuzz_mutators import mutate_bytes, text_mutator
+from fuzz_readers import Read, Reader
+from opwest.objects.dwarf import signatures
+from opwest.objects.elf import parse_elf
+from opwest.objects.facts import ObjectError
+from opwest.objects.inspect import inspect_object, read_member
+from opwest.objects.rename import rename_symbols
+from opwest.objects.report import as_json, as_text
+from opwest.objects.stack import read_su, stack_usage
+
+_SOURCE = """\
+struct device;
+typedef struct { const short *data; union { int a; float b; } u; enum { ONE, TWO } e; } args_t;
+static int state;
+extern void *memcpy(void *, const void *, unsigned long);
+int op(const signed char *restrict x, short *y, const struct device *dev) { return x[0] + y[0] + (dev != 0); }
+void grow(int n, const float v[4], args_t *a) { char b[n]; memcpy(b, a, n); state += b[n - 1] + (int)v[0]; }
+__attribute__((weak)) double many(int a, int b, long c, double d, char *e, ...) { return a + b + c + d + *e; }
+"""
+_COMPILERS = (
+    ("gcc", "-g", "-O1"),
+    ("gcc", "-g", "-O1", "-m32", "-gdwarf-4", "-ffreestanding"),
+    ("clang", "-g", "-O1", "-fstack-size-section"),
+    ("clang", "-g", "-O1", "--target=thumbv7em-none-eabihf", "-ffreestanding", "-fno-exceptions"),
+    ("arm-none-eabi-gcc", "-g", "-O1", "-mthumb", "-mcpu=cortex-m4", "-fexceptions"),
+    ("riscv64-unknown-elf-gcc", "-g", "-O1", "-ffreestanding"),
+)
+
+
+@cache
+def compiled() -> tuple[bytes, ...]:
+    """Return objects of every compiler that is here; a hand-made one where there is none."""
+    found = [arm_object()]
+    with tempfile.TemporaryDirectory() as work:
+        for compiler, *flags in _COMPILERS:
+            if shutil.which(compiler):
+                command = [compiler, *flags, "-c", "-x", "c", "-", "-o", f"{work}/x.o"]
+                done = subprocess.run(command, input=_SOURCE, text=True, capture_output=True, check=False)
+                if done.returncode == 0:
+                    found.append(Path(work, "x.o").read_bytes())
+    return tuple(found)
+
+
+def _elf_seeds() -> Sequence[bytes]:
+    own = [arm_object(), build_elf(), build_elf(bits=32, endian="big", machine=8), build_elf(symbol_table=False)]
+    return own + [content for content in compiled()[1:] if len(content) < 8192]
+
+
+def _archive_seeds() -> Sequence[bytes]:
+    return [archive_of(arm_object(), build_elf(), build_elf()), archive_of(build_elf()), b"!<arch>\n"]
+
+
+def mutate_sections(content: bytes, chance: Random, corpus: Sequence[bytes]) -> bytes:
+    """Return an object with changes inside a section of debug or unwind information, mostly of the same length."""
+    if chance.random() < 0.1:
+        return mutate_bytes(content, chance, corpus)
+    try:
+        elf = parse_elf(content)
+    except ObjectError:
+        return mutate_bytes(content, chance, corpus)
+    kinds = (".debug", ".eh_frame", ".stack_sizes", ".ARM.ex", ".rel")
+    found = [s for s in elf.sections if s.size and s.kind != 8 and s.name.startswith(kinds)]
+    if not found:
+        return mutate_bytes(content, chance, corpus)
+    section = chance.choice(found)
+    inner = mutate_bytes(elf.data(section), chance, [elf.data(other) for other in found])
+    inner = inner[: section.size].ljust(section.size, b"\0")
+    return content[: section.offset] + inner + content[section.offset + section.size :]
+
+
+def words(fault: ObjectError) -> str:
+    """Return a message without numbers and names."""
+    assert fault.message.strip() and len(fault.message) < 2_000, fault.message[:200]
+    return " ".join(word for word in fault.message.split() if word.isalpha())
+
+
+def _start_elf(_folder: Path) -> Read:
+    names = {"op": "model__op", "memcpy": "model__memcpy", "state": "model__state"}
+
+    def read(content: bytes) -> str:
+        try:
+            member = read_member("x.o", content)
+            renamed = read_member("x.o", rename_symbols(content, names))
+        except ObjectError as fault:
+            return words(fault)
+        assert len(renamed.symbols) == len(member.symbols)
+        return f"{member.abi.machine} {len(member.symbols) > 2} {[f[:20] for f in member.faults]}"
+
+    return read
+
+
+def _start_dwarf(_folder: Path) -> Read:
+    def read(content: bytes) -> str:
+        try:
+            member = read_member("x.o", content)
+        except ObjectError as fault:
+            return words(fault)
+        found = signatures(member, names=True)
+        return " ".join(w for w in found.split() if w.isalpha()) if isinstance(found, str) else str(len(found))
+
+    return read
+
+
+def _start_stack(_folder: Path) -> Read:
+    def read(content: bytes) -> str:
+        try:
+            member = read_member("x.o", content)
+            found = stack_usage(member)
+        except ObjectError as fault:
+            return words(fault)
+        assert all(use.bytes is None or use.bytes >= 0 for use in found.values())
+        return str(sorted({(use.source or "", use.exact) for use in found.values()}))
+
+    return read
+
+
+def _start_inspect(folder: Path) -> Read:
+    path = folder / "x.a"
+
+    def read(content: bytes) -> str:
+        path.write_bytes(content)
+        try:
+            item = inspect_object(path)
+        except ObjectError as fault:
+            return words(fault)
+        text = as_text("x", item)
+        assert "\x1b" not in text
+        as_json("x", item)
+        return f"{type(item).__name__} {len(getattr(item, 'members', ()))}"
+
+    return read
+
+
+_C_SEEDS = (
+    _SOURCE,
+    '#include <stdint.h>\n#if A\nint a, *b[3] = {0};\n#else\nstatic const char *const c = "x";\n#endif\n',
+    "#define F(x) int f_##x(int x)\nF(a)\n{\n\tstatic int n;\n\treturn g(n++);\n}\nint (*h(void))(int) { return 0; }\n",
+    "/* remark */ // more \\\n continued\nint k(a, b) int a; char *b; { return '\\'' + \"\\\"\"[0]; }\n",
+)
+_C_WORDS = (
+    "int static extern const void struct union enum typedef inline register _Thread_local ( ) { } [ ] * ** ; , = # "
+    '#if #else #endif #define #include \\ // /* */ \' " ... <: :> %: ??( asm __attribute__((weak)) L"x" 0x1p3 ä'
+).split()
+
+
+def _start_c(_folder: Path) -> Read:
+    from opwest.objects.csource import read_c_source
+
+    path = Path("x.c")
+
+    def read(content: bytes) -> str:
+        try:
+            found = read_c_source(path, content)
+        except ObjectError as fault:
+            return words(fault)
+        return f"{len(found.functions)} {len(found.globals)} {len(found.state)} {len(found.calls)} {bool(found.unread)}"
+
+    return read
+
+
+def _start_su(folder: Path) -> Read:
+    path = folder / "x.su"
+
+    def read(content: bytes) -> str:
+        path.write_bytes(content)
+        try:
+            found = read_su(path)
+        except ObjectError as fault:
+            return words(fault)
+        assert all(entry.bytes >= 0 and entry.line >= 0 for entry in found.values())
+        return str(sorted({entry.kind for entry in found.values()}))
+
+    return read
+
+
+_SU_SEEDS = (
+    b"x.c:3:5:op\t48\tstatic\nx.c:9:6:grow\t64\tdynamic,bounded\n",
+    b"a:b.c:3:op\t48\tdynamic\r\nC:\\x.c:1:1:std::f(int)\t0\tstatic\n",
+)
+
+READERS = (
+    Reader("elf", _elf_seeds, _start_elf),
+    Reader("archive", _archive_seeds, _start_inspect),
+    Reader("dwarf", compiled, _start_dwarf, mutate_sections),
+    Reader("stack", compiled, _start_stack, mutate_sections),
+    Reader(
+        "csource", lambda: [text.encode() for text in _C_SEEDS], _start_c, text_mutator(_C_WORDS, pattern=r"\w+|\S")
+    ),
+    Reader(
+        "su", lambda: _SU_SEEDS, _start_su, text_mutator("static dynamic 0 -1 999999999999999999999 : \t".split(" "))
+    ),
+)

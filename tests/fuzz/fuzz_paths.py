@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lets pytest and `python tests/fuzz` import the helpers of other test folders."""
+
+import sys
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1]
+for _folder in (
+    TESTS,
+    TESTS / "golden",
+    *(TESTS / "unit" / name for name in ("board", "manifest", "objects", "write")),
+):
+    if str(_folder) not in sys.path:
+        sys.path.insert(0, str(_folder))

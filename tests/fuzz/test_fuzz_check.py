@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever is done to a manifest, `opwest check` ends with exit code 0 or 1 and says why."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from fuzz_yaml import mutated
+from manifest_support import copy_digits
+from opwest.cli.main import main
+
+ROUNDS = 15
+SEEDS = 20
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_mutated_manifests(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = copy_digits(tmp_path).read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    pick = random.Random(seed)
+    for number in range(ROUNDS):
+        content = mutated(text, pick)
+        Path("mutated.yaml").write_bytes(content)
+        try:
+            status = main(["check", "mutated.yaml"])
+        except Exception as error:
+            error.add_note(f"seed {seed}, round {number}:\n{content.decode('utf-8', 'replace')}")
+            raise
+        out, printed = capsys.readouterr()
+        assert status in (0, 1)
+        assert (status == 1) == (": error: " in printed), content
+        assert out or status == 1
+        assert str(tmp_path) not in printed + out
+        assert len(printed) < 20_000 and len(out) < 20_000, "a message repeats too much of the input"
+
+
+def test_unchanged_manifest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy_digits(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert main(["check", "manifest.yaml"]) == 0
+    assert capsys.readouterr().err == ""

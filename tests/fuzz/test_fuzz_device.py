@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The libFuzzer targets, for a moment each; and every input that broke one."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from fuzz_device import TARGETS, AbsentError, Target, run
+from fuzz_engine import REGRESSIONS
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=[target.name for target in TARGETS])
+def test_a_moment_of_fuzzing(target: Target, tmp_path: Path) -> None:
+    stored = sorted((REGRESSIONS / "device").glob(f"{target.name}_*"))
+    try:
+        program = target.build(tmp_path)
+    except AbsentError as reason:
+        pytest.skip(str(reason))
+    for path in stored:
+        done = subprocess.run([program, path], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    row = run(target, tmp_path, 3_000)
+    assert not row["defects"], row["defects"]
+    assert row["inputs"] >= 3_000 and row["edges"] > 60
+
+
+def test_an_absent_compiler_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
+    assert run(TARGETS[0], tmp_path, 1)["skipped"] == "clang is not on the path"

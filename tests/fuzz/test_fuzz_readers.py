@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fuzzers of `make fuzz`, for a moment each and always with the same seed; and every input that broke a reader."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from fuzz_engine import REGRESSIONS, Failure, attempt, fuzz
+from fuzz_mutators import mutate_bytes, mutate_json, text_mutator
+from fuzz_readers import Reader, readers
+
+RUNS = {"bitcode": 4, "manifest": 60, "template": 80}
+STORED = sorted(path for path in REGRESSIONS.glob("*/*") if path.parent.name != "device")
+
+
+@pytest.mark.parametrize("name", sorted(readers()))
+def test_a_moment_of_fuzzing(name: str, tmp_path: Path) -> None:
+    runs = RUNS.get(name, 150)
+    *failures, count = fuzz(readers()[name], tmp_path, seed=7, runs=runs)
+    assert not failures, failures[0].trace if isinstance(failures[0], Failure) else failures
+    assert count == runs
+
+
+@pytest.mark.parametrize("path", STORED, ids=[f"{path.parent.name}/{path.name}" for path in STORED])
+def test_what_once_broke_a_reader(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = path.parent.name.replace("_", " ")
+    if name not in readers():
+        pytest.skip(f"the packages for {name} are not installed")
+    reader = readers()[name]
+    monkeypatch.chdir(tmp_path)
+    result = attempt(reader, reader.start(tmp_path), path.read_bytes())
+    assert isinstance(result, str), result.trace
+
+
+def test_the_seeds_are_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutations of inputs that were wrong to begin with would never come far."""
+    good = {"elf": "x86-64", "archive": "ObjectFile 3", "npy": "int16 2", "manifest": "rendered", "csource": "3 0 1"}
+    for name, sign in good.items():
+        (tmp_path / name).mkdir()
+        reader = readers()[name]
+        read = reader.start(tmp_path / name)
+        outcomes = [attempt(reader, read, seed) for seed in reader.seeds()]
+        assert any(isinstance(o, str) and o.startswith(sign) for o in outcomes), (name, outcomes)
+        monkeypatch.chdir("/")
+
+
+def _broken(content: bytes) -> str:
+    if b"\xff" in content and len(content) > 2:
+        raise ValueError("broken")
+    return "fine"
+
+
+def test_a_failure_is_found_and_minimised(tmp_path: Path) -> None:
+    reader = Reader("made up", lambda: [b"some text that is right"], lambda _folder: _broken)
+    failure, count = fuzz(reader, tmp_path, seed=1, runs=3_000)
+    assert isinstance(failure, Failure) and count == 3_000
+    assert failure.key == "ValueError in test_fuzz_readers.py:_broken"
+    assert len(failure.content) == 3 and b"\xff" in failure.content
+    assert failure.file == REGRESSIONS / "made_up" / failure.file.name
+
+
+@pytest.mark.parametrize("mutate", [mutate_bytes, mutate_json, text_mutator(["word"])])
+def test_mutations_are_the_same_for_a_seed(mutate) -> None:
+    seed = b'{"a": [1, 2, {"b": null}], "c": "text"}'
+
+    def chain() -> list[bytes]:
+        chance, found = random.Random(3), [seed]
+        for _ in range(300):
+            found.append(mutate(chance.choice(found), chance, found))
+        return found
+
+    one = chain()
+    assert one == chain()
+    assert len(set(one)) > 150
