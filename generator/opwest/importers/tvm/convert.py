@@ -112,7 +112,7 @@ def _convert(source: Source, stem: str, folder: Path, options: Options) -> Impor
         operators = lower_operators(functions, target, place, _counting(tell, len(functions), suffix))
         file = "operators.c" if name is None else f"objects/{name}/operators.o"
         if name is None:
-            files[file] = c_source(operators, results_of(steps), f"{origin} Yours to edit.").encode()
+            files[file] = c_source(operators, results_of(steps), f"{origin} Yours to edit.", place).encode()
         else:
             files[file] = object_file(operators, target, place)
         objects.append(ObjectFile(file, name))

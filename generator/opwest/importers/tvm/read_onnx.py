@@ -12,6 +12,7 @@ from typing import Any
 
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.importers.tvm.faults import fault, first_line, last_line
+from opwest.importers.tvm.fold_onnx import fold_shapes
 from opwest.importers.tvm.source import Port, Source
 
 
@@ -35,7 +36,7 @@ def read_onnx(path: Path, content: bytes) -> Source:
     found = [*_dynamic(inputs), *_unsupported(model.graph)]
     if found:
         raise OpwestError(Diagnostic("error", text, Location(place), None, hint) for text, hint in found)
-    module = _convert(model, place)
+    module = _convert(fold_shapes(model), model, place)
     return Source(
         "onnx",
         place,
@@ -80,7 +81,8 @@ def _words(number: int, node: Any) -> str:
     return f"{number}{name} ({domain}{node.op_type}{', which writes ' + writes if writes else ''})"
 
 
-def _convert(model: Any, place: str) -> Any:
+def _convert(model: Any, original: Any, place: str) -> Any:
+    """Return the Relax module; faults count operators as the original does."""
     from tvm.relax.frontend.onnx import from_onnx
 
     try:
@@ -89,7 +91,7 @@ def _convert(model: Any, place: str) -> Any:
             return from_onnx(model, keep_params_in_input=False)
     except Exception as error:
         node = _node_at(error.__traceback__)
-        number = next((i for i, one in enumerate(model.graph.node) if one is node or one == node), 0)
+        number = next((i for i, one in enumerate(original.graph.node) if one is node or one == node), 0)
         where = f"operator {_words(number, node)}" if node is not None else "the model"
         raise fault(f"{where} can't be converted: {last_line(error)}", place) from None
 
