@@ -68,6 +68,7 @@ def import_module(
 
     `inputs` and `outputs` name its parameters and results; without them the parameters keep their names.
     """
+    from opwest.importers.tvm.layouts import channels_first
     from opwest.importers.tvm.lower import check_static, main_function
 
     require([APACHE_TVM])
@@ -76,7 +77,7 @@ def import_module(
     parameters = [str(p.name_hint if hasattr(p, "name_hint") else p.name) for p in main_function(module, None).params]
     named = tuple(Port(name) for name in inputs or parameters)
     results = tuple(Port(name) for name in outputs or ())
-    source = Source("relax", None, b"", module, named, results)
+    source = Source("relax", None, b"", channels_first(module), named, results)
     return _convert(source, "model", folder, options or Options())
 
 

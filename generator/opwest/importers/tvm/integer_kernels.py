@@ -57,7 +57,7 @@ def _shifted(value: Any, zero: int) -> Any:
 
 @dataclass(frozen=True)
 class Dense:
-    """A fully connected layer: int8 [n, k] times int8 [k, m]."""
+    """A fully connected layer: int8 [..., k] times int8 [k, m]."""
 
     zero: int
     requantize: Requantize
@@ -68,8 +68,8 @@ class Dense:
 
         k = te.reduce_axis((0, weights.shape[0]), "k")
         total = te.compute(
-            (data.shape[0], weights.shape[1]),
-            lambda i, j: te.sum(_shifted(data[i, k], self.zero) * weights[k, j].astype("int32"), axis=k),
+            (*data.shape[:-1], weights.shape[1]),
+            lambda *i: te.sum(_shifted(data[(*i[:-1], k)], self.zero) * weights[k, i[-1]].astype("int32"), axis=k),
             name="total",
         )
         return self.requantize.tensor(total, bias, scales)

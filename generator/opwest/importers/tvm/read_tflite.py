@@ -4,22 +4,30 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.importers.tvm.faults import fault, last_line
+from opwest.importers.tvm.fold_tflite import folded
 from opwest.importers.tvm.integer import left_in_float, use_integers
+from opwest.importers.tvm.layouts import channels_first
 from opwest.importers.tvm.source import Port, Source
 
 _EMULATED = (
     "quantised operators of these kinds are emulated in float: {}; they may differ from TFLite's by a step, and have "
     "neither the speed nor the memory of int8"
 )
+_MOVING = frozenset(
+    """ARG_MAX ARG_MIN BROADCAST_TO DEPTH_TO_SPACE EXPAND_DIMS GATHER MIRROR_PAD PACK PAD PADV2 RESIZE_NEAREST_NEIGHBOR
+    REVERSE_V2 SLICE SPACE_TO_DEPTH SPLIT SPLIT_V SQUEEZE STRIDED_SLICE TILE TRANSPOSE UNPACK""".split()
+)
+"""Operators that compute nothing: TVM converts them alike for every type, but does not list them for quantised ones."""
 
 
 def read_tflite(path: Path, content: bytes) -> Source:
@@ -40,7 +48,7 @@ def read_tflite(path: Path, content: bytes) -> Source:
     emulated = left_in_float(module)
     if emulated:
         remarks.append(_EMULATED.format(", ".join(emulated)))
-    return Source("tflite", place, content, module, inputs, outputs, _listed(nodes), tuple(remarks))
+    return Source("tflite", place, content, channels_first(module), inputs, outputs, _listed(nodes), tuple(remarks))
 
 
 def _corrupt(place: str, error: Exception) -> OpwestError:
@@ -126,6 +134,7 @@ def _listed(nodes: dict[str, str]) -> tuple[tuple[str, str], ...]:
 
 def _convert(model: Any, place: str, nodes: dict[str, str]) -> Any:
     """Return the Relax module, and in `nodes` the kind of each operator; a fault names the operator and its result."""
+    from tvm import relax
     from tvm.relax.frontend.tflite import from_tflite
     from tvm.relax.frontend.tflite.tflite_frontend import OperatorConverter
 
@@ -146,6 +155,36 @@ def _convert(model: Any, place: str, nodes: dict[str, str]) -> Any:
             kind = str(super().get_op_code_str(op))
             nodes[_words(self, op)] = kind
             return kind
+
+        def convert_op_to_relax(self) -> None:
+            """Convert every operator; what computes shapes is computed here."""
+            self.known: dict[int, Any] = {}
+            for kind, convert in self.convert_map.items():
+                self.convert_map[kind] = functools.partial(self._convert_or_fold, kind, convert)
+            self.convert_map["EXPAND_DIMS"] = self._expand_dims  # TVM 0.27's own passes the axis twice
+            super().convert_op_to_relax()
+
+        def _expand_dims(self, op: Any) -> Any:
+            data, axis = self.get_input_tensors(op)
+            return relax.op.expand_dims(self.get_tensor_expr(data), int(self.get_tensor_value(axis).item()))
+
+        def _convert_or_fold(self, kind: str, convert: Callable[..., Any], op: Any) -> Any:
+            value = _folded(self, kind, op)
+            if value is None:
+                return convert(op=op)
+            self.known[op.Outputs(0)] = value
+            return relax.const(value)
+
+        def has_expr(self, input_tensor_idx: int) -> bool:
+            """Say of a known tensor that it is none: then it is taken for a constant of the file."""
+            return input_tensor_idx not in getattr(self, "known", ()) and bool(super().has_expr(input_tensor_idx))
+
+        def get_tensor_value(self, tensor_wrapper: Any, is_sparse: bool = False) -> Any:
+            """Return a constant, or what is known."""
+            known = getattr(self, "known", {})
+            if tensor_wrapper.tensor_idx in known:
+                return known[tensor_wrapper.tensor_idx]
+            return super().get_tensor_value(tensor_wrapper, is_sparse)
 
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
@@ -182,8 +221,40 @@ def _unsupported(converter: Any) -> Iterator[tuple[str, str | None]]:
                 "imported",
                 "convert the model with full integer quantisation, or without any",
             )
-        elif (data or weights) and kind not in converter._SUPPORTED_QUANTIZED_OPS:
+        elif (data or weights) and kind not in converter._SUPPORTED_QUANTIZED_OPS and not (
+            kind == "SHAPE" or kind in _MOVING and _one_quantisation(converter, [*inputs, *outputs])
+        ):
             yield f"operator {where} is quantised, and TVM lowers it in float only", None
+
+
+def _folded(converter: Any, kind: str, operator: Any) -> Any:
+    """Return the value of an operator that computes with shapes; None for others."""
+    import numpy as np
+
+    inputs = converter.get_input_tensors(operator)
+    if operator.OutputsLength() != 1 or not inputs:
+        return None
+    if kind == "SHAPE":
+        value = folded(kind, operator, [converter.get_tensor_shape(inputs[0])])
+    else:
+        if any(
+            t.tensor_idx < 0 or converter.has_expr(t.tensor_idx) or t.tensor.Type() not in _OF_SHAPES for t in inputs
+        ):
+            return None
+        if not any(t.tensor_idx in converter.known for t in inputs):
+            return None
+        value = folded(kind, operator, [np.asarray(converter.get_tensor_value(t)) for t in inputs])
+    return None if value is None else np.asarray(value)
+
+
+_OF_SHAPES = (2, 4)
+"""TFLite's types of tensors that hold shapes: INT32 and INT64."""
+
+
+def _one_quantisation(converter: Any, tensors: list[Any]) -> bool:
+    """Return whether all quantised tensors have the same scale and zero point."""
+    quantised = [t for t in tensors if t.qnn_params is not None]
+    return all(converter.has_same_qnn_params(quantised[0], one) for one in quantised)
 
 
 def _words(converter: Any, operator: Any) -> str:
