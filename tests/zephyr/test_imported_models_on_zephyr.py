@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trained models through `opwest import tvm` and `west build`: all in one image, equal to LiteRT's reference kernels."""
+"""Trained models through `opwest import tvm` and `west build` in one image: equal to LiteRT's reference kernels."""
 
 from __future__ import annotations
 

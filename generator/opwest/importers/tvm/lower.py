@@ -90,7 +90,7 @@ def _decided_at_run_time(value: Any, module: Any) -> tuple[str, str] | None:
     if type(value).__name__ == "If":
         return "a branch", "if"
     called = getattr(value, "op", None)
-    if type(called).__name__ != "GlobalVar" or type(module[called]).__name__ != "Function":
+    if called is None or type(called).__name__ != "GlobalVar" or type(module[called]).__name__ != "Function":
         return None
     return ("a loop", "while") if "while" in called.name_hint else ("a call of a function", called.name_hint)
 
@@ -127,8 +127,9 @@ def _operator_name(value: Any) -> str:
     operator = getattr(value, "op", None)
     if getattr(operator, "name", None) == "relax.call_dps_packed":
         operator = value.args[0]  # a function of TVM's runtime
-    name = getattr(operator, "global_symbol", None) or getattr(operator, "name", None) or getattr(operator, "name_hint", None) or type(value).__name__
-    return str(name).removeprefix("relax.").removeprefix("topi.").removeprefix("nn.")
+    names = (getattr(operator, one, None) for one in ("global_symbol", "name", "name_hint"))
+    name = str(next((one for one in names if one), type(value).__name__))
+    return name.removeprefix("relax.").removeprefix("topi.").removeprefix("nn.")
 
 
 def _check_lowered(module: Any, source: Source) -> None:

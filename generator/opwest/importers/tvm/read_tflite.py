@@ -3,18 +3,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import io
 import math
-import warnings
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from opwest.diagnostics import Diagnostic, Location, OpwestError
+from opwest.diagnostics import OpwestError
+from opwest.importers.tvm.convert_tflite import convert_tflite, indices_of
 from opwest.importers.tvm.faults import fault, last_line
-from opwest.importers.tvm.fold_tflite import folded
 from opwest.importers.tvm.integer import left_in_float, use_integers
 from opwest.importers.tvm.layouts import channels_first
 from opwest.importers.tvm.source import Port, Source
@@ -23,11 +18,6 @@ _EMULATED = (
     "quantised operators of these kinds are emulated in float: {}; they may differ from TFLite's by a step, and have "
     "neither the speed nor the memory of int8"
 )
-_MOVING = frozenset(
-    """ARG_MAX ARG_MIN BROADCAST_TO DEPTH_TO_SPACE EXPAND_DIMS GATHER MIRROR_PAD PACK PAD PADV2 RESIZE_NEAREST_NEIGHBOR
-    REVERSE_V2 SLICE SPACE_TO_DEPTH SPLIT SPLIT_V SQUEEZE STRIDED_SLICE TILE TRANSPOSE UNPACK""".split()
-)
-"""Operators that compute nothing: TVM converts them alike for every type, but does not list them for quantised ones."""
 
 
 def read_tflite(path: Path, content: bytes) -> Source:
@@ -44,7 +34,7 @@ def read_tflite(path: Path, content: bytes) -> Source:
     except Exception as error:
         raise _corrupt(place, error) from None
     nodes: dict[str, str] = {}
-    module = use_integers(_convert(model, place, nodes))
+    module = use_integers(convert_tflite(model, place, nodes))
     emulated = left_in_float(module)
     if emulated:
         remarks.append(_EMULATED.format(", ".join(emulated)))
@@ -88,12 +78,12 @@ def _main_graph(model: Any, size: int) -> Any:
             raise ValueError(f"tensor {index} has a scale that is no positive number")
         if model.Buffers(tensor.Buffer()).DataLength() > size:
             raise ValueError(f"tensor {index} is larger than the file")
-    used = [*_indices(graph, "Inputs"), *_indices(graph, "Outputs")]
+    used = [*indices_of(graph, "Inputs"), *indices_of(graph, "Outputs")]
     for index in range(graph.OperatorsLength()):
         operator = graph.Operators(index)
         if not 0 <= operator.OpcodeIndex() < model.OperatorCodesLength():
             raise ValueError(f"operator {index} is of a kind that is not listed")
-        used += [*(i for i in _indices(operator, "Inputs") if i != -1), *_indices(operator, "Outputs")]
+        used += [*(i for i in indices_of(operator, "Inputs") if i != -1), *indices_of(operator, "Outputs")]
     if any(not 0 <= i < graph.TensorsLength() for i in used):
         raise ValueError("it names a tensor that is not there")
     if not graph.OutputsLength():
@@ -101,23 +91,16 @@ def _main_graph(model: Any, size: int) -> Any:
     return graph
 
 
-def _indices(table: Any, what: str) -> list[int]:
-    count = getattr(table, f"{what}Length")()
-    if count > 10_000:
-        raise ValueError("an operator has more tensors than makes sense")
-    return [int(getattr(table, what)(i)) for i in range(count)]
-
-
 def _interface(graph: Any) -> tuple[tuple[Port, ...], tuple[Port, ...], list[str]]:
     remarks = []
-    for index in _indices(graph, "Inputs"):
+    for index in indices_of(graph, "Inputs"):
         tensor = graph.Tensors(index)
         signature = [int(tensor.ShapeSignature(i)) for i in range(tensor.ShapeSignatureLength())]
         if any(n < 0 for n in signature):
             shape = [int(tensor.Shape(i)) for i in range(tensor.ShapeLength())]
             remarks.append(f"input {tensor.Name().decode()!r} of shape {signature} is imported as {shape}")
-    inputs = tuple(_port(graph.Tensors(i)) for i in _indices(graph, "Inputs"))
-    outputs = tuple(_port(graph.Tensors(i)) for i in _indices(graph, "Outputs"))
+    inputs = tuple(_port(graph.Tensors(i)) for i in indices_of(graph, "Inputs"))
+    outputs = tuple(_port(graph.Tensors(i)) for i in indices_of(graph, "Outputs"))
     return inputs, outputs, remarks
 
 
@@ -130,142 +113,3 @@ def _port(tensor: Any) -> Port:
 
 def _listed(nodes: dict[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple((kind, words) for words, kind in nodes.items())
-
-
-def _convert(model: Any, place: str, nodes: dict[str, str]) -> Any:
-    """Return the Relax module, and in `nodes` the kind of each operator; a fault names the operator and its result."""
-    from tvm import relax
-    from tvm.relax.frontend.tflite import from_tflite
-    from tvm.relax.frontend.tflite.tflite_frontend import OperatorConverter
-
-    at: list[Any] = []
-
-    class Converter(OperatorConverter):  # type: ignore[misc]
-        """TVM's converter, which says where it is."""
-
-        def check_unsupported_ops(self) -> None:
-            """Report every operator that can't be converted."""
-            found = [Diagnostic("error", text, Location(place), None, hint) for text, hint in _unsupported(self)]
-            if found:
-                raise OpwestError(found)
-
-        def get_op_code_str(self, op: Any) -> str:
-            """Remember which operator is being converted."""
-            at[:] = [self, op]
-            kind = str(super().get_op_code_str(op))
-            nodes[_words(self, op)] = kind
-            return kind
-
-        def convert_op_to_relax(self) -> None:
-            """Convert every operator; what computes shapes is computed here."""
-            self.known: dict[int, Any] = {}
-            for kind, convert in self.convert_map.items():
-                self.convert_map[kind] = functools.partial(self._convert_or_fold, kind, convert)
-            self.convert_map["EXPAND_DIMS"] = self._expand_dims  # TVM 0.27's own passes the axis twice
-            super().convert_op_to_relax()
-
-        def _expand_dims(self, op: Any) -> Any:
-            data, axis = self.get_input_tensors(op)
-            return relax.op.expand_dims(self.get_tensor_expr(data), int(self.get_tensor_value(axis).item()))
-
-        def _convert_or_fold(self, kind: str, convert: Callable[..., Any], op: Any) -> Any:
-            value = _folded(self, kind, op)
-            if value is None:
-                return convert(op=op)
-            self.known[op.Outputs(0)] = value
-            return relax.const(value)
-
-        def has_expr(self, input_tensor_idx: int) -> bool:
-            """Say of a known tensor that it is none: then it is taken for a constant of the file."""
-            return input_tensor_idx not in getattr(self, "known", ()) and bool(super().has_expr(input_tensor_idx))
-
-        def get_tensor_value(self, tensor_wrapper: Any, is_sparse: bool = False) -> Any:
-            """Return a constant, or what is known."""
-            known = getattr(self, "known", {})
-            if tensor_wrapper.tensor_idx in known:
-                return known[tensor_wrapper.tensor_idx]
-            return super().get_tensor_value(tensor_wrapper, is_sparse)
-
-    try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-            warnings.simplefilter("ignore")
-            return from_tflite(model, op_converter=Converter)
-    except OpwestError:
-        raise
-    except Exception as error:
-        where = f"operator {_words(*at)}" if at else "the model"
-        hint = "an unusual attribute, or a damaged file" if at else None
-        raise fault(f"{where} can't be converted: {last_line(error)}", place, hint=hint) from None
-
-
-def _unsupported(converter: Any) -> Iterator[tuple[str, str | None]]:
-    """Yield why operators can't be converted, as TVM's own check finds it, but for each one."""
-    graph = converter.subgraph
-    for index in range(graph.OperatorsLength()):
-        operator = graph.Operators(index)
-        where = _words(converter, operator)
-        try:
-            kind = converter.get_op_code_str(operator)
-        except Exception as error:  # a custom operator, or one that this TVM does not know
-            yield f"operator {where} can't be imported: {last_line(error)}", None
-            continue
-        if kind not in converter.convert_map:
-            yield f"operator {where} has no lowering in TVM", None
-            continue
-        inputs, outputs = converter.get_input_tensors(operator), converter.get_output_tensors(operator)
-        data = any(t.qnn_params is not None for t in [*inputs[:1], *outputs])
-        weights = any(t.qnn_params is not None for t in inputs[1:])
-        if weights and not data:
-            yield (
-                f"operator {where} has quantised weights and float data (dynamic-range quantisation), which can't be "
-                "imported",
-                "convert the model with full integer quantisation, or without any",
-            )
-        elif (data or weights) and kind not in converter._SUPPORTED_QUANTIZED_OPS and not (
-            kind == "SHAPE" or kind in _MOVING and _one_quantisation(converter, [*inputs, *outputs])
-        ):
-            yield f"operator {where} is quantised, and TVM lowers it in float only", None
-
-
-def _folded(converter: Any, kind: str, operator: Any) -> Any:
-    """Return the value of an operator that computes with shapes; None for others."""
-    import numpy as np
-
-    inputs = converter.get_input_tensors(operator)
-    if operator.OutputsLength() != 1 or not inputs:
-        return None
-    if kind == "SHAPE":
-        value = folded(kind, operator, [converter.get_tensor_shape(inputs[0])])
-    else:
-        if any(
-            t.tensor_idx < 0 or converter.has_expr(t.tensor_idx) or t.tensor.Type() not in _OF_SHAPES for t in inputs
-        ):
-            return None
-        if not any(t.tensor_idx in converter.known for t in inputs):
-            return None
-        value = folded(kind, operator, [np.asarray(converter.get_tensor_value(t)) for t in inputs])
-    return None if value is None else np.asarray(value)
-
-
-_OF_SHAPES = (2, 4)
-"""TFLite's types of tensors that hold shapes: INT32 and INT64."""
-
-
-def _one_quantisation(converter: Any, tensors: list[Any]) -> bool:
-    """Return whether all quantised tensors have the same scale and zero point."""
-    quantised = [t for t in tensors if t.qnn_params is not None]
-    return all(converter.has_same_qnn_params(quantised[0], one) for one in quantised)
-
-
-def _words(converter: Any, operator: Any) -> str:
-    """Return which operator it is: its number, its kind, what it writes."""
-    graph = converter.subgraph
-    number = next((i for i in range(graph.OperatorsLength()) if graph.Operators(i)._tab.Pos == operator._tab.Pos), 0)
-    code = converter.model.OperatorCodes(operator.OpcodeIndex())
-    known = converter.builtin_op_code
-    kind = known.get(max(code.DeprecatedBuiltinCode(), code.BuiltinCode()), f"number {code.BuiltinCode()}")
-    custom = code.CustomCode()
-    if custom:
-        kind = f"{kind} {custom.decode(errors='replace')!r}"
-    writes = [graph.Tensors(i).Name().decode() for i in _indices(operator, "Outputs")]
-    return f"{number} ({kind}{', which writes ' + ', '.join(map(repr, writes)) if writes else ''})"
