@@ -3,13 +3,14 @@
 # make demo   the digits example, from C operators to a classified image
 # make test   everything that can be tested on this machine, and again without llvmlite
 # make bench  the benchmarks
+# make mutated-models   300 damaged model files through the importer (needs the packages of opwest[tvm])
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BARE := build/without-llvmlite
 
-.PHONY: demo test test-without-llvmlite bench clean
+.PHONY: demo test test-without-llvmlite bench mutated-models clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -33,6 +34,10 @@ bench: $(VENV)/.installed-dev
 	@$(BIN)/python benchmarks/generation.py
 	@$(BIN)/python benchmarks/registry_lookup.py
 	@$(BIN)/python benchmarks/run_overhead.py
+	@$(BIN)/python benchmarks/imported_models.py
+
+mutated-models: $(VENV)/.installed-dev
+	@$(BIN)/python tests/importers/mutated_models.py --runs 300
 
 # The environment is our own: Zephyr's scripts keep to the workspace's Python.
 $(VENV)/.created:

@@ -136,7 +136,9 @@ def _main(subjects: list[Subject], models: dict[str, Any]) -> str:
 def test_models_equal_litert(workspace: Workspace, subjects: list[Subject], application: Path, board: str) -> None:
     console = workspace.build(application, board, *OPTIONS.get(board, [])).run("^finished: ")
     assert "finished: 0" in console
-    found = {(name, int(i)): text for name, i, text in re.findall(r"^(\w+) (\d) ([0-9a-f]+)$", console, re.MULTILINE)}
+    found = {
+        (name, int(i)): text for name, i, text in re.findall(r"^(\w+) (\d) ([0-9a-f]+)\s*$", console, re.MULTILINE)
+    }
     assert len(found) == len(MODELS) * len(INPUTS)
     for subject in subjects:
         for number, wanted in enumerate(subject.outputs):
