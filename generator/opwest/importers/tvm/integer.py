@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from opwest.importers.tvm.integer_kernels import AveragePool, Convolution, Dense, Requantize
+from opwest.importers.tvm.integer_kernels import AveragePool, Convolution, Dense, Mean, Requantize
 
 
 def use_integers(module: Any) -> Any:
@@ -145,6 +145,8 @@ def _layer(call: Any, values: dict[Any, Any]) -> _Layer | None:
     total = _value(call.args[0], values)
     if out_scale is None or out_zero is None or str(call.attrs.out_dtype) != "int8":
         return None
+    if _is(total, "relax.mean"):
+        return _mean(total, values, out_scale, int(out_zero))
     shape = _shape(call.args[0])
     if not shape:
         return None
@@ -179,6 +181,26 @@ def _layer(call: Any, values: dict[Any, Any]) -> _Layer | None:
     kernel, array = found
     name = "depthwise_conv2d" if kernel.multiplier else "conv2d"
     return _Layer(kernel, data.args[0], (np.ascontiguousarray(array), flat, *extra), name)
+
+
+def _mean(call: Any, values: dict[Any, Any], out_scale: float, out_zero: int) -> _Layer | None:
+    """Return a mean over dimensions; None where its scale grows."""
+    data = _value(call.args[0], values)
+    if not _is(data, "relax.dequantize") or str(data.args[0].ty.dtype) != "int8" or call.attrs.axis is None:
+        return None
+    scale, zero = _scalar(data.args[1]), _scalar(data.args[2])
+    if scale is None or zero is None:
+        return None
+    shape = _shape(data)
+    axes = tuple(sorted({int(a) % len(shape) for a in call.attrs.axis}))
+    count = math.prod(shape[a] for a in axes)
+    multiplier, right = _fixed_point(float(scale) / float(out_scale))
+    more = min(count.bit_length() - 1, 31 - right)  # bits that the division by the count leaves free
+    if more < 0 or right + more < 0:
+        return None
+    requantize = Requantize(out_zero, ((multiplier << more) // count, right + more), once=False)
+    kernel = Mean(shape, axes, bool(call.attrs.keepdims), int(zero), requantize)
+    return _Layer(kernel, data.args[0], (), "mean")
 
 
 def _convolution(
