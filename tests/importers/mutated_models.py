@@ -120,7 +120,8 @@ def attempt(content: bytes, suffix: str, work: Path) -> Outcome:
 
 def samples() -> list[tuple[str, bytes]]:
     """Return small models of both formats."""
-    from importers.models_made import average_pool, dynamic_range, two_by_two
+    from importers.onnx_made import two_by_two
+    from importers.tflite_made import average_pool, dynamic_range
 
     return [
         (".tflite", average_pool()),

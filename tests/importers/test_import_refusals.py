@@ -11,7 +11,8 @@ from importers.importers_support import need_tvm
 need_tvm(("tflite", "tflite"), ("onnx", "onnx"))
 
 import onnx  # noqa: E402
-from importers.models_made import average_pool, custom_operator, dynamic_range, two_by_two  # noqa: E402
+from importers.onnx_made import two_by_two  # noqa: E402
+from importers.tflite_made import average_pool, custom_operator, dynamic_range  # noqa: E402
 from onnx import TensorProto, helper  # noqa: E402
 from opwest.diagnostics import OpwestError  # noqa: E402
 from opwest.importers.tvm import Options, import_model  # noqa: E402
@@ -57,6 +58,39 @@ def test_operator_without_lowering(tmp_path):
     text = refused(tmp_path / "m.onnx", tmp_path / "out")
     assert "operator cumsum" in text
     assert "has no lowering in TVM; in the file, operator 0 'totals' (CumSum, which writes 'y')" in text
+
+
+def test_a_branch_of_run_time(tmp_path):
+    ways = [
+        helper.make_graph([helper.make_node(kind, ["x"], [kind])], kind, [], [out])
+        for kind in ("Relu", "Neg")
+        for out in [helper.make_tensor_value_info(kind, TensorProto.FLOAT, [1, 4])]
+    ]
+    nodes = [
+        helper.make_node("ReduceSum", ["x"], ["sum"], keepdims=0),
+        helper.make_node("Greater", ["sum", "limit"], ["more"]),
+        helper.make_node("If", ["more"], ["y"], name="gate", then_branch=ways[0], else_branch=ways[1]),
+    ]
+    model = onnx.load(onnx_file(tmp_path / "m.onnx", nodes[2:], [1, 4]))
+    model.graph.initializer.append(helper.make_tensor("limit", TensorProto.FLOAT, [], [0.0]))
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    onnx.save(model, tmp_path / "m.onnx")
+    text = refused(tmp_path / "m.onnx", tmp_path / "out")
+    assert "a branch that is decided at run time can't be imported; in the file, operator 2 'gate' (If" in text
+
+
+def test_result_of_unknown_size(tmp_path):
+    path = onnx_file(tmp_path / "m.onnx", [helper.make_node("NonZero", ["x"], ["y"], name="where")], [1, 4])
+    model = onnx.load(path)
+    model.graph.output[0].type.tensor_type.elem_type = TensorProto.INT64
+    del model.graph.output[0].type.tensor_type.shape.dim[1:]
+    model.graph.output[0].type.tensor_type.shape.dim.add().dim_param = "n"
+    onnx.save(model, path)
+    text = refused(path, tmp_path / "out")
+    assert "operator nonzero, which writes" in text
+    assert "it has a dynamic shape" in text
+    assert "in the file, operator 0 'where' (NonZero, which writes 'y')" in text
 
 
 def test_dynamic_shape_of_onnx(tmp_path):
