@@ -12,7 +12,7 @@ need_tvm(("tflite", "tflite"), ("onnx", "onnx"))
 
 import onnx  # noqa: E402
 from importers.onnx_made import two_by_two  # noqa: E402
-from importers.tflite_made import average_pool, custom_operator, dynamic_range  # noqa: E402
+from importers.tflite_made import INT16, average_pool, custom_operator, dynamic_range  # noqa: E402
 from onnx import TensorProto, helper  # noqa: E402
 from opwest.diagnostics import OpwestError  # noqa: E402
 from opwest.importers.tvm import Options, import_model  # noqa: E402
@@ -104,6 +104,14 @@ def test_dynamic_range_quantisation(tmp_path):
     text = refused(path, tmp_path / "out")
     assert "operator 0 (FULLY_CONNECTED, which writes 'layer/out')" in text
     assert "dynamic-range quantisation" in text
+
+
+def test_int16_data(tmp_path):
+    path = tmp_path / "m.tflite"
+    path.write_bytes(dynamic_range(INT16))
+    text = refused(path, tmp_path / "out")
+    assert "operator 0 (FULLY_CONNECTED, which writes 'layer/out') has int16 data (16x8 quantisation)" in text
+    assert "full integer quantisation to int8" in text
 
 
 def test_custom_operator_of_tflite(tmp_path):

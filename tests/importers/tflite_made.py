@@ -5,7 +5,7 @@ import flatbuffers
 import numpy as np
 import tflite
 
-FLOAT32, INT32, INT8 = 0, 2, 9
+FLOAT32, INT32, INT16, INT8 = 0, 2, 7, 9
 AVERAGE_POOL_2D, FULLY_CONNECTED, CUSTOM, ADD = 1, 9, 32, 0
 
 
@@ -128,13 +128,13 @@ def average_pool(padding=1, stride=2, size=2, edge=6):
     return tflite_model(tensors, [(AVERAGE_POOL_2D, [0], [1], pool_options(padding, stride, size))], [0], [1])
 
 
-def dynamic_range():
-    """Return a model with int8 weights and float data."""
-    weights = np.arange(12, dtype=np.int8).reshape(3, 4)
+def dynamic_range(data=FLOAT32):
+    """Return a model with int8 weights and float data, or other data."""
+    weights, scale = np.arange(12, dtype=np.int8).reshape(3, 4), None if data == FLOAT32 else 0.1
     tensors = [
-        ("x", [1, 4], FLOAT32, None, None, 0),
+        ("x", [1, 4], data, None, scale, 0),
         ("weights", [3, 4], INT8, weights, 0.1, 0),
-        ("layer/out", [1, 3], FLOAT32, None, None, 0),
+        ("layer/out", [1, 3], data, None, scale, 0),
     ]
     return tflite_model(tensors, [(FULLY_CONNECTED, [0, 1], [2], dense_options())], [0], [2])
 

@@ -104,11 +104,14 @@ def _unsupported(converter: Any) -> Iterator[tuple[str, str | None]]:
         inputs, outputs = converter.get_input_tensors(operator), converter.get_output_tensors(operator)
         data = any(t.qnn_params is not None for t in [*inputs[:1], *outputs])
         weights = any(t.qnn_params is not None for t in inputs[1:])
-        if weights and not data:
+        sixteen = any(t.qnn_params is not None and t.tensor.Type() == _INT16 for t in [*inputs[:1], *outputs])
+        if sixteen:
+            yield f"operator {where} has int16 data (16x8 quantisation), which can't be imported", _INTO_INT8
+        elif weights and not data:
             yield (
                 f"operator {where} has quantised weights and float data (dynamic-range quantisation), which can't be "
                 "imported",
-                "convert the model with full integer quantisation, or without any",
+                _INTO_INT8,
             )
         elif (
             (data or weights)
@@ -138,6 +141,10 @@ def _folded(converter: Any, kind: str, operator: Any) -> Any:
     return None if value is None else np.asarray(value)
 
 
+_INT16 = 7
+_NAMED = 3
+"""How many results of an operator a message names."""
+_INTO_INT8 = "convert the model with full integer quantisation to int8, or without any"
 _OF_SHAPES = (2, 4)
 """TFLite's types of tensors that hold shapes: INT32 and INT64."""
 
@@ -158,8 +165,10 @@ def _words(converter: Any, operator: Any) -> str:
     custom = code.CustomCode()
     if custom:
         kind = f"{kind} {custom.decode(errors='replace')!r}"
-    writes = [graph.Tensors(i).Name().decode() for i in indices_of(operator, "Outputs")]
-    return f"{number} ({kind}{', which writes ' + ', '.join(map(repr, writes)) if writes else ''})"
+    writes = [repr(graph.Tensors(i).Name().decode()) for i in indices_of(operator, "Outputs")]
+    if len(writes) > _NAMED:
+        writes[_NAMED:] = [f"{len(writes) - _NAMED} more"]
+    return f"{number} ({kind}{', which writes ' + ', '.join(writes) if writes else ''})"
 
 
 def indices_of(table: Any, what: str) -> list[int]:
