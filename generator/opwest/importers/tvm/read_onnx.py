@@ -15,6 +15,11 @@ from opwest.importers.tvm.faults import fault, first_line, last_line
 from opwest.importers.tvm.fold_onnx import fold_shapes
 from opwest.importers.tvm.source import Port, Source
 
+_EMULATED = (
+    "quantised layers of ONNX are emulated in float, with float weights: the answers are right but for a rounding, and "
+    "there is neither the speed nor the memory of int8; a TFLite file of the model is computed in integers"
+)
+
 
 def read_onnx(path: Path, content: bytes) -> Source:
     """Return the model in an ONNX file."""
@@ -45,6 +50,7 @@ def read_onnx(path: Path, content: bytes) -> Source:
         tuple(Port(one.name) for one in inputs),
         tuple(Port(one.name) for one in model.graph.output),
         tuple((node.op_type, _words(number, node)) for number, node in enumerate(model.graph.node)),
+        _remarks(model.graph),
     )
 
 
@@ -61,6 +67,11 @@ def _dynamic(inputs: list[Any]) -> list[tuple[str, str]]:
             hint = "fix it: python -m onnxruntime.tools.make_dynamic_shape_fixed --input_name NAME --input_shape 1,..."
             found.append((text, hint))
     return found
+
+
+def _remarks(graph: Any) -> tuple[str, ...]:
+    quantised = any(node.op_type in ("DequantizeLinear", "DynamicQuantizeLinear") for node in graph.node)
+    return (_EMULATED,) if quantised else ()
 
 
 def _unsupported(graph: Any) -> list[tuple[str, None]]:
