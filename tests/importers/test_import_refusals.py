@@ -12,7 +12,7 @@ need_tvm(("tflite", "tflite"), ("onnx", "onnx"))
 
 import onnx  # noqa: E402
 from importers.onnx_made import two_by_two  # noqa: E402
-from importers.tflite_made import INT16, average_pool, custom_operator, dynamic_range  # noqa: E402
+from importers.tflite_made import INT16, average_pool, custom_operator, dynamic_range, magnitudes  # noqa: E402
 from onnx import TensorProto, helper  # noqa: E402
 from opwest.diagnostics import OpwestError  # noqa: E402
 from opwest.importers.tvm import Options, import_model  # noqa: E402
@@ -96,6 +96,17 @@ def test_result_of_unknown_size(tmp_path):
 def test_dynamic_shape_of_onnx(tmp_path):
     path = onnx_file(tmp_path / "m.onnx", [helper.make_node("Relu", ["x"], ["y"])], ["batch", 4])
     assert "input 'x' has a dynamic shape, [batch, 4]" in refused(path, tmp_path / "out")
+
+
+def test_dynamic_shape_of_tflite(tmp_path):
+    path = tmp_path / "m.tflite"
+    path.write_bytes(magnitudes([-1, -1, 4]))
+    text = refused(path, tmp_path / "out")
+    assert "m.tflite: error: input 'x' has a dynamic shape, [-1, -1, 4]" in text
+    assert "fix the shape of the input before the model is converted" in text
+    path.write_bytes(magnitudes([-1, 1, 4]))
+    done = import_model(path, tmp_path / "out", Options(vectors=0))
+    assert done.remarks == ("input 'x' of shape [-1, 1, 4] is imported as [1, 1, 4]",)
 
 
 def test_dynamic_range_quantisation(tmp_path):

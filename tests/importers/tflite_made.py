@@ -9,8 +9,8 @@ FLOAT32, INT32, INT16, INT8 = 0, 2, 7, 9
 AVERAGE_POOL_2D, FULLY_CONNECTED, CUSTOM, ADD = 1, 9, 32, 0
 
 
-def tflite_model(tensors, operators, inputs, outputs):
-    """Return a TFLite file.
+def tflite_model(tensors, operators, inputs, outputs, signature=None):
+    """Return a TFLite file; a signature is the shape of the first tensor as far as it is fixed.
 
     tensors: (name, shape, type, array or None, scale or None, zero point); operators: (code, inputs, outputs, options),
     where options are None or (type, function of a builder).
@@ -45,11 +45,14 @@ def tflite_model(tensors, operators, inputs, outputs):
             tflite.QuantizationParametersAddZeroPoint(b, zeros)
             quantization = tflite.QuantizationParametersEnd(b)
         text, dims = b.CreateString(name), numbers(shape, np.int32)
+        fixed = numbers(signature, np.int32) if signature is not None and not made else None
         tflite.TensorStart(b)
         tflite.TensorAddName(b, text)
         tflite.TensorAddShape(b, dims)
         tflite.TensorAddType(b, kind)
         tflite.TensorAddBuffer(b, index)
+        if fixed is not None:
+            tflite.TensorAddShapeSignature(b, fixed)
         if quantization is not None:
             tflite.TensorAddQuantization(b, quantization)
         made.append(tflite.TensorEnd(b))
@@ -137,6 +140,13 @@ def dynamic_range(data=FLOAT32):
         ("layer/out", [1, 3], data, None, scale, 0),
     ]
     return tflite_model(tensors, [(FULLY_CONNECTED, [0, 1], [2], dense_options())], [0], [2])
+
+
+def magnitudes(signature):
+    """Return a float model of one input, [1,1,4], whose shape is as far fixed as the signature says."""
+    tensors = [("x", [1, 1, 4], FLOAT32, None, None, 0), ("y", [1, 1, 4], FLOAT32, None, None, 0)]
+    operators = [(tflite.BuiltinOperator.ABS, [0], [1], _built("AbsOptions"))]
+    return tflite_model(tensors, operators, [0], [1], signature)
 
 
 def custom_operator():

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from opwest.diagnostics import OpwestError
+from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.importers.tvm.convert_tflite import convert_tflite, indices_of
 from opwest.importers.tvm.faults import fault, last_line
 from opwest.importers.tvm.integer import left_in_float, use_integers
@@ -33,6 +34,10 @@ def read_tflite(path: Path, content: bytes) -> Source:
         inputs, outputs, remarks = _interface(graph)
     except Exception as error:
         raise _corrupt(place, error) from None
+    dynamic = list(_dynamic(graph))
+    if dynamic:
+        hint = "fix the shape of the input before the model is converted"
+        raise OpwestError(Diagnostic("error", text, Location(place), None, hint) for text in dynamic)
     nodes: dict[str, str] = {}
     module = use_integers(convert_tflite(model, place, nodes))
     emulated = left_in_float(module)
@@ -102,6 +107,15 @@ def _interface(graph: Any) -> tuple[tuple[Port, ...], tuple[Port, ...], list[str
     inputs = tuple(_port(graph.Tensors(i)) for i in indices_of(graph, "Inputs"))
     outputs = tuple(_port(graph.Tensors(i)) for i in indices_of(graph, "Outputs"))
     return inputs, outputs, remarks
+
+
+def _dynamic(graph: Any) -> Iterator[str]:
+    """Yield which inputs leave more open than a batch: what the file has in those places is no size."""
+    for index in indices_of(graph, "Inputs"):
+        tensor = graph.Tensors(index)
+        signature = [int(tensor.ShapeSignature(i)) for i in range(tensor.ShapeSignatureLength())]
+        if any(n < 0 for n in signature[1:]):
+            yield f"input {tensor.Name().decode()!r} has a dynamic shape, {signature}"
 
 
 def _port(tensor: Any) -> Port:
