@@ -5,13 +5,14 @@
 # make bench  the benchmarks: one table of all figures, in build/bench
 # make fuzz   mutated inputs for every reader, and libFuzzer for what runs on devices; RUNS=N inputs each (default:
 #             200,000, and 2,000,000 of libFuzzer), SECONDS=S at most for each reader
+# make mutated-models   300 damaged model files through the importer (needs the packages of opwest[tvm])
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BARE := build/without-llvmlite
 
-.PHONY: demo test test-without-llvmlite bench fuzz clean
+.PHONY: demo test test-without-llvmlite bench fuzz mutated-models clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -44,6 +45,9 @@ fuzz: $(VENV)/.installed-dev
 	@$(BIN)/python tests/fuzz --json build/fuzz/readers.json \
 		$(if $(RUNS),--runs $(RUNS)) $(if $(SECONDS),--seconds $(SECONDS))
 	@$(BIN)/python tests/fuzz/fuzz_device.py --json build/fuzz/device.json $(if $(RUNS),--runs $(RUNS))
+
+mutated-models: $(VENV)/.installed-dev
+	@$(BIN)/python tests/importers/mutated_models.py --runs 300
 
 # The environment is our own: Zephyr's scripts keep to the workspace's Python.
 $(VENV)/.created:

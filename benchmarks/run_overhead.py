@@ -18,6 +18,7 @@ the first or the last step is cheaper than the others).
 from __future__ import annotations
 
 import argparse
+import functools
 import re
 import shlex
 import sys
@@ -27,7 +28,6 @@ from pathlib import Path
 
 from common import (
     DENSE,
-    ProcessError,
     Report,
     SkippedError,
     execute,
@@ -38,12 +38,11 @@ from common import (
     require,
     write_model,
 )
+from cortex_m3_qemu import EMULATOR, HERE, supported_plugin, symbols
 
 SIZES = (10, 100)
 MOST_RATIO = 1.05
-HERE = Path(__file__).resolve().parent / "cortex_m3"
 COMPILER = "arm-none-eabi-gcc"
-EMULATOR = "qemu-system-arm"
 # What a Zephyr 4.2 build for mps2/an385 passes (its build.ninja), but for paths, warnings and debug information.
 ZEPHYR_FLAGS = shlex.split(
     "-Os -std=c99 -ffreestanding -mcpu=cortex-m3 -mthumb -mabi=aapcs -mfp16-format=ieee -ffunction-sections "
@@ -197,20 +196,6 @@ def build(work: Path, steps: int) -> tuple[Path, int]:
     return image, int(found[1], 16) if found else 0
 
 
-def symbols(image: Path) -> dict[str, int]:
-    """Return the addresses of an image's symbols."""
-    rows = [line.split() for line in execute(["arm-none-eabi-nm", image]).splitlines()]
-    return {row[-1]: int(row[0], 16) for row in rows if len(row) == 3}
-
-
-def build_plugin(work: Path, version: int) -> Path:
-    """Compile the plugin for one version of QEMU's plugin interface."""
-    plugin = work / f"insn_count_{version}.so"
-    options = ["-O2", "-shared", "-fPIC", f"-DPLUGIN_VERSION={version}"]
-    execute([*host_compiler(), *options, HERE / "insn_count.c", "-o", plugin])
-    return plugin
-
-
 def count(image: Path, plugin: Path) -> list[int]:
     """Run an image; return the instructions outside the operators, for each function that it measures."""
     places = symbols(image)
@@ -242,20 +227,6 @@ def places_of_operators(places: dict[str, int]) -> int:
     return sum(name.startswith("chain__op_") for name in places)
 
 
-def supported_plugin(work: Path, image: Path) -> Path:
-    """Return the plugin in a version that this QEMU takes."""
-    faults = []
-    for version in range(1, 6):
-        plugin = build_plugin(work, version)
-        try:
-            count(image, plugin)
-        except ProcessError as fault:
-            faults.append(str(fault))
-            continue
-        return plugin
-    raise SkippedError(f"{EMULATOR} does not take the plugin:\n{faults[0]}")
-
-
 def main() -> int:
     """Measure, print, compare with the limit."""
     options = parser(__doc__)
@@ -284,7 +255,7 @@ def run(given: argparse.Namespace, work: Path, report: Report) -> int:
     plugin = None
     for steps in sorted(given.steps):
         image, sizes[steps] = build(work / f"steps_{steps}", steps)
-        plugin = plugin or supported_plugin(work, image)
+        plugin = plugin or supported_plugin(work, functools.partial(count, image))
         found[steps] = count(image, plugin)
         if count(image, plugin) != found[steps]:
             raise AssertionError("two runs gave different counts")

@@ -9,7 +9,7 @@ from importers.importers_support import Built, need_tvm
 
 need_tvm(("tflite", "tflite"))
 
-from importers.models_made import average_pool  # noqa: E402
+from importers.tflite_made import average_pool  # noqa: E402
 from opwest.importers.tvm import import_model  # noqa: E402
 from opwest.importers.tvm.read import read_model  # noqa: E402
 from opwest.importers.tvm.vectors import run_litert  # noqa: E402

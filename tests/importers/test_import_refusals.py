@@ -11,7 +11,8 @@ from importers.importers_support import need_tvm
 need_tvm(("tflite", "tflite"), ("onnx", "onnx"))
 
 import onnx  # noqa: E402
-from importers.models_made import average_pool, custom_operator, dynamic_range, two_by_two  # noqa: E402
+from importers.onnx_made import two_by_two  # noqa: E402
+from importers.tflite_made import INT16, average_pool, custom_operator, dynamic_range, magnitudes  # noqa: E402
 from onnx import TensorProto, helper  # noqa: E402
 from opwest.diagnostics import OpwestError  # noqa: E402
 from opwest.importers.tvm import Options, import_model  # noqa: E402
@@ -59,9 +60,53 @@ def test_operator_without_lowering(tmp_path):
     assert "has no lowering in TVM; in the file, operator 0 'totals' (CumSum, which writes 'y')" in text
 
 
+def test_a_branch_of_run_time(tmp_path):
+    ways = [
+        helper.make_graph([helper.make_node(kind, ["x"], [kind])], kind, [], [out])
+        for kind in ("Relu", "Neg")
+        for out in [helper.make_tensor_value_info(kind, TensorProto.FLOAT, [1, 4])]
+    ]
+    nodes = [
+        helper.make_node("ReduceSum", ["x"], ["sum"], keepdims=0),
+        helper.make_node("Greater", ["sum", "limit"], ["more"]),
+        helper.make_node("If", ["more"], ["y"], name="gate", then_branch=ways[0], else_branch=ways[1]),
+    ]
+    model = onnx.load(onnx_file(tmp_path / "m.onnx", nodes[2:], [1, 4]))
+    model.graph.initializer.append(helper.make_tensor("limit", TensorProto.FLOAT, [], [0.0]))
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    onnx.save(model, tmp_path / "m.onnx")
+    text = refused(tmp_path / "m.onnx", tmp_path / "out")
+    assert "a branch that is decided at run time can't be imported; in the file, operator 2 'gate' (If" in text
+
+
+def test_result_of_unknown_size(tmp_path):
+    path = onnx_file(tmp_path / "m.onnx", [helper.make_node("NonZero", ["x"], ["y"], name="where")], [1, 4])
+    model = onnx.load(path)
+    model.graph.output[0].type.tensor_type.elem_type = TensorProto.INT64
+    del model.graph.output[0].type.tensor_type.shape.dim[1:]
+    model.graph.output[0].type.tensor_type.shape.dim.add().dim_param = "n"
+    onnx.save(model, path)
+    text = refused(path, tmp_path / "out")
+    assert "operator nonzero, which writes" in text
+    assert "it has a dynamic shape" in text
+    assert "in the file, operator 0 'where' (NonZero, which writes 'y')" in text
+
+
 def test_dynamic_shape_of_onnx(tmp_path):
     path = onnx_file(tmp_path / "m.onnx", [helper.make_node("Relu", ["x"], ["y"])], ["batch", 4])
     assert "input 'x' has a dynamic shape, [batch, 4]" in refused(path, tmp_path / "out")
+
+
+def test_dynamic_shape_of_tflite(tmp_path):
+    path = tmp_path / "m.tflite"
+    path.write_bytes(magnitudes([-1, -1, 4]))
+    text = refused(path, tmp_path / "out")
+    assert "m.tflite: error: input 'x' has a dynamic shape, [-1, -1, 4]" in text
+    assert "fix the shape of the input before the model is converted" in text
+    path.write_bytes(magnitudes([-1, 1, 4]))
+    done = import_model(path, tmp_path / "out", Options(vectors=0))
+    assert done.remarks == ("input 'x' of shape [-1, 1, 4] is imported as [1, 1, 4]",)
 
 
 def test_dynamic_range_quantisation(tmp_path):
@@ -70,6 +115,14 @@ def test_dynamic_range_quantisation(tmp_path):
     text = refused(path, tmp_path / "out")
     assert "operator 0 (FULLY_CONNECTED, which writes 'layer/out')" in text
     assert "dynamic-range quantisation" in text
+
+
+def test_int16_data(tmp_path):
+    path = tmp_path / "m.tflite"
+    path.write_bytes(dynamic_range(INT16))
+    text = refused(path, tmp_path / "out")
+    assert "operator 0 (FULLY_CONNECTED, which writes 'layer/out') has int16 data (16x8 quantisation)" in text
+    assert "full integer quantisation to int8" in text
 
 
 def test_custom_operator_of_tflite(tmp_path):

@@ -10,7 +10,7 @@ from importers.importers_support import Built, need_tvm, planned
 need_tvm(("onnx", "onnx"))
 
 import onnx  # noqa: E402
-from importers.models_made import two_by_two  # noqa: E402
+from importers.onnx_made import computed_shape, small_network, two_by_two  # noqa: E402
 from opwest.importers.tvm import Options, import_model, import_module  # noqa: E402
 
 
@@ -38,6 +38,23 @@ def test_two_inputs_two_outputs_a_branch_and_a_reshape(tmp_path):
         wanted = session.run(None, {"image": image, "offset": offset})
         for one, other in zip(outputs, wanted, strict=True):
             np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("made", [computed_shape, small_network])
+def test_small_models_equal_onnxruntime(made, tmp_path):
+    if importlib.util.find_spec("onnxruntime") is None:
+        pytest.skip("onnxruntime, the reference, is not installed")
+    import onnxruntime
+
+    model = made()
+    onnx.save(model, tmp_path / "m.onnx")
+    import_model(tmp_path / "m.onnx", tmp_path / "model", Options(vectors=0))
+    shape = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
+    random = np.random.default_rng(8)
+    cases = [[random.standard_normal(shape).astype(np.float32)] for _ in range(20)]
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    for [data], [found] in zip(cases, Built(tmp_path / "model", tmp_path).run(cases), strict=True):
+        np.testing.assert_allclose(found, session.run(None, {"x": data})[0], rtol=2e-5, atol=2e-6)
 
 
 @pytest.fixture

@@ -134,22 +134,31 @@ def _refuse_runtime(name: str, function: Any, place: str | None) -> None:
         raise fault(f"operator {name} computes with {unknown[1]}, which C has no type for", place)
 
 
-def c_source(operators: Operators, writes: Mapping[str, int], remark: str) -> str:
+def c_source(operators: Operators, writes: Mapping[str, int], remark: str, place: str | None = None) -> str:
     """Return the operators as one C file; `writes` counts the results of each."""
+    parts = []
+    for variable, function in operators.module.functions_items():
+        name = str(variable.name_hint)
+        try:
+            text = _printed(variable, function)
+        except Exception as error:
+            raise fault(f"operator {name} can't be written in C: {last_line(error)}", place) from None
+        match = _FUNCTION.search(text)
+        if match is None or match[1] != PREFIX + name:
+            raise fault(f"operator {name}: TVM's C code does not look as it is known to", place)
+        parts.append(_definition(match, writes[name], len(operators.scratch[name])))
+    return _HEAD.format(remark=remark) + "".join(sorted(parts))
+
+
+def _printed(variable: Any, function: Any) -> str:
+    """Return TVM's C code of one function."""
     import tvm
+    from tvm import tirx
     from tvm_ffi import structural
 
-    functions = {}
-    for variable, function in operators.module.functions_items():
-        body = structural.structural_map(function.body, [(_float_type(), _named_float)])
-        functions[variable.name_hint] = function.with_body(body)
-    target = tvm.target.Target("c")
-    text = tvm.get_global_func("target.build.c")(tvm.IRModule(functions), target).inspect_source("c")
-    counts = {PREFIX + name: (writes[name], len(operators.scratch[name])) for name in functions}
-    parts = [_definition(match, counts) for match in _FUNCTION.finditer(text)]
-    if len(parts) != len(functions):
-        raise ValueError("TVM's C code does not look as it is known to")
-    return _HEAD.format(remark=remark) + "".join(sorted(parts))
+    body = structural.structural_map(function.body, [(tirx.FloatImm, _named_float), (tvm.ir.Call, _named_call)])
+    module = tvm.IRModule({variable: function.with_body(body)})
+    return str(tvm.get_global_func("target.build.c")(module, tvm.target.Target("c")).inspect_source("c"))
 
 
 _FUNCTION = re.compile(r"^TVM_DLL void (\w+)\(([^)]*)\) \{\n(.*?)^\}\n", re.MULTILINE | re.DOTALL)
@@ -161,10 +170,9 @@ _HEAD = """\
 """
 
 
-def _definition(match: re.Match[str], counts: Mapping[str, tuple[int, int]]) -> str:
+def _definition(match: re.Match[str], writes: int, scratch: int) -> str:
     """Return one function: `const` where it only reads, numbers with all their digits."""
     name, parameters, body = match.groups()
-    writes, scratch = counts[name]
     listed = [one.strip() for one in parameters.split(",")]
     first_written = len(listed) - writes - scratch
     shown = []
@@ -178,12 +186,6 @@ def _definition(match: re.Match[str], counts: Mapping[str, tuple[int, int]]) -> 
     return f"\nvoid {name}({', '.join(shown)})\n{{\n{body}}}\n"
 
 
-def _float_type() -> Any:
-    from tvm import tirx
-
-    return tirx.FloatImm
-
-
 def _named_float(value: Any) -> Any:
     """Return a call that stands for a number: TVM's C printer rounds to seven digits."""
     from tvm import tirx
@@ -193,6 +195,20 @@ def _named_float(value: Any) -> Any:
     if bits is None:
         return value
     return tirx.call_pure_extern(dtype, f"{_FLOAT}{bits[1]}_{struct.pack(bits[0], value.value)[::-1].hex()}")
+
+
+def _named_call(call: Any) -> Any:
+    """Return a call of C's function for what TVM's rules for C leave out."""
+    from tvm import tirx
+
+    name = _LEFT_OUT.get(str(getattr(call.op, "name", "")))
+    if name is None:
+        return call
+    dtype = str(call.ty.dtype) if hasattr(call, "ty") else str(call.dtype)
+    return tirx.call_pure_extern(dtype, name + ("f" if dtype == "float32" else ""), *call.args)
+
+
+_LEFT_OUT = {"tirx.fabs": "fabs", "tirx.fmod": "fmod", "tirx.exp2": "exp2"}
 
 
 def _float_literal(match: re.Match[str]) -> str:

@@ -68,6 +68,7 @@ def import_module(
 
     `inputs` and `outputs` name its parameters and results; without them the parameters keep their names.
     """
+    from opwest.importers.tvm.layouts import channels_first
     from opwest.importers.tvm.lower import check_static, main_function
 
     require([APACHE_TVM])
@@ -76,7 +77,7 @@ def import_module(
     parameters = [str(p.name_hint if hasattr(p, "name_hint") else p.name) for p in main_function(module, None).params]
     named = tuple(Port(name) for name in inputs or parameters)
     results = tuple(Port(name) for name in outputs or ())
-    source = Source("relax", None, b"", module, named, results)
+    source = Source("relax", None, b"", channels_first(module), named, results)
     return _convert(source, "model", folder, options or Options())
 
 
@@ -112,7 +113,7 @@ def _convert(source: Source, stem: str, folder: Path, options: Options) -> Impor
         operators = lower_operators(functions, target, place, _counting(tell, len(functions), suffix))
         file = "operators.c" if name is None else f"objects/{name}/operators.o"
         if name is None:
-            files[file] = c_source(operators, results_of(steps), f"{origin} Yours to edit.").encode()
+            files[file] = c_source(operators, results_of(steps), f"{origin} Yours to edit.", place).encode()
         else:
             files[file] = object_file(operators, target, place)
         objects.append(ObjectFile(file, name))

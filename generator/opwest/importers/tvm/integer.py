@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from opwest.importers.tvm.integer_kernels import AveragePool, Convolution, Dense, Requantize
+from opwest.importers.tvm.integer_kernels import AveragePool, Convolution, Dense, Mean, Requantize
 
 
 def use_integers(module: Any) -> Any:
@@ -20,6 +20,8 @@ def use_integers(module: Any) -> Any:
 
     main = module["main"]
     values = dict(relax.analysis.get_var2val(main).items())
+
+    extremes = {"relax.argmax": relax.op.argmax, "relax.argmin": relax.op.argmin}
 
     @relax.expr_functor.mutator
     class Rewriting(relax.PyExprMutator):  # type: ignore[misc]
@@ -37,6 +39,10 @@ def use_integers(module: Any) -> Any:
                 pool = _pool(call.attrs, _shape(call.args[0]))
                 if pool is not None and _is(source, "relax.astype"):
                     return self._emit(pool, source.args[0], (), "avg_pool2d")
+            if name in extremes and str(call.args[0].ty.dtype) in ("int8", "uint8", "int16"):
+                # TVM begins with the type's own limit: where all elements are that, its answer is -1.
+                wide = relax.op.astype(self.visit_expr(call.args[0]), "int32")
+                return self.builder_.normalize(extremes[name](wide, call.attrs.axis, call.attrs.keepdims))
             if name == "relax.clip" and _keeps_all(call):
                 return self.visit_expr(call.args[0])
             return super().visit_call_(call)
@@ -137,11 +143,21 @@ def _layer(call: Any, values: dict[Any, Any]) -> _Layer | None:
 
     out_scale, out_zero = _scalar(call.args[1]), _scalar(call.args[2])
     total = _value(call.args[0], values)
-    if out_scale is None or out_zero is None or str(call.attrs.out_dtype) != "int8" or not _is(total, "relax.add"):
+    if out_scale is None or out_zero is None or str(call.attrs.out_dtype) != "int8":
         return None
-    product, bias = _value(total.args[0], values), _weights(total.args[1], values)
+    if _is(total, "relax.mean"):
+        return _mean(total, values, out_scale, int(out_zero))
+    shape = _shape(call.args[0])
+    if not shape:
+        return None
+    product, bias = total, np.zeros(shape[-1], np.int32)
+    if _is(total, "relax.add"):
+        added = _weights(total.args[1], values)
+        if added is None or added.array.dtype != np.int32:
+            return None
+        product, bias = _value(total.args[0], values), added.array
     is_dense, is_convolution = _is(product, "relax.matmul"), _is(product, "relax.nn.conv2d")
-    if bias is None or bias.array.dtype != np.int32 or not (is_dense or is_convolution):
+    if not (is_dense or is_convolution):
         return None
     data, weights = _value(product.args[0], values), _weights(product.args[1], values)
     if not _is(data, "relax.dequantize") or weights is None or weights.array.dtype != np.int8 or weights.scale is None:
@@ -149,15 +165,14 @@ def _layer(call: Any, values: dict[Any, Any]) -> _Layer | None:
     in_scale, in_zero = _scalar(data.args[1]), _scalar(data.args[2])
     if in_scale is None or in_zero is None or str(data.args[0].ty.dtype) != "int8":
         return None
-    shape = _shape(call.args[0])
     fixed = _multipliers(in_scale, weights.scale, out_scale, shape[-1], single=is_dense)
-    if fixed is None or bias.array.size != shape[-1]:
+    if fixed is None or bias.size != shape[-1]:
         return None
     requantize = Requantize(int(out_zero), fixed[0], once=is_dense)
-    flat = bias.array.reshape(-1)
+    flat = bias.reshape(-1)
     extra = () if requantize.fixed is not None else (fixed[1], fixed[2])
     if is_dense:
-        if len(_shape(data)) != 2 or weights.array.ndim != 2:
+        if weights.array.ndim != 2:
             return None
         return _Layer(Dense(int(in_zero), requantize), data.args[0], (weights.array, flat, *extra), "dense")
     found = _convolution(product.attrs, weights.array, _shape(data), shape, int(in_zero), requantize)
@@ -166,6 +181,26 @@ def _layer(call: Any, values: dict[Any, Any]) -> _Layer | None:
     kernel, array = found
     name = "depthwise_conv2d" if kernel.multiplier else "conv2d"
     return _Layer(kernel, data.args[0], (np.ascontiguousarray(array), flat, *extra), name)
+
+
+def _mean(call: Any, values: dict[Any, Any], out_scale: float, out_zero: int) -> _Layer | None:
+    """Return a mean over dimensions; None where its scale grows."""
+    data = _value(call.args[0], values)
+    if not _is(data, "relax.dequantize") or str(data.args[0].ty.dtype) != "int8" or call.attrs.axis is None:
+        return None
+    scale, zero = _scalar(data.args[1]), _scalar(data.args[2])
+    if scale is None or zero is None:
+        return None
+    shape = _shape(data)
+    axes = tuple(sorted({int(a) % len(shape) for a in call.attrs.axis}))
+    count = math.prod(shape[a] for a in axes)
+    multiplier, right = _fixed_point(float(scale) / float(out_scale))
+    more = min(count.bit_length() - 1, 31 - right)  # bits that the division by the count leaves free
+    if more < 0 or right + more < 0:
+        return None
+    requantize = Requantize(out_zero, ((multiplier << more) // count, right + more), once=False)
+    kernel = Mean(shape, axes, bool(call.attrs.keepdims), int(zero), requantize)
+    return _Layer(kernel, data.args[0], (), "mean")
 
 
 def _convolution(

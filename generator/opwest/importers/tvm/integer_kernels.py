@@ -57,7 +57,7 @@ def _shifted(value: Any, zero: int) -> Any:
 
 @dataclass(frozen=True)
 class Dense:
-    """A fully connected layer: int8 [n, k] times int8 [k, m]."""
+    """A fully connected layer: int8 [..., k] times int8 [k, m]."""
 
     zero: int
     requantize: Requantize
@@ -68,8 +68,8 @@ class Dense:
 
         k = te.reduce_axis((0, weights.shape[0]), "k")
         total = te.compute(
-            (data.shape[0], weights.shape[1]),
-            lambda i, j: te.sum(_shifted(data[i, k], self.zero) * weights[k, j].astype("int32"), axis=k),
+            (*data.shape[:-1], weights.shape[1]),
+            lambda *i: te.sum(_shifted(data[(*i[:-1], k)], self.zero) * weights[k, i[-1]].astype("int32"), axis=k),
             name="total",
         )
         return self.requantize.tensor(total, bias, scales)
@@ -172,3 +172,35 @@ class AveragePool:
             return tirx.truncdiv(away, number)
 
         return te.compute(shape, mean, name="mean")
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean of int8 over some dimensions, as int8 of another scale; the scaling divides by the count, too."""
+
+    data: tuple[int, ...]
+    axes: tuple[int, ...]
+    keeps: bool
+    """Whether the dimensions stay, with one element."""
+    zero: int
+    requantize: Requantize
+
+    def __call__(self, data: Any) -> Any:
+        """Return the layer."""
+        from tvm import te, tirx
+
+        reduced = {a: te.reduce_axis((0, self.data[a]), f"r{a}") for a in self.axes}
+        shape = [1 if a in reduced else n for a, n in enumerate(self.data) if self.keeps or a not in reduced]
+
+        def total(*index: Any) -> Any:
+            rest = iter(index)
+            places = []
+            for axis in range(len(self.data)):
+                place = next(rest) if self.keeps or axis not in reduced else None
+                places.append(reduced.get(axis, place))
+            return te.sum(_shifted(data[tuple(places)], self.zero), axis=list(reduced.values()))
+
+        sums = te.compute(shape, total, name="total")
+        assert self.requantize.fixed is not None
+        multiplier, shift = (tirx.const(n, "int32") for n in self.requantize.fixed)
+        return te.compute(shape, lambda *i: self.requantize(sums[i], multiplier, shift), name="requantize")

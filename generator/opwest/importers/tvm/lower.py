@@ -73,15 +73,26 @@ def check_static(module: Any, place: str | None, where: Callable[[str], str] = l
     ]
     if not found:
         for binding in _bindings(main):
-            kind = type(binding.value).__name__
-            if kind == "If":
-                found.append(f"{binding.var.name!r} is a branch that is decided at run time, which can't be imported")
+            decided = _decided_at_run_time(binding.value, module)
+            if decided:
+                found.append(f"{decided[0]} that is decided at run time can't be imported{where(decided[1])}")
+                break
             reasons = list(_fault(binding.var.ty))
             if reasons:
                 name = _operator_name(binding.value)
                 found.append(f"operator {name}, which writes {binding.var.name!r}: {reasons[0]}{where(name)}")
                 break  # what follows depends on it
     _raise(found, place)
+
+
+def _decided_at_run_time(value: Any, module: Any) -> tuple[str, str] | None:
+    """Return what a binding is that takes one of several ways or goes round, in words and by name; None for others."""
+    if type(value).__name__ == "If":
+        return "a branch", "if"
+    called = getattr(value, "op", None)
+    if called is None or type(called).__name__ != "GlobalVar" or type(module[called]).__name__ != "Function":
+        return None
+    return ("a loop", "while") if "while" in called.name_hint else ("a call of a function", called.name_hint)
 
 
 def _raise(found: list[str], place: str | None) -> None:
@@ -114,8 +125,11 @@ def _bindings(main: Any) -> Iterator[Any]:
 
 def _operator_name(value: Any) -> str:
     operator = getattr(value, "op", None)
-    name = getattr(operator, "name", None) or getattr(operator, "name_hint", None) or type(value).__name__
-    return str(name).removeprefix("relax.")
+    if getattr(operator, "name", None) == "relax.call_dps_packed":
+        operator = value.args[0]  # a function of TVM's runtime
+    names = (getattr(operator, one, None) for one in ("global_symbol", "name", "name_hint"))
+    name = str(next((one for one in names if one), type(value).__name__))
+    return name.removeprefix("relax.").removeprefix("topi.").removeprefix("nn.")
 
 
 def _check_lowered(module: Any, source: Source) -> None:

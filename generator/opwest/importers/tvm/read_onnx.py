@@ -12,7 +12,13 @@ from typing import Any
 
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.importers.tvm.faults import fault, first_line, last_line
+from opwest.importers.tvm.fold_onnx import fold_shapes
 from opwest.importers.tvm.source import Port, Source
+
+_EMULATED = (
+    "quantised layers of ONNX are emulated in float, with float weights: the answers are right but for a rounding, and "
+    "there is neither the speed nor the memory of int8; a TFLite file of the model is computed in integers"
+)
 
 
 def read_onnx(path: Path, content: bytes) -> Source:
@@ -35,7 +41,7 @@ def read_onnx(path: Path, content: bytes) -> Source:
     found = [*_dynamic(inputs), *_unsupported(model.graph)]
     if found:
         raise OpwestError(Diagnostic("error", text, Location(place), None, hint) for text, hint in found)
-    module = _convert(model, place)
+    module = _convert(fold_shapes(model), model, place)
     return Source(
         "onnx",
         place,
@@ -44,6 +50,7 @@ def read_onnx(path: Path, content: bytes) -> Source:
         tuple(Port(one.name) for one in inputs),
         tuple(Port(one.name) for one in model.graph.output),
         tuple((node.op_type, _words(number, node)) for number, node in enumerate(model.graph.node)),
+        _remarks(model.graph),
     )
 
 
@@ -60,6 +67,11 @@ def _dynamic(inputs: list[Any]) -> list[tuple[str, str]]:
             hint = "fix it: python -m onnxruntime.tools.make_dynamic_shape_fixed --input_name NAME --input_shape 1,..."
             found.append((text, hint))
     return found
+
+
+def _remarks(graph: Any) -> tuple[str, ...]:
+    quantised = any(node.op_type in ("DequantizeLinear", "DynamicQuantizeLinear") for node in graph.node)
+    return (_EMULATED,) if quantised else ()
 
 
 def _unsupported(graph: Any) -> list[tuple[str, None]]:
@@ -80,7 +92,8 @@ def _words(number: int, node: Any) -> str:
     return f"{number}{name} ({domain}{node.op_type}{', which writes ' + writes if writes else ''})"
 
 
-def _convert(model: Any, place: str) -> Any:
+def _convert(model: Any, original: Any, place: str) -> Any:
+    """Return the Relax module; faults count operators as the original does."""
     from tvm.relax.frontend.onnx import from_onnx
 
     try:
@@ -89,7 +102,7 @@ def _convert(model: Any, place: str) -> Any:
             return from_onnx(model, keep_params_in_input=False)
     except Exception as error:
         node = _node_at(error.__traceback__)
-        number = next((i for i, one in enumerate(model.graph.node) if one is node or one == node), 0)
+        number = next((i for i, one in enumerate(original.graph.node) if one is node or one == node), 0)
         where = f"operator {_words(number, node)}" if node is not None else "the model"
         raise fault(f"{where} can't be converted: {last_line(error)}", place) from None
 

@@ -13,6 +13,8 @@ def schedule_operator(function: Any) -> Any:
     import tvm
     from tvm import s_tir
 
+    if getattr(getattr(function.body, "block", None), "name_hint", "") != "root":
+        return function  # loops as somebody wrote them, scatters for instance: there is nothing to schedule
     schedule = s_tir.Schedule(tvm.IRModule({"main": function}), debug_mask=0)
     for inline in (schedule.compute_inline, schedule.reverse_compute_inline):
         for block in _blocks(schedule):

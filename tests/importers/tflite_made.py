@@ -5,12 +5,12 @@ import flatbuffers
 import numpy as np
 import tflite
 
-FLOAT32, INT32, INT8 = 0, 2, 9
+FLOAT32, INT32, INT16, INT8 = 0, 2, 7, 9
 AVERAGE_POOL_2D, FULLY_CONNECTED, CUSTOM, ADD = 1, 9, 32, 0
 
 
-def tflite_model(tensors, operators, inputs, outputs):
-    """Return a TFLite file.
+def tflite_model(tensors, operators, inputs, outputs, signature=None):
+    """Return a TFLite file; a signature is the shape of the first tensor as far as it is fixed.
 
     tensors: (name, shape, type, array or None, scale or None, zero point); operators: (code, inputs, outputs, options),
     where options are None or (type, function of a builder).
@@ -45,11 +45,14 @@ def tflite_model(tensors, operators, inputs, outputs):
             tflite.QuantizationParametersAddZeroPoint(b, zeros)
             quantization = tflite.QuantizationParametersEnd(b)
         text, dims = b.CreateString(name), numbers(shape, np.int32)
+        fixed = numbers(signature, np.int32) if signature is not None and not made else None
         tflite.TensorStart(b)
         tflite.TensorAddName(b, text)
         tflite.TensorAddShape(b, dims)
         tflite.TensorAddType(b, kind)
         tflite.TensorAddBuffer(b, index)
+        if fixed is not None:
+            tflite.TensorAddShapeSignature(b, fixed)
         if quantization is not None:
             tflite.TensorAddQuantization(b, quantization)
         made.append(tflite.TensorEnd(b))
@@ -128,15 +131,22 @@ def average_pool(padding=1, stride=2, size=2, edge=6):
     return tflite_model(tensors, [(AVERAGE_POOL_2D, [0], [1], pool_options(padding, stride, size))], [0], [1])
 
 
-def dynamic_range():
-    """Return a model with int8 weights and float data."""
-    weights = np.arange(12, dtype=np.int8).reshape(3, 4)
+def dynamic_range(data=FLOAT32):
+    """Return a model with int8 weights and float data, or other data."""
+    weights, scale = np.arange(12, dtype=np.int8).reshape(3, 4), None if data == FLOAT32 else 0.1
     tensors = [
-        ("x", [1, 4], FLOAT32, None, None, 0),
+        ("x", [1, 4], data, None, scale, 0),
         ("weights", [3, 4], INT8, weights, 0.1, 0),
-        ("layer/out", [1, 3], FLOAT32, None, None, 0),
+        ("layer/out", [1, 3], data, None, scale, 0),
     ]
     return tflite_model(tensors, [(FULLY_CONNECTED, [0, 1], [2], dense_options())], [0], [2])
+
+
+def magnitudes(signature):
+    """Return a float model of one input, [1,1,4], whose shape is as far fixed as the signature says."""
+    tensors = [("x", [1, 1, 4], FLOAT32, None, None, 0), ("y", [1, 1, 4], FLOAT32, None, None, 0)]
+    operators = [(tflite.BuiltinOperator.ABS, [0], [1], _built("AbsOptions"))]
+    return tflite_model(tensors, operators, [0], [1], signature)
 
 
 def custom_operator():
@@ -145,37 +155,81 @@ def custom_operator():
     return tflite_model(tensors, [(CUSTOM, [0], [1], None)], [0], [1])
 
 
-def two_by_two():
-    """Return an ONNX model: two inputs, two outputs, a branch, a reshape."""
-    from onnx import TensorProto, helper, numpy_helper
+def _built(kind, **values):
+    """Return the options of an operator by the name of their table."""
 
-    random = np.random.default_rng(3)
-    weights = numpy_helper.from_array(random.standard_normal((4, 2, 3, 3)).astype(np.float32), "w")
-    matrix = numpy_helper.from_array(random.standard_normal((64, 5)).astype(np.float32), "m")
-    shape = numpy_helper.from_array(np.array([1, 64], np.int64), "flat")
-    nodes = [
-        helper.make_node("Conv", ["image", "w"], ["c"], name="conv", pads=[1, 1, 1, 1], strides=[2, 2]),
-        helper.make_node("Relu", ["c"], ["left"], name="relu"),
-        helper.make_node("Sigmoid", ["c"], ["right"], name="gate"),
-        helper.make_node("Mul", ["left", "right"], ["joined"], name="join"),
-        helper.make_node("Reshape", ["joined", "flat"], ["flattened"], name="flatten"),
-        helper.make_node("MatMul", ["flattened", "m"], ["scores"], name="dense"),
-        helper.make_node("Add", ["scores", "offset"], ["sum"], name="add"),
-        helper.make_node("Softmax", ["sum"], ["probabilities"], name="softmax", axis=1),
+    def build(b):
+        getattr(tflite, f"{kind}Start")(b)
+        for key, value in values.items():
+            getattr(tflite, f"{kind}Add{key}")(b, value)
+        return getattr(tflite, f"{kind}End")(b)
+
+    return (getattr(tflite.BuiltinOptions, kind), build)
+
+
+def int8_operators():
+    """Return an int8 model that pads, averages, searches, and reshapes to what it computes from the input's shape.
+
+    The outputs: padded [1,9,8,3], mean [1,3] of 7 by 7 elements, largest [1,7,7], flat [1,147].
+    """
+    op, q = tflite.BuiltinOperator, (0.5, -3)
+    tensors = [
+        ("x", [1, 7, 7, 3], INT8, None, *q),
+        ("border", [4, 2], INT32, np.array([[0, 0], [1, 1], [0, 1], [0, 0]], np.int32), None, 0),
+        ("padded", [1, 9, 8, 3], INT8, None, *q),
+        ("plane", [2], INT32, np.array([1, 2], np.int32), None, 0),
+        ("mean", [1, 3], INT8, None, 0.06, 5),
+        ("last", [1], INT32, np.array([3], np.int32), None, 0),
+        ("largest", [1, 7, 7], INT32, None, None, 0),
+        ("shape", [4], INT32, None, None, 0),
+        ("zero", [1], INT32, np.array([0], np.int32), None, 0),
+        ("one", [1], INT32, np.array([1], np.int32), None, 0),
+        ("batch", [], INT32, None, None, 0),
+        ("rest", [], INT32, np.array(-1, np.int32), None, 0),
+        ("wanted", [2], INT32, None, None, 0),
+        ("flat", [1, 147], INT8, None, *q),
     ]
-    graph = helper.make_graph(
-        nodes,
-        "two_by_two",
-        [
-            helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 2, 8, 8]),
-            helper.make_tensor_value_info("offset", TensorProto.FLOAT, [1, 5]),
-        ],
-        [
-            helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, [1, 5]),
-            helper.make_tensor_value_info("flattened", TensorProto.FLOAT, [1, 64]),
-        ],
-        [weights, matrix, shape],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    model.ir_version = 9
-    return model
+    operators = [
+        (op.PAD, [0, 1], [2], _built("PadOptions")),
+        (op.MEAN, [0, 3], [4], _built("ReducerOptions", KeepDims=False)),
+        (op.ARG_MAX, [0, 5], [6], _built("ArgMaxOptions", OutputType=INT32)),
+        (op.SHAPE, [0], [7], _built("ShapeOptions", OutType=INT32)),
+        (op.STRIDED_SLICE, [7, 8, 9, 9], [10], _built("StridedSliceOptions", ShrinkAxisMask=1)),
+        (op.PACK, [10, 11], [12], _built("PackOptions", ValuesCount=2, Axis=0)),
+        (op.RESHAPE, [0, 12], [13], _built("ReshapeOptions")),
+    ]
+    return tflite_model(tensors, operators, [0], [2, 4, 6, 13])
+
+
+def rows_of_dense(bias):
+    """Return an int8 model that is a fully connected layer on [1,5,4] with seven results each."""
+    random = np.random.default_rng(9)
+    tensors = [
+        ("x", [1, 5, 4], INT8, None, 0.1, 7),
+        ("weights", [7, 4], INT8, random.integers(-127, 128, (7, 4)).astype(np.int8), 0.02, 0),
+        ("bias", [7], INT32, random.integers(-900, 900, 7).astype(np.int32), 0.002, 0),
+        ("y", [1, 5, 7], INT8, None, 0.15, -20),
+    ]
+    options = _built("FullyConnectedOptions", KeepNumDims=True)
+    reads = [0, 1, 2] if bias else [0, 1, -1]
+    return tflite_model(tensors, [(FULLY_CONNECTED, reads, [3], options)], [0], [3])
+
+
+def float_operators():
+    """Return a float model: a transposed convolution of channels last, then a dimension more, then magnitudes."""
+    op, random = tflite.BuiltinOperator, np.random.default_rng(4)
+    tensors = [
+        ("x", [1, 5, 5, 3], FLOAT32, None, None, 0),
+        ("shape", [4], INT32, np.array([1, 10, 10, 2], np.int32), None, 0),
+        ("weights", [2, 3, 3, 3], FLOAT32, random.standard_normal((2, 3, 3, 3)).astype(np.float32), None, 0),
+        ("wide", [1, 10, 10, 2], FLOAT32, None, None, 0),
+        ("axis", [1], INT32, np.array([1], np.int32), None, 0),
+        ("more", [1, 1, 10, 10, 2], FLOAT32, None, None, 0),
+        ("y", [1, 1, 10, 10, 2], FLOAT32, None, None, 0),
+    ]
+    operators = [
+        (op.TRANSPOSE_CONV, [1, 2, 0], [3], _built("TransposeConvOptions", Padding=0, StrideH=2, StrideW=2)),
+        (op.EXPAND_DIMS, [3, 4], [5], _built("ExpandDimsOptions")),
+        (op.ABS, [5], [6], _built("AbsOptions")),
+    ]
+    return tflite_model(tensors, operators, [0], [6])

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trained models through `opwest import tvm`: memory, size of whole Zephyr images, instructions of one inference.
+
+Each model is imported (C operators), generated and built with `west build` for mps2/an385, as it comes: main.c runs the
+model once on zeros and prints the result. FLASH and RAM are what the linker reports of the whole image. A QEMU plugin
+counts instructions from the call of <model>_run in main to its return.
+
+Models: `--models DIR`, else OPWEST_MODELS, else ../shared/models beside the project.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from common import ProcessError, Report, SkippedError, execute, opwest_command, parser, require
+from cortex_m3_qemu import EMULATOR, supported_plugin, symbols
+
+ROOT = Path(__file__).resolve().parents[1]
+BOARD = "mps2/an385"
+# hello_world_int8 of tflite-micro's example, built on the same tree, compiler and board with -DCONFIG_MULTITHREADING=n,
+# counted by a QEMU plugin from one mark to the next around an inference.
+PEER = {"name": "tflite-micro", "instructions": 8057, "flash": 68728, "ram": 9336}
+PEER_MODEL = "hello_world_int8"
+SMALL = ("-DCONFIG_MINIMAL_LIBC=y",)
+ALONE = "-DCONFIG_MULTITHREADING=n"
+FULL = ("-DCONFIG_NEWLIB_LIBC=y", ALONE)
+"""For models that call expf and the like. Debian's newlib has no locks for threads."""
+SECONDS = 300
+
+
+def import_model(file: Path, folder: Path) -> dict[str, Any]:
+    """Import a model; return what the import says of it."""
+    words = ["import", "tvm", file, "-o", folder, "--model", file.stem, "--vectors", "0", "--json"]
+    return dict(json.loads(execute([*opwest_command(), *words]))["result"])
+
+
+def pools(manifest: Path) -> tuple[int, int]:
+    """Return the bytes that opwest plans between steps, and the least that any plan could need."""
+    [model] = json.loads(execute([*opwest_command(), "check", "--json", manifest]))["result"]
+    found = model["pools"].values()
+    return sum(p["size"] for p in found), sum(p["lower_bound"] for p in found)
+
+
+class Images:
+    """Images of a Zephyr workspace."""
+
+    def __init__(self) -> None:
+        from opwest.board.west import Build, find_west, missing_tools
+        from opwest.zephyr.workspace import find_workspace
+
+        base = Path(os.environ.get("ZEPHYR_BASE") or Path.home() / "zephyrproject" / "zephyr")
+        workspace = find_workspace(base) if (base / "VERSION").is_file() else None
+        if workspace is None:
+            raise SkippedError(f"no Zephyr workspace: {base} is not there, and ZEPHYR_BASE names no other")
+        west = find_west(workspace)
+        missing = [*missing_tools(), *([] if west else ["west"])]
+        if west is None or missing:
+            raise SkippedError(f"{', '.join(missing)} not found")
+        self.west, self.top = west, workspace.top
+        nowhere = Path()
+        self.env = Build(workspace, west, nowhere, BOARD, nowhere, None).environment
+        if "ZEPHYR_SDK_INSTALL_DIR" not in self.env:
+            self.env.setdefault("ZEPHYR_TOOLCHAIN_VARIANT", "gnuarmemb")
+            self.env.setdefault("GNUARMEMB_TOOLCHAIN_PATH", "/usr")
+
+    def build(self, application: Path, folder: Path, *options: str) -> tuple[Path, int, int]:
+        """Build; return the image, and the bytes of FLASH and RAM in it."""
+        words = [self.west, "build", "-p", "-b", BOARD, "-d", folder, application, "--", *options]
+        log = execute(words, cwd=self.top, env=self.env)
+        found = {name: int(size) for name, size in re.findall(r"^\s*(FLASH|RAM):\s+(\d+) B", log, re.MULTILINE)}
+        return folder / "zephyr" / "zephyr.elf", found["FLASH"], found["RAM"]
+
+
+def count(image: Path, model: str, plugin: Path) -> int:
+    """Return the instructions of one run."""
+    call, after = call_of_run(image, model)
+    out = image.with_suffix(".counts")
+    out.unlink(missing_ok=True)
+    arguments = f"{plugin},from={call:#x},to={after:#x},out={out}"
+    command = [EMULATOR, "-M", "mps2-an385", "-nographic", "-monitor", "none", "-kernel", image, "-plugin", arguments]
+    process = subprocess.Popen(
+        [str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    try:
+        for _ in range(SECONDS * 10):
+            if process.poll() is not None:
+                said = process.stdout.read().decode(errors="replace") if process.stdout else ""
+                raise ProcessError(f"{EMULATOR} ended:\n{said}")
+            text = out.read_text() if out.exists() else ""
+            if text.endswith("\n"):
+                return int(text.split()[0])
+            time.sleep(0.1)
+    finally:
+        process.kill()
+        process.communicate()
+    raise ProcessError(f"{image}: no inference within {SECONDS} s")
+
+
+def call_of_run(image: Path, model: str) -> tuple[int, int]:
+    """Return the addresses of the instruction that calls run, and of the one after it."""
+    if f"{model}_run" not in symbols(image):
+        raise ProcessError(f"{image} has no {model}_run")
+    listing = execute(["arm-none-eabi-objdump", "-d", "--no-show-raw-insn", image])
+    found = re.findall(rf"^\s*([0-9a-f]+):\s+bl\s+\S+ <{model}_run>\n\s*([0-9a-f]+):", listing, re.MULTILINE)
+    if len(found) != 1:
+        raise ProcessError(f"{image}: {len(found)} calls of {model}_run, 1 expected")
+    return int(found[0][0], 16), int(found[0][1], 16)
+
+
+def needs_libm(application: Path) -> bool:
+    """Return whether a model makes Zephyr take a full C library."""
+    return any("REQUIRES_FULL_LIBC" in file.read_text() for file in application.glob("models/*/Kconfig"))
+
+
+def models_of(given: Path | None) -> list[Path]:
+    """Return the model files."""
+    folder = given or Path(os.environ.get("OPWEST_MODELS", ROOT.parent / "shared" / "models"))
+    found = sorted(folder.glob("*.tflite"))
+    if not found:
+        raise SkippedError(f"no .tflite file in {folder}: name a folder with --models or OPWEST_MODELS")
+    return found
+
+
+def main() -> int:
+    """Measure and print; exit code 1 where a limit is not met."""
+    options = parser(__doc__)
+    options.add_argument("--models", type=Path, metavar="DIR", help="the folder with .tflite files")
+    given = options.parse_args()
+    report = Report("Imported models")
+    try:
+        opwest_command()
+        files = models_of(given.models)
+        if given.keep is not None:
+            run(files, given.keep, report)
+        else:
+            with tempfile.TemporaryDirectory(prefix="opwest-models-") as work:
+                run(files, Path(work), report)
+    except SkippedError as reason:
+        report.skip("imported models", reason)
+    return report.finish(given.json)
+
+
+def run(files: list[Path], work: Path, report: Report) -> None:
+    """Measure every model in a folder."""
+    rows = []
+    for file in files:
+        folder = work / file.stem
+        done = import_model(file, folder / "model")
+        size, bound = pools(folder / "model" / "manifest.yaml")
+        rows.append([file.stem, done["steps"], done["constant_bytes"], size, bound, done["tvm_bytes"]])
+        execute([*opwest_command(), "generate", folder / "model" / "manifest.yaml", "-o", folder / "app"])
+    columns = ["model", "steps", "constants", "arena", "lower bound", "TVM's sharing"]
+    report.table("Bytes, without the model's inputs and outputs.", columns, rows)
+    for name, _, _, size, bound, shared in rows:
+        report.limit(f"{name}: arena / lower bound", size / bound if bound else 1.0, 1.0)
+        report.limit(f"{name}: arena / TVM's sharing", size / shared if shared else 1.0, 1.0)
+    try:
+        require("arm-none-eabi-gcc", "arm-none-eabi-objdump", "arm-none-eabi-nm", EMULATOR)
+        measure_images([file.stem for file in files], work, report, Images())
+    except SkippedError as reason:
+        report.skip("images", reason)
+
+
+def measure_images(names: list[str], work: Path, report: Report, images: Images) -> None:
+    """Build and count."""
+    plugin, rows = None, []
+    variants = [(name, FULL if needs_libm(work / name / "app") else SMALL) for name in names]
+    if PEER_MODEL in names:
+        variants += [(PEER_MODEL, FULL), (PEER_MODEL, (*SMALL, ALONE))]
+    for number, (name, options) in enumerate(variants):
+        image, flash, ram = images.build(work / name / "app", work / f"build_{number}", *options)
+        plugin = plugin or supported_plugin(work, functools.partial(count, image, name))
+        rows.append([name, " ".join(options), count(image, name, plugin), flash, ram])
+    columns = ["model", "options of the build", "instructions", "FLASH", "RAM"]
+    version = execute(["arm-none-eabi-gcc", "-dumpversion"]).strip()
+    report.table(f"Whole images for {BOARD}, Zephyr's default flags (-Os), gcc {version}.", columns, rows)
+    if PEER_MODEL in names:
+        _, _, instructions, flash, ram = rows[-1]
+        title = f"{PEER_MODEL} beside {PEER['name']}, both with -DCONFIG_MULTITHREADING=n."
+        own = ["opwest", instructions, flash, ram]
+        peer = [PEER["name"], PEER["instructions"], PEER["flash"], PEER["ram"]]
+        report.table(title, ["", "instructions", "FLASH", "RAM"], [own, peer])
+        for what, mine, other in zip(("instructions", "FLASH", "RAM"), own[1:], peer[1:], strict=True):
+            report.limit(f"{PEER_MODEL}, {what}, opwest / {PEER['name']}", mine / other, 1.0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

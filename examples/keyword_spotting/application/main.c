@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/**
+ * @file
+ * Says which word each case is taken for, and whether the reference says the same. The same file runs on a
+ * board, in an emulator and on a host without Zephyr.
+ */
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <keyword_spotting.h>
+#ifdef __ZEPHYR__
+#include <keyword_spotting_devicetree.h>
+#endif
+
+#include "cases.h"
+
+KEYWORD_SPOTTING_WORKSPACE_DEFINE(workspace);
+static const struct keyword_spotting_devices devices = KEYWORD_SPOTTING_DEVICES_DT_INIT;
+
+/** The model's classes, in the order of its outputs. */
+static const char *const words[OUTPUT_ELEMENTS] = {
+	"down", "go", "left", "no", "off", "on", "right", "stop", "up", "yes", "silence", "unknown",
+};
+
+static int largest(const output_t *scores)
+{
+	int found = 0;
+
+	for (int i = 1; i < OUTPUT_ELEMENTS; i++) {
+		if (scores[i] > scores[found]) {
+			found = i;
+		}
+	}
+	return found;
+}
+
+static int percent(output_t score)
+{
+	return (int)(((float)score - OUTPUT_ZERO_POINT) * OUTPUT_SCALE * 100.0f + 0.5f);
+}
+
+/** Whether every score is the reference's, or beside it: compilers and C libraries round differently. */
+static int agrees(const output_t *scores, const output_t *reference)
+{
+	for (int i = 0; i < OUTPUT_ELEMENTS; i++) {
+		if (abs((int)scores[i] - (int)reference[i]) > 1) {
+			return 0;
+		}
+	}
+	return 1;
+}
+
+int main(void)
+{
+	output_t scores[OUTPUT_ELEMENTS];
+	int agreed = 0;
+	int rc = keyword_spotting_open(&workspace, &devices);
+
+	for (int i = 0; rc == 0 && i < CASES; i++) {
+		rc = keyword_spotting_run(&(struct keyword_spotting_inputs){case_input[i]},
+					  &(struct keyword_spotting_outputs){scores}, &workspace, &devices);
+		if (rc == 0) {
+			int word = largest(scores);
+
+			printf("case %d: %s, %d %%\n", i, words[word], percent(scores[word]));
+			agreed += agrees(scores, case_output[i]);
+		}
+	}
+	if (rc != 0) {
+		printf("error: %d\n", rc);
+		return 0;
+	}
+	printf("cases: %d of %d agree with the reference\n", agreed, CASES);
+	return 0;
+}

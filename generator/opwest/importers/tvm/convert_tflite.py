@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From TFLite to Relax by TVM's converter, which says where it is, reports all that it can't, and folds shapes."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from opwest.diagnostics import Diagnostic, Location, OpwestError
+from opwest.importers.tvm.faults import fault, last_line
+from opwest.importers.tvm.fold_tflite import folded
+
+_MOVING = frozenset(
+    """ARG_MAX ARG_MIN BROADCAST_TO DEPTH_TO_SPACE EXPAND_DIMS GATHER MIRROR_PAD PACK PAD PADV2 RESIZE_NEAREST_NEIGHBOR
+    REVERSE_V2 SLICE SPACE_TO_DEPTH SPLIT SPLIT_V SQUEEZE STRIDED_SLICE TILE TRANSPOSE UNPACK""".split()
+)
+"""Operators that compute nothing: TVM converts them alike for every type, but does not list them for quantised ones."""
+
+
+def convert_tflite(model: Any, place: str, nodes: dict[str, str]) -> Any:
+    """Return the Relax module, and in `nodes` the kind of each operator; a fault names the operator and its result."""
+    from tvm import relax
+    from tvm.relax.frontend.tflite import from_tflite
+    from tvm.relax.frontend.tflite.tflite_frontend import OperatorConverter
+
+    at: list[Any] = []
+
+    class Converter(OperatorConverter):  # type: ignore[misc]
+        """TVM's converter, which says where it is."""
+
+        def check_unsupported_ops(self) -> None:
+            """Report every operator that can't be converted."""
+            found = [Diagnostic("error", text, Location(place), None, hint) for text, hint in _unsupported(self)]
+            if found:
+                raise OpwestError(found)
+
+        def get_op_code_str(self, op: Any) -> str:
+            """Remember which operator is being converted."""
+            at[:] = [self, op]
+            kind = str(super().get_op_code_str(op))
+            nodes[_words(self, op)] = kind
+            return kind
+
+        def convert_op_to_relax(self) -> None:
+            """Convert every operator; what computes shapes is computed here."""
+            self.known: dict[int, Any] = {}
+            for kind, convert in self.convert_map.items():
+                self.convert_map[kind] = functools.partial(self._convert_or_fold, kind, convert)
+            self.convert_map["EXPAND_DIMS"] = self._expand_dims  # TVM 0.27's own passes the axis twice
+            super().convert_op_to_relax()
+
+        def _expand_dims(self, op: Any) -> Any:
+            data, axis = self.get_input_tensors(op)
+            return relax.op.expand_dims(self.get_tensor_expr(data), int(self.get_tensor_value(axis).item()))
+
+        def _convert_or_fold(self, kind: str, convert: Callable[..., Any], op: Any) -> Any:
+            value = _folded(self, kind, op)
+            if value is None:
+                return convert(op=op)
+            self.known[op.Outputs(0)] = value
+            return relax.const(value)
+
+        def has_expr(self, input_tensor_idx: int) -> bool:
+            """Say of a known tensor that it is none: then it is taken for a constant of the file."""
+            return input_tensor_idx not in getattr(self, "known", ()) and bool(super().has_expr(input_tensor_idx))
+
+        def get_tensor_value(self, tensor_wrapper: Any, is_sparse: bool = False) -> Any:
+            """Return a constant, or what is known."""
+            known = getattr(self, "known", {})
+            if tensor_wrapper.tensor_idx in known:
+                return known[tensor_wrapper.tensor_idx]
+            return super().get_tensor_value(tensor_wrapper, is_sparse)
+
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            return from_tflite(model, op_converter=Converter)
+    except OpwestError:
+        raise
+    except Exception as error:
+        where = f"operator {_words(*at)}" if at else "the model"
+        hint = "an unusual attribute, or a damaged file" if at else None
+        raise fault(f"{where} can't be converted: {last_line(error)}", place, hint=hint) from None
+
+
+def _unsupported(converter: Any) -> Iterator[tuple[str, str | None]]:
+    """Yield why operators can't be converted, as TVM's own check finds it, but for each one."""
+    graph = converter.subgraph
+    for index in range(graph.OperatorsLength()):
+        operator = graph.Operators(index)
+        where = _words(converter, operator)
+        try:
+            kind = converter.get_op_code_str(operator)
+        except Exception as error:  # a custom operator, or one that this TVM does not know
+            yield f"operator {where} can't be imported: {last_line(error)}", None
+            continue
+        if kind not in converter.convert_map:
+            yield f"operator {where} has no lowering in TVM", None
+            continue
+        inputs, outputs = converter.get_input_tensors(operator), converter.get_output_tensors(operator)
+        data = any(t.qnn_params is not None for t in [*inputs[:1], *outputs])
+        weights = any(t.qnn_params is not None for t in inputs[1:])
+        sixteen = any(t.qnn_params is not None and t.tensor.Type() == _INT16 for t in [*inputs[:1], *outputs])
+        if sixteen:
+            yield f"operator {where} has int16 data (16x8 quantisation), which can't be imported", _INTO_INT8
+        elif weights and not data:
+            yield (
+                f"operator {where} has quantised weights and float data (dynamic-range quantisation), which can't be "
+                "imported",
+                _INTO_INT8,
+            )
+        elif (
+            (data or weights)
+            and kind not in converter._SUPPORTED_QUANTIZED_OPS
+            and not (kind == "SHAPE" or (kind in _MOVING and _one_quantisation(converter, [*inputs, *outputs])))
+        ):
+            yield f"operator {where} is quantised, and TVM lowers it in float only", None
+
+
+def _folded(converter: Any, kind: str, operator: Any) -> Any:
+    """Return the value of an operator that computes with shapes; None for others."""
+    import numpy as np
+
+    inputs = converter.get_input_tensors(operator)
+    if operator.OutputsLength() != 1 or not inputs:
+        return None
+    if kind == "SHAPE":
+        value = folded(kind, operator, [converter.get_tensor_shape(inputs[0])])
+    else:
+        if any(
+            t.tensor_idx < 0 or converter.has_expr(t.tensor_idx) or t.tensor.Type() not in _OF_SHAPES for t in inputs
+        ):
+            return None
+        if not any(t.tensor_idx in converter.known for t in inputs):
+            return None
+        value = folded(kind, operator, [np.asarray(converter.get_tensor_value(t)) for t in inputs])
+    return None if value is None else np.asarray(value)
+
+
+_INT16 = 7
+_NAMED = 3
+"""How many results of an operator a message names."""
+_INTO_INT8 = "convert the model with full integer quantisation to int8, or without any"
+_OF_SHAPES = (2, 4)
+"""TFLite's types of tensors that hold shapes: INT32 and INT64."""
+
+
+def _one_quantisation(converter: Any, tensors: list[Any]) -> bool:
+    """Return whether all quantised tensors have the same scale and zero point."""
+    quantised = [t for t in tensors if t.qnn_params is not None]
+    return all(converter.has_same_qnn_params(quantised[0], one) for one in quantised)
+
+
+def _words(converter: Any, operator: Any) -> str:
+    """Return which operator it is: its number, its kind, what it writes."""
+    graph = converter.subgraph
+    number = next((i for i in range(graph.OperatorsLength()) if graph.Operators(i)._tab.Pos == operator._tab.Pos), 0)
+    code = converter.model.OperatorCodes(operator.OpcodeIndex())
+    known = converter.builtin_op_code
+    kind = known.get(max(code.DeprecatedBuiltinCode(), code.BuiltinCode()), f"number {code.BuiltinCode()}")
+    custom = code.CustomCode()
+    if custom:
+        kind = f"{kind} {custom.decode(errors='replace')!r}"
+    writes = [repr(graph.Tensors(i).Name().decode()) for i in indices_of(operator, "Outputs")]
+    if len(writes) > _NAMED:
+        writes[_NAMED:] = [f"{len(writes) - _NAMED} more"]
+    return f"{number} ({kind}{', which writes ' + ', '.join(writes) if writes else ''})"
+
+
+def indices_of(table: Any, what: str) -> list[int]:
+    """Return the tensors that a table names under `what`. Raises ValueError where there are too many."""
+    count = getattr(table, f"{what}Length")()
+    if count > 10_000:
+        raise ValueError("an operator has more tensors than makes sense")
+    return [int(getattr(table, what)(i)) for i in range(count)]

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What demonstrations share: steps with their time, a Zephyr workspace, builds in it, images that run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SECONDS_TO_RUN = 60
+
+
+def step(title: str, command: Sequence[str], *, show: bool = False, env: dict[str, str] | None = None) -> str:
+    """Run one command with its time shown; its output appears when asked for, or when it fails."""
+    print(f"== {title}", flush=True)
+    begin = time.monotonic()
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if show or done.returncode != 0:
+        print("".join(f"   {line}\n" for line in done.stdout.splitlines()), end="")
+    if done.returncode != 0:
+        raise SystemExit(f"error: {title} failed: {' '.join(command)}")
+    print(f"   done in {time.monotonic() - begin:.1f} s", flush=True)
+    return done.stdout
+
+
+def last_match(pattern: re.Pattern[str], output: str, what: str) -> str:
+    """Return the last line part that an application printed and the pattern describes."""
+    found = [match[0] for match in pattern.finditer(output)]
+    if not found:
+        raise SystemExit(f"error: the application printed no {what}:\n{output}")
+    return found[-1]
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A Zephyr workspace: its kernel, its west, its version."""
+
+    base: Path
+    west: str
+    version: tuple[int, int]
+
+    @property
+    def simulator(self) -> str:
+        """The board that runs on this machine."""
+        return "native_sim/native/64" if self.version >= (3, 7) else "native_posix_64"
+
+    def environment(self, board: str) -> dict[str, str]:
+        """The environment of west: the workspace's Python and, where nothing is said, the compilers that are usual."""
+        env = {
+            **os.environ,
+            "ZEPHYR_BASE": str(self.base),
+            "PATH": f"{Path(self.west).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+        }
+        env.pop("VIRTUAL_ENV", None)
+        if board.startswith("native_"):
+            env.setdefault("ZEPHYR_TOOLCHAIN_VARIANT", "host")
+        elif "ZEPHYR_SDK_INSTALL_DIR" not in env and shutil.which("arm-none-eabi-gcc"):
+            env.setdefault("ZEPHYR_TOOLCHAIN_VARIANT", "gnuarmemb")
+            env.setdefault("GNUARMEMB_TOOLCHAIN_PATH", str(Path(shutil.which("arm-none-eabi-gcc") or "").parents[1]))
+        return env
+
+
+def find_workspace() -> Workspace | None:
+    """Return the Zephyr workspace of ZEPHYR_BASE or ~/zephyrproject; say why there is none."""
+    base = Path(os.environ.get("ZEPHYR_BASE") or Path.home() / "zephyrproject" / "zephyr")
+    version = base / "VERSION"
+    if not version.is_file():
+        print(f"== no Zephyr workspace ({base} is not there, ZEPHYR_BASE is not set): that part is left out")
+        return None
+    numbers = dict(re.findall(r"(\w+)\s*=\s*(\d+)", version.read_text()))
+    west = find_west(base)
+    missing = [tool for tool in ("cmake", "ninja", "dtc") if shutil.which(tool) is None]
+    if west is None or missing:
+        lacking = ", ".join([*missing, *([] if west else ["west"])])
+        print(f"== Zephyr is at {base}, but {lacking} is not installed: that part is left out")
+        return None
+    return Workspace(base, west, (int(numbers["VERSION_MAJOR"]), int(numbers["VERSION_MINOR"])))
+
+
+def find_west(base: Path) -> str | None:
+    """Return the west of the workspace's own Python; ours must not be used, it lacks Zephyr's packages."""
+    own = Path(sys.executable).parent
+    candidates = [base.parent / ".venv" / "bin" / "west"]
+    candidates += [Path(folder) / "west" for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
+    return next((str(c) for c in candidates if c.is_file() and c.parent.resolve() != own.resolve()), None)
+
+
+def build_and_run(
+    workspace: Workspace,
+    board: str,
+    application: Path,
+    folder: Path,
+    until: re.Pattern[str],
+    options: Sequence[str] = (),
+) -> str:
+    """Build an application for a simulator or an emulated board, run it, and return what it printed up to a pattern."""
+    env = workspace.environment(board)
+    words = [workspace.west, "build", "-p", "auto", "-b", board, "-d", str(folder), str(application)]
+    words += ["--", *options] if options else []
+    step(f"building for {board} with Zephyr {workspace.version[0]}.{workspace.version[1]}", words, env=env)
+    print(f"== running it on {board}", flush=True)
+    if board.startswith("native_"):
+        return run_image([str(ROOT / folder / "zephyr" / "zephyr.exe")], until, env)
+    return run_image([workspace.west, "build", "-d", str(folder), "-t", "run"], until, env)
+
+
+def run_image(command: Sequence[str], until: re.Pattern[str], env: dict[str, str]) -> str:
+    """Start an image and return what it printed; it never ends by itself, so the pattern ends it."""
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+    )
+    deadline = time.monotonic() + SECONDS_TO_RUN
+    seen = ""
+    try:
+        assert process.stdout is not None
+        os.set_blocking(process.stdout.fileno(), False)
+        while time.monotonic() < deadline:
+            seen += (process.stdout.read() or b"").decode(errors="replace").replace("\r\n", "\n")
+            if until.search(seen):
+                return seen
+            time.sleep(0.05)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)  # the build tool's emulator goes with it
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+    raise SystemExit(f"error: the expected line did not come within {SECONDS_TO_RUN} s; the image printed:\n{seen}")

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a model file to a running image, as examples/keyword_spotting and examples/anomaly_detection do it."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from demo_steps import ROOT, build_and_run, find_workspace, last_match, step
+
+VERDICT = re.compile(r"^cases: (\d+) of (\d+) agree with the reference$", re.MULTILINE)
+CASES = 8
+_C_TYPES = {"int8": "int8_t", "uint8": "uint8_t", "float32": "float"}
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """An example: what it is called, what its model takes and gives."""
+
+    name: str
+    """Of its folder in examples/, of the folder in build/ and of the model."""
+    about: str
+    inputs: int
+    """Elements of the one input."""
+    outputs: int
+    arm_options: Sequence[str]
+    """Options of builds for Arm boards."""
+
+
+def main(example: Demonstration) -> int:
+    """Run the example; the last line is the verdict."""
+    given = _arguments(example)
+    work = Path("build", example.name)
+    model, application = work / "model", work / "app"
+    opwest = [sys.executable, "-m", "opwest"]
+    for folder in (model, application):
+        shutil.rmtree(ROOT / folder, ignore_errors=True)
+    targets = [word for name in given.target for word in ("--target", name)]
+    words = ["import", "tvm", str(given.model.resolve()), "-o", str(model), "--model", example.name]
+    step("importing the model", [*opwest, *words, "--vectors", str(CASES), *targets], show=True)
+    _add_application(ROOT / model, ROOT / "examples" / example.name / "application", example)
+    step("generating the application", [*opwest, "generate", str(model / "manifest.yaml"), "-o", str(application)])
+    console = step("running it on this machine", [*opwest, "run", str(application), "--host"], show=True)
+    verdicts = [last_match(VERDICT, console, "verdict")]
+    workspace = find_workspace()
+    for board in given.board or ([workspace.simulator] if workspace else []):
+        if workspace is None:
+            raise SystemExit(f"error: {board} needs a Zephyr workspace")
+        options = () if board.startswith("native_") else example.arm_options
+        folder = work / re.sub(r"\W", "_", board)
+        console = build_and_run(workspace, board, application, folder, VERDICT, options)
+        verdicts.append(last_match(VERDICT, console, "verdict"))
+        print(f"   {verdicts[-1]}")
+    print(verdicts[-1])
+    return int(any(verdict != f"cases: {CASES} of {CASES} agree with the reference" for verdict in verdicts))
+
+
+def _arguments(example: Demonstration) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=example.about)
+    parser.add_argument("model", type=Path, metavar="MODEL", help="the model file, .tflite")
+    parser.add_argument(
+        "--board",
+        action="append",
+        default=[],
+        help="build and run for this board too, repeatable: native_sim/native/64 (default where Zephyr is), mps2/an385",
+    )
+    parser.add_argument(
+        "--target", action="append", default=[], metavar="NAME", help="objects for this target instead of C, repeatable"
+    )
+    given = parser.parse_args()
+    if not given.model.is_file():
+        parser.error(f"{given.model} is not there: README.md says where the model comes from")
+    return given
+
+
+def _add_application(model: Path, application: Path, example: Demonstration) -> None:
+    """Write the cases as a header, and let the manifest name our own main.c: it is the user's to edit."""
+    path = model / "manifest.yaml"
+    manifest = yaml.safe_load(path.read_text(encoding="utf-8"))
+    ports = [_only(manifest["run"][role], role, example) for role in ("inputs", "outputs")]
+    with np.load(model / "vectors.npz") as vectors:
+        arrays = [vectors[name].reshape(CASES, -1) for name, _ in ports]
+    sizes = tuple(array.shape[1] for array in arrays)
+    if sizes != (example.inputs, example.outputs):
+        raise SystemExit(
+            f"error: the model takes {sizes[0]} values and gives {sizes[1]}, "
+            f"expected {example.inputs} and {example.outputs}: this is another model"
+        )
+    (model / "cases.h").write_text(_header(ports, arrays), encoding="utf-8")
+    shutil.copy(application / "main.c", model / "main.c")
+    text = f'\napplication:\n  sources: [main.c, cases.h]\n  console: ["cases: {CASES} of {CASES} agree"]\n'
+    with path.open("a", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _only(ports: dict[str, Any], role: str, example: Demonstration) -> tuple[str, dict[str, Any]]:
+    if len(ports) != 1:
+        raise SystemExit(f"error: the model has {len(ports)} {role}, {example.name} has one")
+    return next(iter(ports.items()))
+
+
+def _header(ports: Sequence[tuple[str, dict[str, Any]]], arrays: Sequence[Any]) -> str:
+    lines = [
+        "/* SPDX-License-Identifier: Apache-2.0 */",
+        "/* Made-up inputs, and what the reference answers to them. */",
+    ]
+    lines += ["#include <stdint.h>", "", f"enum {{ CASES = {CASES} }};"]
+    for role, (_, port), array in zip(("input", "output"), ports, arrays, strict=True):
+        quantization = port.get("quantization", {"scale": 1.0, "zero_point": 0})
+        upper = role.upper()
+        lines += [
+            "",
+            f"typedef {_C_TYPES[port['dtype']]} {role}_t;",
+            f"#define {upper}_ELEMENTS {array.shape[1]}",
+            f"#define {upper}_SCALE {float(quantization['scale'])!r}f",
+            f"#define {upper}_ZERO_POINT ({quantization['zero_point']})",
+            f"static const {role}_t case_{role}[CASES][{upper}_ELEMENTS] = {{",
+            *(f"\t{{{', '.join(_literal(value) for value in row)}}}," for row in array),
+            "};",
+        ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _literal(value: Any) -> str:
+    return f"{float(value).hex()}f" if isinstance(value, np.floating) else str(int(value))

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""examples/keyword_spotting and examples/anomaly_detection on this machine: one command from the model file."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from importers.importers_support import model_file, need_tvm
+
+need_tvm(("tflite", "tflite"))
+
+ROOT = Path(__file__).resolve().parents[2]
+MODELS = [("keyword_spotting", "kws_int8"), ("anomaly_detection", "ad01_int8"), ("anomaly_detection", "ad01_fp32")]
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """Return a copy of what the examples need: they write to build/ at the top."""
+    for name in ("examples", "scripts"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "objects"))
+    return tmp_path
+
+
+def run(folder, example, *words):
+    """Run an example where there is no Zephyr: tests/zephyr builds imported models for boards."""
+    return subprocess.run(
+        [sys.executable, folder / "examples" / example / "run.py", *words],
+        env={**os.environ, "ZEPHYR_BASE": str(folder / "no-zephyr")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(("example", "model"), MODELS)
+def test_one_command_from_model_to_answers(copy, example, model):
+    done = run(copy, example, model_file(f"{model}.tflite"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "that part is left out" in done.stdout
+    assert done.stdout.splitlines()[-1] == "cases: 8 of 8 agree with the reference"
+
+
+def test_another_model_is_told(copy):
+    done = run(copy, "keyword_spotting", model_file("hello_world_int8.tflite"))
+    assert done.returncode == 1
+    assert "the model takes 1 values and gives 1, expected 490 and 12: this is another model" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_absent_model_is_told(copy):
+    done = run(copy, "anomaly_detection", "none.tflite")
+    assert done.returncode == 2
+    assert "none.tflite is not there: README.md says where the model comes from" in done.stderr

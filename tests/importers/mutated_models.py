@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Damaged model files through the importer, each in the process of its own that `opwest import tvm` uses.
+
+    make mutated-models                                   300 files, seed 1
+    python tests/importers/mutated_models.py --runs 50 --seed 7 --jobs 2 [MODEL...]
+
+Every file must end in a whole folder that `opwest check` takes, or in errors with a place and nothing written, within
+the limits below. The last line counts both; exit code 1 and the file's name where one does neither.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import resource
+import struct
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script
+
+from opwest.diagnostics import Diagnostics, OpwestError
+from opwest.importers.tvm import Options
+from opwest.importers.tvm.child import import_apart
+from opwest.pipeline import check
+
+MOST_KIB = 6 << 20
+MOST_SECONDS = 120.0
+"""Of one import, of a clock that other work shares."""
+_EXTREME = [0, 1, -1, 2**31 - 1, -(2**31), 0x7F, 0xFFFF, 1 << 24]
+
+
+def flip(data: bytearray, source: random.Random) -> bytearray:
+    """Change single bytes."""
+    for _ in range(source.randint(1, 8)):
+        data[source.randrange(len(data))] = source.randrange(256)
+    return data
+
+
+def cut(data: bytearray, source: random.Random) -> bytearray:
+    """Keep the beginning."""
+    return data[: source.randrange(len(data))]
+
+
+def extreme(data: bytearray, source: random.Random) -> bytearray:
+    """Write numbers at ends of ranges where flatbuffers keep offsets and sizes."""
+    for _ in range(source.randint(1, 4)):
+        at = source.randrange(max(len(data) // 4 - 1, 1)) * 4
+        struct.pack_into("<i", data, at, source.choice(_EXTREME))
+    return data
+
+
+def head(data: bytearray, source: random.Random) -> bytearray:
+    """Change bytes where tables are described, not weights."""
+    for _ in range(source.randint(1, 4)):
+        data[source.randrange(min(len(data), 1500))] ^= 1 << source.randrange(8)
+    return data
+
+
+def tail(data: bytearray, source: random.Random) -> bytearray:
+    """Change bytes at the end: TFLite's writer puts operators there, ONNX's the interface."""
+    for _ in range(source.randint(1, 4)):
+        data[-1 - source.randrange(min(len(data), 1500))] ^= 1 << source.randrange(8)
+    return data
+
+
+def move(data: bytearray, source: random.Random) -> bytearray:
+    """Copy one part over another."""
+    size = source.randint(1, min(64, len(data)))
+    begin, end = source.randrange(len(data) - size + 1), source.randrange(len(data) - size + 1)
+    data[end : end + size] = data[begin : begin + size]
+    return data
+
+
+MUTATIONS: list[Callable[[bytearray, random.Random], bytearray]] = [flip, cut, extreme, head, tail, move]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one file."""
+
+    kind: str
+    """imported, refused, or what is wrong."""
+    seconds: float
+    said: str = ""
+
+
+def attempt(content: bytes, suffix: str, work: Path) -> Outcome:
+    """Import one file in an empty folder."""
+    file, folder = work / f"model{suffix}", work / "out"
+    file.write_bytes(content)
+    begin = time.monotonic()
+    try:
+        import_apart(file, folder, Options(vectors=0))
+        faults = Diagnostics()
+        check([folder / "manifest.yaml"], faults)
+        kind, said = "imported", ""
+    except OpwestError as error:
+        kind, said = "refused", str(error)
+        if "error: " not in said or "Traceback" in said or file.name not in said:
+            kind = "an unclear message"
+        elif folder.exists():
+            kind = "a folder after an error, or one that check refuses"
+    except Exception as error:  # what must never come: it is told with its file
+        kind, said = f"a {type(error).__name__}", str(error)
+    seconds = time.monotonic() - begin
+    allowed = {file.name, "out"} if kind == "imported" else {file.name}
+    if kind in ("imported", "refused") and {one.name for one in work.iterdir()} != allowed:
+        kind = "other files"
+    if seconds > MOST_SECONDS:
+        kind = f"more than {MOST_SECONDS:g} s"
+    return Outcome(kind, seconds, said)
+
+
+def samples() -> list[tuple[str, bytes]]:
+    """Return small models of both formats."""
+    from importers.onnx_made import two_by_two
+    from importers.tflite_made import average_pool, dynamic_range
+
+    return [
+        (".tflite", average_pool()),
+        (".onnx", two_by_two().SerializeToString()),
+        (".tflite", dynamic_range()),
+    ]
+
+
+def main() -> int:
+    """Run and count."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("models", nargs="*", type=Path, metavar="MODEL", help="default: made-up ones")
+    options.add_argument("--runs", type=int, default=300)
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--jobs", type=int, default=2)
+    given = options.parse_args()
+    originals = [(file.suffix, file.read_bytes()) for file in given.models] or samples()
+
+    def one(number: int) -> Outcome:
+        source = random.Random(given.seed * 1_000_003 + number)
+        suffix, content = originals[number % len(originals)]
+        damaged = bytes(source.choice(MUTATIONS)(bytearray(content), source))
+        with tempfile.TemporaryDirectory(prefix="opwest-mutated-") as work:
+            outcome = attempt(damaged, suffix, Path(work))
+        if outcome.kind not in ("imported", "refused"):
+            kept = Path(tempfile.gettempdir()) / f"opwest-mutated-{given.seed}-{number}{suffix}"
+            kept.write_bytes(damaged)
+            print(f"{kept}: {outcome.kind}: {outcome.said[:300]}", flush=True)
+        return outcome
+
+    with ThreadPoolExecutor(given.jobs) as pool:
+        found = list(pool.map(one, range(given.runs)))
+    kinds = Counter(outcome.kind for outcome in found)
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    print(f"largest process: {memory >> 10} MiB, longest import: {max(o.seconds for o in found):.1f} s")
+    print(", ".join(f"{count} {kind}" for kind, count in kinds.most_common()))
+    return int(set(kinds) - {"imported", "refused"} != set() or memory > MOST_KIB)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of TFLite that TVM's importer does not take, or takes for something else: against LiteRT."""
+
+import numpy as np
+import pytest
+from importers.importers_support import Built, need_tvm
+
+need_tvm(("tflite", "tflite"), ("ai_edge_litert", "ai-edge-litert"))
+
+from importers.tflite_made import float_operators, int8_operators, rows_of_dense  # noqa: E402
+from opwest.importers.tvm import Options, import_model  # noqa: E402
+from opwest.importers.tvm.read import read_model  # noqa: E402
+from opwest.importers.tvm.vectors import run_litert  # noqa: E402
+
+
+def imported(content, folder):
+    """Return the file, what the import said, and the program."""
+    file = folder / "m.tflite"
+    file.write_bytes(content)
+    done = import_model(file, folder / "model", Options(vectors=0))
+    return file, done, Built(folder / "model", folder)
+
+
+def int8_cases(shape, count=30):
+    random = np.random.default_rng(1)
+    cases = [[random.integers(-128, 128, shape).astype(np.int8)] for _ in range(count)]
+    return [[np.full(shape, v, np.int8)] for v in (-128, 0, 127)] + cases
+
+
+def test_int8_operators_that_move_count_and_average(tmp_path):
+    file, done, program = imported(int8_operators(), tmp_path)
+    assert done.remarks == ()  # nothing is emulated in float
+    assert "float" not in (tmp_path / "model" / "operators.c").read_text()
+    cases = int8_cases((1, 7, 7, 3))
+    _, wanted = run_litert(read_model(file), cases)
+    for number, (one, other) in enumerate(zip(program.run(cases), wanted, strict=True)):
+        for name, a, b in zip(("padded", "mean", "largest", "flat"), one, other, strict=True):
+            assert np.array_equal(a, b), f"case {number}: {name}"
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_int8_dense_of_rows(bias, tmp_path):
+    file, done, program = imported(rows_of_dense(bias), tmp_path)
+    assert done.remarks == ()
+    cases = int8_cases((1, 5, 4))
+    _, wanted = run_litert(read_model(file), cases)
+    assert all(np.array_equal(a[0], b[0]) for a, b in zip(program.run(cases), wanted, strict=True))
+
+
+def test_float_operators(tmp_path):
+    file, _, program = imported(float_operators(), tmp_path)
+    random = np.random.default_rng(2)
+    cases = [[random.standard_normal((1, 5, 5, 3)).astype(np.float32)] for _ in range(10)]
+    _, wanted = run_litert(read_model(file), cases)
+    for [one], [other] in zip(program.run(cases), wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)

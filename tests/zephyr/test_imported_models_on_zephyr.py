@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trained models through `opwest import tvm` and `west build` in one image: equal to LiteRT's reference kernels."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from importers.importers_support import model_file, need_tvm, structured_and_random
+from zephyr_support import Workspace
+
+need_tvm(("tflite", "tflite"), ("ai_edge_litert", "ai-edge-litert"))
+
+from opwest.importers.tvm.read import read_model  # noqa: E402
+from opwest.importers.tvm.vectors import run_litert  # noqa: E402
+from opwest.write.project import read_record  # noqa: E402
+
+pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+Opwest = Callable[..., subprocess.CompletedProcess[str]]
+MODELS = ["hello_world_float", "hello_world_int8", "ad01_fp32", "ad01_int8", "kws_int8"]
+BOARDS = {"native_sim/native/64": "x86-64", "mps2/an385": "cortex-m3"}
+# The softmax of one model needs a whole C library: newlib comes built, Zephyr would compile all of picolibc. Debian's
+# newlib has no locks for threads.
+OPTIONS = {"mps2/an385": ["-DCONFIG_NEWLIB_LIBC=y", "-DCONFIG_MULTITHREADING=n"]}
+INPUTS = [1, 7, 60]  # of structured_and_random: a ramp, a wave, a random one
+
+ONE = """\
+#include <{name}.h>
+#include <{name}_devicetree.h>
+
+{NAME}_WORKSPACE_DEFINE({name}_workspace);
+static const struct {name}_devices {name}_context = {NAME}_DEVICES_DT_INIT;
+static const uint8_t {name}_data[{count}][{size}] __aligned(8) = {{{data}}};
+static uint8_t {name}_result[{results}] __aligned(8);
+
+static int try_{name}(void)
+{{
+	int rc = {name}_open(&{name}_workspace, &{name}_context);
+
+	for (int i = 0; rc == 0 && i < {count}; i++) {{
+		rc = {name}_run(&(struct {name}_inputs){{(const void *){name}_data[i]}},
+				&(struct {name}_outputs){{(void *){name}_result}}, &{name}_workspace, &{name}_context);
+		show("{name}", i, {name}_result, sizeof({name}_result));
+	}}
+	return rc;
+}}
+"""
+MAIN_C = """\
+#include <stdint.h>
+#include <stdio.h>
+#include <zephyr/toolchain.h>
+
+static void show(const char *model, int number, const uint8_t *bytes, unsigned int size)
+{{
+	printf("%s %d ", model, number);
+	for (unsigned int i = 0; i < size; i++) {{
+		printf("%02x", bytes[i]);
+	}}
+	printf("\\n");
+}}
+
+{models}
+int main(void)
+{{
+	printf("finished: %d\\n", {calls});
+	return 0;
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model file with inputs and what LiteRT answers."""
+
+    name: str
+    file: Path
+    inputs: list[Any]
+    outputs: list[Any]
+
+
+@pytest.fixture(scope="module")
+def subjects() -> list[Subject]:
+    """Return the models, or skip."""
+    return [_subject(name, model_file(f"{name}.tflite")) for name in MODELS]
+
+
+def _subject(name: str, file: Path) -> Subject:
+    source = read_model(file)
+    kind = source.module["main"].params[0].ty
+    cases = structured_and_random(tuple(int(d) for d in kind.shape.values), str(kind.dtype))
+    chosen = [cases[i] for i in INPUTS]
+    return Subject(name, file, [case[0] for case in chosen], [case[0] for case in run_litert(source, chosen)[1]])
+
+
+@pytest.fixture(scope="module", params=["C", "objects"])
+def application(
+    request: pytest.FixtureRequest, subjects: list[Subject], opwest: Opwest, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Return one application of all models, with operators in C or as objects of TVM's LLVM."""
+    folder = tmp_path_factory.mktemp("imported")
+    targets = [] if request.param == "C" else [word for name in BOARDS.values() for word in ("--target", name)]
+    for subject in subjects:
+        opwest("import", "tvm", subject.file, "-o", folder / subject.name, "--vectors", 0, *targets)
+    opwest("generate", *(folder / s.name / "manifest.yaml" for s in subjects), "-o", folder / "app")
+    assert bool(list((folder / "app").glob("models/*/objects/cortex-m3/*.o"))) == bool(targets)
+    models = {m["name"]: m for m in read_record(folder / "app")["models"]}
+    (folder / "app" / "src" / "main.c").write_text(_main(subjects, models))
+    return folder / "app"
+
+
+def _main(subjects: list[Subject], models: dict[str, Any]) -> str:
+    parts = []
+    for subject in subjects:
+        assert subject.name in models
+        rows = ("{" + ",".join(map(str, array.tobytes())) + "}" for array in subject.inputs)
+        parts.append(
+            ONE.format(
+                name=subject.name,
+                NAME=subject.name.upper(),
+                count=len(subject.inputs),
+                size=subject.inputs[0].nbytes,
+                data=",\n".join(rows),
+                results=subject.outputs[0].nbytes,
+            )
+        )
+    return MAIN_C.format(models="\n".join(parts), calls=" + ".join(f"try_{s.name}()" for s in subjects))
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_models_equal_litert(workspace: Workspace, subjects: list[Subject], application: Path, board: str) -> None:
+    console = workspace.build(application, board, *OPTIONS.get(board, [])).run("^finished: ")
+    assert "finished: 0" in console
+    found = {
+        (name, int(i)): text for name, i, text in re.findall(r"^(\w+) (\d) ([0-9a-f]+)\s*$", console, re.MULTILINE)
+    }
+    assert len(found) == len(MODELS) * len(INPUTS)
+    for subject in subjects:
+        for number, wanted in enumerate(subject.outputs):
+            result = np.frombuffer(bytes.fromhex(found[subject.name, number]), wanted.dtype).reshape(wanted.shape)
+            assert np.array_equal(result, wanted), f"{subject.name}, input {INPUTS[number]}"
