@@ -85,6 +85,7 @@ def portable_sources(app: Path) -> list[Path]:
     record = read_record(app)
     for model in record["models"]:
         parts = ("metadata", "registry", "run") if record["metadata"] == "c" else ()
+        parts = (*parts, "bridges") if parts and model["bridges"] else parts
         if any(tensor["reached"] for tensor in model["tensors"]):
             parts = (*parts, "devices")
         sources += [app / "models" / model["name"] / "src" / f"{model['name']}_{part}.c" for part in parts]
@@ -145,7 +146,7 @@ def build(
         assert chosen, f"{model['name']} has no objects for this machine"
         sources = [folder / source for source in chosen[0]["sources"]]
         if sources:
-            rename = ["-include", str(folder / chosen[0]["rename"])]
+            rename = ["-include", str(folder / chosen[0]["rename"]), "-idirafter", str(RUNTIME / "include_tvm")]
             add(f"{model['name']}_operators", sources, [*rename, *operator_flags])
         objects.extend(folder / item for item in chosen[0]["objects"])
         if record["metadata"] == "llvm":

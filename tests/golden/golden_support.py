@@ -28,6 +28,7 @@ PROJECTS = {
     "targets": ["manifest.yaml"],
     "asynchronous": ["manifest.yaml"],
     "vectors": ["manifest.yaml"],
+    "conventions": ["manifest.yaml"],
 }
 
 Metadata = Literal["c", "llvm"]

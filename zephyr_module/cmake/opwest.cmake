@@ -2,6 +2,9 @@
 #
 # What generated models need of CMake, and opwest_add_model() for applications that generate a model in the build.
 
+get_filename_component(OPWEST_TVM_HEADERS "${CMAKE_CURRENT_LIST_DIR}/../include_tvm" ABSOLUTE)
+set(OPWEST_TVM_HEADERS "${OPWEST_TVM_HEADERS}" CACHE INTERNAL "Stand-ins for TVM's headers")
+
 # opwest_select_target(<variable> <model> <target>...)
 #
 # Sets <variable> to the one target that this build is for. Each <target> is the name of a variable
@@ -84,6 +87,11 @@ function(opwest_model_files model folder sources operators rename)
       "CONFIG_REQUIRES_FULL_LIBC=y in prj.conf.")
   endif()
 
+  if(${model}_TVM AND NOT CONFIG_OPWEST_TVM)
+    message(FATAL_ERROR "opwest: model ${model} has operators that call functions of TVM's runtime: set "
+      "CONFIG_OPWEST_TVM=y in prj.conf.")
+  endif()
+
   set(target any)
   set(files ${${model}_FILES})
   if(${model}_TARGETS)
@@ -124,7 +132,9 @@ function(opwest_model_properties model folder operators rename)
       INCLUDE_DIRECTORIES "${folder}/constants")
   endif()
   if(operators)
-    set_source_files_properties(${operators} ${ARGN} PROPERTIES COMPILE_OPTIONS "-include;${rename}")
+    # Sources that TVM wrote include its headers: TVM's own where they are on the path, else those of the runtime.
+    set_source_files_properties(${operators} ${ARGN} PROPERTIES
+      COMPILE_OPTIONS "-include;${rename};-idirafter;${OPWEST_TVM_HEADERS}")
   endif()
 endfunction()
 

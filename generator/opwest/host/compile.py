@@ -31,8 +31,10 @@ RUNTIME_SOURCES = (
     "metadata.c",
     "port_host.c",
     "port_host_cache.c",
+    "port_tvm_host.c",
     "registry.c",
     "status.c",
+    "tvm_backend.c",
 )
 FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra")
 
@@ -113,7 +115,8 @@ def build_program(
         compiler.compile(runtime / "src" / name, includes)
     for model, build in zip(record["models"], builds, strict=True):
         folder = project / "models" / model["name"]
-        _add_model(folder, model, build, compiler, includes, in_c=record["metadata"] == "c")
+        headers = runtime / "include_tvm"
+        _add_model(folder, model, build, compiler, includes, headers, in_c=record["metadata"] == "c")
     for source in sources:
         compiler.compile(source, includes)
     # Operators need not be position independent: Zephyr's native_sim takes them so as well.
@@ -126,12 +129,13 @@ def _add_model(
     build: dict[str, Any],
     compiler: HostCompiler,
     includes: list[Path],
+    tvm_headers: Path,
     *,
     in_c: bool,
 ) -> None:
     name = model["name"]
     if in_c:
-        for part in ("metadata", "registry", "run"):
+        for part in ("metadata", "registry", "run", *(["bridges"] if model.get("bridges") else [])):
             compiler.compile(folder / "src" / f"{name}_{part}.c", includes)
         if model["constants"]:
             compiler.compile(folder / "constants.S", includes, [f"-I{folder / 'constants'}"])
@@ -140,7 +144,8 @@ def _add_model(
     if any(tensor["reached"] for tensor in model["tensors"]):
         compiler.compile(folder / "src" / f"{name}_devices.c", includes)
     for source in build["sources"]:
-        compiler.compile(folder / source, includes, ["-include", str(folder / build["rename"])])
+        extra = ["-include", str(folder / build["rename"]), "-idirafter", str(tvm_headers)]
+        compiler.compile(folder / source, includes, extra)
     compiler.objects += [str(folder / item) for item in build["objects"]]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from opwest.diagnostics import Diagnostics, Location
-from opwest.model.model import Model
+from opwest.model.model import Model, Operator
 
 # Headers of ISO C11 and POSIX: a model's header is <model>.h and must not hide one of these.
 _SYSTEM_HEADERS = frozenset(
@@ -56,6 +56,14 @@ class CNames:
     def operator(self, symbol: str) -> str:
         """The linker symbol of an operator, or of anything else that the model's objects define."""
         return f"{self.model}__{symbol}"
+
+    def bridge(self, operator: str) -> str:
+        """The function that calls a packed or ffi operator, or one with a workspace, from plain parameters."""
+        return f"{self.model}_bridge_{operator}"
+
+    def callee(self, operator: Operator) -> str:
+        """What run and the registry call for an operator."""
+        return self.bridge(operator.name) if operator.is_bridged else self.operator(operator.symbol)
 
     def adapter(self, operator: str) -> str:
         """The function that calls an operator by name (file scope)."""
@@ -163,6 +171,9 @@ def _identifiers(model: Model) -> Iterator[tuple[str, str, Location]]:
         yield names.device_macro(device.name), f"device {device.name!r}", device.location
     for pool in model.pools:
         yield names.pool_macro(pool.name), f"pool {pool.name!r}", pool.location
+    for operator in model.operators:
+        if operator.is_bridged:
+            yield names.bridge(operator.name), f"call of operator {operator.name!r}", operator.location
     symbols = {operator.symbol for operator in model.operators}
     for symbol in sorted(symbols.union(*(build.renames for build in model.builds))):
         yield names.operator(symbol), f"symbol {symbol!r}", model.location

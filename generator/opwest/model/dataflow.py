@@ -108,7 +108,7 @@ class _Dataflow:
         expected = operator.step_args
         if len(given) != len(expected):
             listed = ", ".join(a.name for a in expected) or "none"
-            scratch = [a.name for a in operator.args if a.direction == "scratch"]
+            scratch = [a.name for a in operator.passed if a.direction == "scratch"]
             hint = f"scratch memory ({', '.join(scratch)}) is planned by opwest and not listed" if scratch else None
             count = f"{len(expected)} argument{'s' * (len(expected) != 1)}"
             self.faults.error(

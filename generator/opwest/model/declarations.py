@@ -12,6 +12,7 @@ from opwest.model.context import (
     quantization,
     tensor_type,
 )
+from opwest.model.conventions import TENSOR_ALIGNMENT, ConventionName
 from opwest.model.dtypes import DTYPES, TensorType
 from opwest.model.identifiers import check_name, is_symbol
 from opwest.model.model import (
@@ -24,6 +25,7 @@ from opwest.model.model import (
     Operator,
     scalar_type,
 )
+from opwest.model.passing import check_passing, supplied_arguments, workspace_need
 
 
 def operators(context: Context) -> dict[str, Operator]:
@@ -61,13 +63,7 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
             expected="a C identifier",
             hint="wrap it in a C function",
         )
-    convention = entry.get("convention", "unpacked")
-    if convention != "unpacked":
-        context.faults.error(
-            f"calling convention {convention!r} is not implemented yet",
-            entry.value_location("convention"),
-            expected="unpacked",
-        )
+    convention = entry.get("convention", context.manifest.get("convention", "unpacked"))
     device = context.section("device", entry)
     is_async = entry.get("async", False)
     if is_async and ("device" not in entry or "handle" in device):
@@ -80,7 +76,7 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
     args: list[Argument] = []
     names: dict[str, Location] = {}
     for item, place in located_items(entry["args"]):
-        argument = _argument(context, item, place)
+        argument = _argument(context, item, place, convention)
         if argument.name in names:
             context.faults.error(
                 f"argument {argument.name!r} stands twice in operator {name!r}",
@@ -90,11 +86,23 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
             )
         names[argument.name] = argument.location
         args.append(argument)
+    workspace = workspace_need(context, name, entry, convention)
+    if entry.get("returns") == "void" and (convention != "unpacked" or workspace is not None):
+        why = f"is {convention}" if convention != "unpacked" else "has a workspace"
+        context.faults.error(
+            f"operator {name!r} {why} and returns nothing",
+            entry.value_location("returns"),
+            expected="returns: status",
+            hint="its failure has to be seen: a call can run out of workspace" if workspace else None,
+        )
+    args += supplied_arguments(convention, args, "device" in entry, is_async, workspace, at)
     return Operator(
         name=name,
         symbol=symbol,
         description=entry.get("description"),
         args=tuple(args),
+        convention=convention,
+        workspace=workspace,
         returns_status=entry.get("returns", "status") == "status",
         takes_device="device" in entry,
         device_type=device.get("type"),
@@ -106,7 +114,7 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
     )
 
 
-def _argument(context: Context, entry: Mapping, place: Location) -> Argument:
+def _argument(context: Context, entry: Mapping, place: Location, convention: ConventionName) -> Argument:
     faults = context.faults
     at = entry.value_location("name")
     check_name("argument", entry["name"], at, faults)
@@ -133,14 +141,17 @@ def _argument(context: Context, entry: Mapping, place: Location) -> Argument:
                 hint="or scalar: true where it is passed by value",
             )
         type_ = tensor_type(context, entry)
+    check_passing(context, entry, convention)
+    align = entry.get("align", 1 if scalar else TENSOR_ALIGNMENT[convention])
     return Argument(
         name=entry["name"],
         type=type_,
         direction=direction,
         scalar=scalar,
-        align=max(entry.get("align", 1), type_.dtype.size),
+        align=max(align, type_.dtype.size),
         quantization=quantization(context, entry, type_),
         location=at,
+        pointer=entry.get("pointer", False),
     )
 
 

@@ -155,11 +155,17 @@ def check_signatures(
 
 
 def _check_signature(context: Context, file: IrFile, function: IrFunction, operator: Operator) -> None:
-    wanted = [_parameter(argument) for argument in operator.args]
-    names = [argument.name for argument in operator.args]
-    if operator.takes_device:
-        wanted.append(IrParameter("pointer", 0))
-        names.append("its device")
+    if operator.convention == "unpacked":
+        wanted = [_parameter(argument) for argument in operator.passed]
+        names = [argument.name for argument in operator.passed]
+        if operator.takes_device:
+            wanted.append(IrParameter("pointer", 0))
+            names.append("its device")
+    else:
+        wanted = [
+            IrParameter(*(("pointer", 0) if "*" in type_ else ("integer", 32))) for _, type_ in operator.parameters
+        ]
+        names = [name for name, _ in operator.parameters]
     head = f"{file.name}: function {function.name!r}"
     if len(function.parameters) != len(wanted) or function.variadic:
         many = "a variable number of" if function.variadic else str(len(function.parameters))

@@ -16,12 +16,16 @@ from opwest.objects.closure import needed_members
 from opwest.objects.dwarf import DwarfSignature, signatures
 from opwest.objects.facts import CSource, Member
 from opwest.objects.providers import provider_of, uses_libm
+from opwest.objects.tvm_symbols import ALLOCATE, CONTEXTS, POINTERS, PROVIDED, REFUSED, own_state, tvm_functions
 
 DEFAULT_LIBC = "picolibc"
-RUNTIME_SYMBOLS = frozenset(
-    """opwest_call opwest_dtype_name opwest_dtype_size opwest_find opwest_model_input opwest_model_output
+RUNTIME_SYMBOLS = (
+    frozenset(
+        """opwest_call opwest_dtype_name opwest_dtype_size opwest_find opwest_model_input opwest_model_output
     opwest_model_step_name opwest_port_device_is_ready opwest_port_log_failure opwest_status_already
     opwest_status_failed""".split()
+    )
+    | PROVIDED
 )
 """What zephyr_module/include declares."""
 
@@ -81,6 +85,12 @@ def needs_full_libc(files: Files) -> bool:
     return False
 
 
+def needs_tvm(files: Files) -> bool:
+    """Return whether an object or source calls functions of TVM's runtime."""
+    every = [one for linkables in (*files.targets.values(), files.sources) for one in linkables]
+    return any(tvm_functions(one.item) & PROVIDED for one in every)
+
+
 class _Link:
     """The link of one target."""
 
@@ -114,6 +124,7 @@ class _Link:
         self._check_operators()
         self._check_duplicates()
         self._check_undefined()
+        self._check_tvm()
         self._check_state()
         taken: set[PurePosixPath] = set()
         objects = tuple(
@@ -143,7 +154,8 @@ class _Link:
         found: dict[str, list[Linkable]] = {}
         for one in self.all:
             for symbol in one.defined:
-                found.setdefault(symbol, []).append(one)
+                if symbol not in POINTERS:  # the runtime's take their place
+                    found.setdefault(symbol, []).append(one)
         return found
 
     def _check_operators(self) -> None:
@@ -197,6 +209,8 @@ class _Link:
     def _check_duplicates(self) -> None:
         for symbol, owners in self.definitions.items():
             strong = [one for one in owners if _is_strong(one, symbol)]
+            if symbol in CONTEXTS and all(isinstance(one.item, CSource) for one in strong):
+                continue  # each source of TVM's has one: they become weak
             if len(strong) > 1:
                 first, second = strong[0], strong[1]
                 self.faults.error(
@@ -218,10 +232,31 @@ class _Link:
                 elif (
                     symbol not in self.definitions
                     and symbol not in RUNTIME_SYMBOLS
+                    and symbol not in REFUSED
                     and provider_of(symbol, machine, self.libc) is None
                     and not self.files.broken
                 ):
                     self._report_undefined(one, symbol)
+
+    def _check_tvm(self) -> None:
+        """Report what operators that TVM compiled need and can't have: its runtime, or memory that nobody declared."""
+        for one in self.all:
+            needed = tvm_functions(one.item) - self.externals.keys() - self.definitions.keys()
+            for symbol in sorted(needed & REFUSED.keys()):
+                one.examined.refuse(f"needs {symbol}")
+                self.faults.error(
+                    f"{one.name} needs {symbol}: {REFUSED[symbol]}",
+                    one.location,
+                    expected="operators that need nothing but their arguments and a workspace",
+                    hint="compile it in TVM without that: one operator a function, no threads, for the processor alone",
+                )
+            if ALLOCATE in needed and not any(operator.workspace for operator in self.operators.values()):
+                one.examined.refuse(f"calls {ALLOCATE}, and no operator has a workspace")
+                self.faults.error(
+                    f"{one.name} calls {ALLOCATE}, but no operator has a workspace",
+                    one.location,
+                    expected="workspace: the bytes that it takes, in the operators that allocate",
+                )
 
     def _report_undefined(self, one: Linkable, symbol: str) -> None:
         hint = nearest(symbol, self.definitions)
@@ -242,12 +277,8 @@ class _Link:
         for one in self.all:
             if one.stateful or allowed & one.defined_functions:
                 continue
-            if isinstance(one.item, CSource):
-                names, amount = one.item.state, ""
-            elif one.item.writable_bytes:
-                names, amount = one.item.stateful_symbols, f" of {one.item.writable_bytes} bytes"
-            else:
-                continue
+            names, size = own_state(one.item)
+            amount = f" of {size} bytes" if size else ""
             if not names and not amount:
                 continue
             listed = ", ".join(sorted(set(names))[:5]) or "unnamed data"

@@ -9,6 +9,7 @@ from typing import Literal
 
 from opwest.diagnostics import Location
 from opwest.llvm.facts import LlvmTarget
+from opwest.model.conventions import PARAMETERS, ConventionName, WorkspaceNeed
 from opwest.model.dtypes import DType, TensorType
 from opwest.objects.facts import FloatAbi, Fpu, Mve
 
@@ -39,6 +40,10 @@ class Argument:
     align: int
     quantization: Quantization | None
     location: Location
+    pointer: bool = False
+    """In packed and ffi operators: the bare pointer is passed, not a DLTensor."""
+    supplied: Literal["workspace", "arrays"] | None = None
+    """Memory that opwest adds for a call and the compiled function does not see as a parameter."""
 
     @property
     def c_type(self) -> str:
@@ -76,13 +81,31 @@ class Operator:
     is_async: bool
     stateful: bool
     location: Location
+    convention: ConventionName = "unpacked"
+    workspace: WorkspaceNeed | None = None
+
+    @property
+    def passed(self) -> tuple[Argument, ...]:
+        """The arguments that the compiled function gets, its device left out."""
+        return tuple(a for a in self.args if a.supplied is None)
+
+    @property
+    def is_bridged(self) -> bool:
+        """Whether run calls it through a function of its own, with `args` as plain parameters."""
+        return self.convention != "unpacked" or self.workspace is not None
+
+    @property
+    def parameters(self) -> tuple[tuple[str, str], ...]:
+        """Name and C type of every parameter of the compiled function."""
+        if self.convention != "unpacked":
+            return PARAMETERS[self.convention]
+        device = (("device", self.handle),) if self.takes_device else ()
+        return (*((a.name, a.c_type) for a in self.passed), *device)
 
     @property
     def prototype(self) -> str:
         """The C prototype without the function's name: `int32_t (const int8_t *, int8_t *)`."""
-        types = [a.c_type for a in self.args]
-        if self.takes_device:
-            types.append(self.handle)
+        types = [c_type for _, c_type in self.parameters]
         return f"{'int32_t' if self.returns_status else 'void'} ({', '.join(types)})"
 
     @property
@@ -366,8 +389,12 @@ class Model:
     builds: tuple[TargetBuild, ...]
     externals: tuple[External, ...]
     needs_full_libc: bool
+    needs_tvm: bool
+    """Whether it calls what CONFIG_OPWEST_TVM brings."""
     application: Application
     suite: Suite
+    compat: Literal["tvm-crt", "tvm-crt-all"] | None
+    """Which operators are in the image's table in microTVM's layout."""
     inputs_read: tuple[tuple[str, str], ...]
     """The SHA-256 of the manifest (under its file name) and of every file that it names."""
     location: Location

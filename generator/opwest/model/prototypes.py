@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from opwest.diagnostics import Diagnostics
+from opwest.model.conventions import PARAMETERS
 from opwest.model.dtypes import DTYPES
-from opwest.model.model import Argument, Operator
+from opwest.model.model import Operator
 from opwest.objects.dwarf import DwarfSignature, WantedParameter, compare
 from opwest.objects.facts import CParameter, CSource
 
@@ -15,25 +16,27 @@ def check_prototype(faults: Diagnostics, operator: Operator, file: str, source: 
     function = next((f for f in source.functions if f.name == operator.symbol and not f.is_static), None)
     if function is None:
         return  # made by a macro: declared in entry_points
-    expected = len(operator.args) + operator.takes_device
+    expected = len(operator.parameters)
     at = operator.location
     if function.parameters is not None and function.parameters != expected:
-        device = " and its device" if operator.takes_device else ""
         faults.error(
             f"{file}:{function.line}: function {function.name!r} has {function.parameters} parameters, "
-            f"operator {operator.name!r} has {len(operator.args)} arguments{device}",
+            f"operator {operator.name!r} {_takes(operator)}",
             at,
-            expected=f"{expected} parameters",
+            expected=f"{expected} parameters" if operator.convention == "unpacked" else operator.prototype,
+            hint=_convention_hint(operator, function.parameters),
         )
     else:
-        for argument, seen in zip(operator.args, function.parameter_types, strict=False):
-            if not _fits(argument, seen):
+        for (name, c_type), seen in zip(operator.parameters, function.parameter_types, strict=False):
+            if not _fits(c_type, seen):
                 faults.error(
                     f"{file}:{function.line}: function {function.name!r} has the parameter `{seen.text}`, "
-                    f"operator {operator.name!r} passes `{argument.c_type.rstrip()}` for {argument.name!r}",
+                    f"operator {operator.name!r} passes `{c_type.rstrip()}` for {name!r}",
                     at,
                     expected=operator.prototype,
-                    hint="compare the order and the dtypes of the arguments",
+                    hint="compare the order and the dtypes of the arguments"
+                    if operator.convention == "unpacked"
+                    else f"the calling convention is {operator.convention}",
                 )
     if (function.returns == "void") == operator.returns_status:
         says = "status (the default)" if operator.returns_status else "void"
@@ -43,6 +46,22 @@ def check_prototype(faults: Diagnostics, operator: Operator, file: str, source: 
             at,
             expected="returns: void" if operator.returns_status else "returns: status",
         )
+
+
+def _takes(operator: Operator) -> str:
+    """Return what a call of the operator passes, in words."""
+    if operator.convention != "unpacked":
+        return f"is {operator.convention}, which has {len(operator.parameters)}"
+    device = " and its device" if operator.takes_device else ""
+    return f"has {len(operator.passed)} arguments{device}"
+
+
+def _convention_hint(operator: Operator, count: int) -> str | None:
+    """Return the convention that a function may be of, by the number of its parameters."""
+    for name, parameters in PARAMETERS.items():
+        if name != operator.convention and count == len(parameters):
+            return f"if it is a function that TVM made: convention: {name}"
+    return None
 
 
 # What a C type name means, where it is plain: sizes in bytes, of types whose size no target changes.
@@ -63,24 +82,24 @@ PLAIN_TYPES = {
 }
 
 
-def _fits(argument: Argument, seen: CParameter) -> bool:
-    """Return whether a parameter can be what the manifest says; typedefs and macros get the benefit of the doubt."""
+def _fits(c_type: str, seen: CParameter) -> bool:
+    """Return whether a parameter can be what a call passes; typedefs and macros get the benefit of the doubt."""
     known = PLAIN_TYPES.get(seen.base)
+    wanted = PLAIN_TYPES.get(c_type.removeprefix("const ").rstrip(" *"))
+    pointer = "*" in c_type
+    if wanted is None:  # void or a structure
+        return not pointer or seen.pointers > 0 or known is None
     if known is None:
         return True
-    if (seen.pointers > 0) == argument.scalar:
+    if (seen.pointers > 0) != pointer:
         return False
-    name, size = known
-    dtype = argument.type.dtype
     floats = ("float", "double")
-    return seen.pointers > 1 or (size == dtype.size and (name in floats) == (dtype.c_type in floats))
+    return seen.pointers > 1 or (known[1] == wanted[1] and (known[0] in floats) == (wanted[0] in floats))
 
 
 def check_debug_information(faults: Diagnostics, operator: Operator, file: str, signature: DwarfSignature) -> None:
     """Compare what DWARF says of a function with the manifest: every type."""
-    wanted = [WantedParameter(a.name, a.c_type) for a in operator.args]
-    if operator.takes_device:
-        wanted.append(WantedParameter("device", "const struct device *"))
+    wanted = [WantedParameter(name, c_type) for name, c_type in operator.parameters]
     for difference in compare(signature, operator.returns_status, wanted):
         faults.error(
             f"{file}: function {operator.symbol!r} does not fit operator {operator.name!r}: {difference}",

@@ -18,7 +18,7 @@ from opwest.model.dataflow import resolve_steps
 from opwest.model.files import read_files
 from opwest.model.identifiers import check_name
 from opwest.model.ir import check_signatures
-from opwest.model.link import needs_full_libc, resolve_builds
+from opwest.model.link import needs_full_libc, needs_tvm, resolve_builds
 from opwest.model.model import Application, ApplicationFile, Model
 from opwest.model.step_names import Names, constant_types
 from opwest.model.targets import targets_used
@@ -77,8 +77,10 @@ def resolve(context: Context) -> Model:
         builds=tuple(builds),
         externals=tuple(externals.values()),
         needs_full_libc=needs_full_libc(files),
+        needs_tvm=needs_tvm(files) or any(o.is_bridged for o in operators.values()),
         application=application,
         suite=tests,
+        compat=manifest.get("compat"),
         inputs_read=_hashes(context),
         location=manifest.value_location("model"),
     )

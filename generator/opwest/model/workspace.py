@@ -50,7 +50,8 @@ class _Placing:
             self._add("intermediate", tensor.name, tensor.type, tensor.align, agents, pool, at)
         for scratch in self.flow.scratch:
             argument = scratch.argument
-            agents = {scratch.device or "cpu"}
+            # What opwest adds to a call is written by the processor, whoever reads it.
+            agents = {scratch.device or "cpu"} | ({"cpu"} if argument.supplied else set())
             self._add("scratch", scratch.name, argument.type, argument.align, agents, None, scratch.location)
         inputs = self._interfaces("input", self.names.inputs.values())
         outputs = self._interfaces("output", self.names.outputs.values())

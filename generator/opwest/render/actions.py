@@ -89,7 +89,7 @@ class _Actions:
             return
         for argument, binding in zip(step.operator.args, step.bindings, strict=True):
             line = self._line(binding)
-            if line is None:
+            if line is None or argument.supplied:  # the processor's own, during the call
                 continue
             operation: CacheOperation = "flush" if argument.direction == "in" else "flush_and_invalidate"
             if not before:

@@ -179,7 +179,7 @@ def _adapter_row(names: CNames, operator: Operator) -> dict[str, Any]:
         args.append("dev")
     return {
         "name": names.adapter(operator.name),
-        "call": call_text(names.operator(operator.symbol), args),
+        "call": call_text(names.callee(operator), args),
         "has_status": operator.returns_status,
         "unused_device": not operator.takes_device,
     }

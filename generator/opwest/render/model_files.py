@@ -11,7 +11,10 @@ from opwest.model.c_names import CNames
 from opwest.model.dtypes import DType
 from opwest.model.model import Constant, Model, TargetBuild
 from opwest.objects.rename import rename_symbols
+from opwest.objects.tvm_symbols import CONTEXTS
 from opwest.plan.memory import MemoryPlan
+from opwest.render.bridges import render_bridges
+from opwest.render.call_arrays import has_bridges
 from opwest.render.devices import device_rows, reach_rows
 from opwest.render.header import render_headers
 from opwest.render.literals import c_comment, cmake_string, kconfig_string
@@ -37,6 +40,7 @@ def model_files(
             kconfig=names.kconfig,
             title=kconfig_string(f"opwest model {model.name}"),
             full_libc=model.needs_full_libc,
+            tvm=model.needs_tvm,
             manifest=manifest_name(model),
         ),
         **_cmake(model, in_c=compiled is None),
@@ -62,6 +66,7 @@ def model_files(
             f"src/{model.name}_run.c": render_run(model, plan),
             f"src/{model.name}_metadata.c": render_metadata(model, plan),
             f"src/{model.name}_registry.c": render_registry(model),
+            **({f"src/{model.name}_bridges.c": render_bridges(model)} if has_bridges(model) else {}),
             **_constants(model, common),
         }
     else:
@@ -117,6 +122,8 @@ def _cmake(model: Model, *, in_c: bool) -> dict[str, bytes]:
         sources=sources,
         full_libc=model.needs_full_libc,
         has_drivers=has_drivers(model),
+        has_bridges=has_bridges(model),
+        tvm=model.needs_tvm,
         in_c=in_c,
         constants=_flash_files(model) if in_c else [],
     )
@@ -201,6 +208,8 @@ def _objects(model: Model) -> dict[str, bytes]:
         for source in build.sources:
             files[f"objects/any/{source.path}"] = source.content
         if build.sources:
-            rows = [{"symbol": symbol, "renamed": name} for symbol, name in renamed.items()]
+            # Every source of TVM's defines a context: the one that the linker keeps is for all.
+            weak = {symbol: "__attribute__((weak)) " for symbol in CONTEXTS}
+            rows = [{"symbol": symbol, "renamed": weak.get(symbol, "") + name} for symbol, name in renamed.items()]
             files[rename_header(build)] = render("models/model/rename.h", model=model.name, renames=rows)
     return files

@@ -10,6 +10,7 @@ from typing import Any
 from opwest.model.c_names import CNames
 from opwest.model.model import Model, TargetBuild
 from opwest.render.application import Planned, application_files
+from opwest.render.call_arrays import has_bridges
 from opwest.render.devices import device_rows
 from opwest.render.model_files import model_files, rename_header, target_folder
 from opwest.render.suite import suite_files
@@ -67,6 +68,7 @@ def _model_record(model: Model) -> dict[str, Any]:
         "devices": [d["name"] for d in device_rows(model)],
         "emulated": any(d.host_latency_us is not None for d in model.devices),
         "constants": bool(model.constants or model.programs),
+        "bridges": has_bridges(model),
         "full_libc": model.needs_full_libc,
         "steps": [step.operator.name for step in model.steps],
         "builds": [_build_record(build) for build in model.builds],

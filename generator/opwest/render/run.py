@@ -106,7 +106,7 @@ def _call_row(names: CNames, places: dict[str, str], index: dict[str, int], acti
     if step.operator.takes_device:
         args.append(f"devices->{step.device}")
     shown = ", ".join(_shown(a, b) for a, b in zip(step.operator.args, step.bindings, strict=True))
-    head = ("status = " if step.operator.returns_status else "") + names.operator(step.operator.symbol)
+    head = ("status = " if step.operator.returns_status else "") + names.callee(step.operator)
     return {
         "kind": "call",
         "index": step.index,
@@ -165,7 +165,8 @@ def render_internal(model: Model) -> bytes:
         model=model.name,
         guard=f"OPWEST_MODEL_{names.macro}_INTERNAL_H_",
         metadata_version=METADATA_VERSION,
-        prototypes=[_prototype(names, operator) for operator in by_symbol.values()],
+        prototypes=[prototype(names.operator(o.symbol), o, entry_types(o)) for o in by_symbol.values()],
+        bridges=[prototype(names.bridge(o.name), o, plain_types(o)) for o in model.operators if o.is_bridged],
         constants=[
             {"symbol": names.constant(c.name), "c_type": c.type.dtype.c_type, "elements": c.type.elements}
             for c in model.constants
@@ -178,9 +179,17 @@ def render_internal(model: Model) -> bytes:
     )
 
 
-def _prototype(names: CNames, operator: Operator) -> str:
-    types = [a.c_type for a in operator.args]
-    if operator.takes_device:
-        types.append(operator.handle)
+def entry_types(operator: Operator) -> list[str]:
+    """Return the C types of the parameters of the compiled function."""
+    return [c_type for _, c_type in operator.parameters]
+
+
+def plain_types(operator: Operator) -> list[str]:
+    """Return the C types that run passes: the arguments, and the device."""
+    return [a.c_type for a in operator.args] + ([operator.handle] if operator.takes_device else [])
+
+
+def prototype(name: str, operator: Operator, parameters: list[str]) -> str:
+    """Return the head of a function that calls an operator, or is one."""
     returns = "int32_t" if operator.returns_status else "void"
-    return call_text(f"{returns} {names.operator(operator.symbol)}", types).replace("\n\t\t", "\n\t")
+    return call_text(f"{returns} {name}", parameters).replace("\n\t\t", "\n\t")

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a call by a convention of TVM's needs beside the declared arguments, and what such a call can't pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opwest.diagnostics import Location
+from opwest.manifest.located import Mapping
+from opwest.model.context import Context, size_in_bytes
+from opwest.model.conventions import WORKSPACE_ALIGNMENT, ConventionName, WorkspaceNeed, arrays_bytes
+from opwest.model.dtypes import DTYPES, MAX_TENSOR_BYTES, TensorType
+from opwest.model.model import DEFAULT_ALIGNMENT, Argument
+
+_BYTE = DTYPES["uint8"]
+
+
+def workspace_need(context: Context, operator: str, entry: Mapping, convention: ConventionName) -> WorkspaceNeed | None:
+    """Return what `workspace` of an operator asks for; report one that no target could hold."""
+    given = entry.get("workspace")
+    if given is None:
+        return None
+    inner = isinstance(given, Mapping)
+    size = size_in_bytes(given["size"] if inner else given)
+    align = given.get("align", WORKSPACE_ALIGNMENT[convention]) if inner else WORKSPACE_ALIGNMENT[convention]
+    need = WorkspaceNeed(size, align)
+    if need.planned > MAX_TENSOR_BYTES:
+        context.faults.error(
+            f"the workspace of operator {operator!r} has {size} bytes",
+            given.value_location("size") if inner else entry.value_location("workspace"),
+            expected=f"at most {MAX_TENSOR_BYTES}",
+        )
+    return need
+
+
+def check_passing(context: Context, entry: Mapping, convention: ConventionName) -> None:
+    """Report what the convention can't pass: half-precision scalars, and `pointer` where all is pointers."""
+    scalar = entry.get("scalar", False)
+    if scalar and convention != "unpacked" and entry["dtype"] == "float16":
+        context.faults.error(
+            f"argument {entry['name']!r} is a float16 scalar, which {convention} operators can't take",
+            entry.value_location("dtype"),
+            expected="float32: they get every float as a double",
+        )
+    if entry.get("pointer") and (scalar or convention == "unpacked"):
+        what = "is a scalar" if scalar else "belongs to an unpacked operator, which gets plain pointers"
+        context.faults.error(
+            f"argument {entry['name']!r} {what}",
+            entry.value_location("pointer"),
+            expected="pointer: true for tensors of packed and ffi operators",
+        )
+
+
+def supplied_arguments(
+    convention: ConventionName,
+    args: Sequence[Argument],
+    takes_device: bool,
+    is_async: bool,
+    workspace: WorkspaceNeed | None,
+    at: Location,
+) -> list[Argument]:
+    """Return the memory that opwest adds to a call: the workspace, and the arrays of a launched operator.
+
+    A launched operator returns before its work is done, so its argument arrays can't be on the stack.
+    """
+    added = []
+    if workspace is not None:
+        added.append(_memory("workspace", workspace.planned, workspace.align, at))
+    if is_async and convention != "unpacked":
+        tensors = sum(not a.scalar and not a.pointer for a in args)
+        size = arrays_bytes(convention, tensors, len(args) + takes_device)
+        added.append(_memory("arrays", size, DEFAULT_ALIGNMENT, at))
+    return added
+
+
+def _memory(what: str, size: int, align: int, at: Location) -> Argument:
+    return Argument(
+        name=f"opwest_{what}",
+        type=TensorType(_BYTE, (size,)),
+        direction="scratch",
+        scalar=False,
+        align=align,
+        quantization=None,
+        location=at,
+        supplied="workspace" if what == "workspace" else "arrays",
+    )

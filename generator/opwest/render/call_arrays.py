@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The argument arrays of packed and ffi operators, entry by entry: the same for C and for LLVM IR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from opwest.model.dtypes import DType
+from opwest.model.model import Argument, Model, Operator
+
+EntryKind = Literal["tensor", "pointer", "integer", "boolean", "float"]
+
+TYPE_CODES: Final[dict[str, dict[EntryKind, tuple[int, str]]]] = {
+    "packed": {
+        "tensor": (7, "kTVMDLTensorHandle"),
+        "pointer": (3, "kTVMOpaqueHandle"),
+        "integer": (0, "kTVMArgInt"),
+        "boolean": (0, "kTVMArgInt"),
+        "float": (2, "kTVMArgFloat"),
+    },
+    "ffi": {
+        "tensor": (7, "kTVMFFIDLTensorPtr"),
+        "pointer": (4, "kTVMFFIOpaquePtr"),
+        "integer": (1, "kTVMFFIInt"),
+        "boolean": (2, "kTVMFFIBool"),
+        "float": (3, "kTVMFFIFloat"),
+    },
+}
+"""TVMArgTypeCode and TVMFFITypeIndex: see opwest/tvm_packed.h and opwest/tvm_ffi.h."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of `args`."""
+
+    kind: EntryKind
+    parameter: int
+    """The parameter of the bridge that holds its value."""
+    tensor: int | None
+    """Its place among the DLTensors."""
+    argument: Argument | None
+    """None for the device."""
+
+
+def entries(operator: Operator) -> list[Entry]:
+    """Return what a packed or ffi operator is passed: its arguments, then its device."""
+    found: list[Entry] = []
+    tensors = 0
+    for index, argument in enumerate(operator.args):
+        if argument.supplied is not None:
+            continue
+        kind = _kind(argument)
+        found.append(Entry(kind, index, tensors if kind == "tensor" else None, argument))
+        tensors += kind == "tensor"
+    if operator.takes_device:
+        found.append(Entry("pointer", len(operator.args), None, None))
+    return found
+
+
+def tensors(operator: Operator) -> list[Argument]:
+    """Return the arguments that are passed as DLTensors."""
+    return [e.argument for e in entries(operator) if e.kind == "tensor" and e.argument is not None]
+
+
+def dl_dtype(dtype: DType, convention: str) -> tuple[int, int, int]:
+    """Return code, bits and lanes of a DLDataType. TVM up to 0.18 had bool as an unsigned integer of one bit."""
+    if dtype.name == "bool":
+        return (1, 1, 1) if convention == "packed" else (6, 8, 1)
+    code = 2 if dtype.name.startswith("float") else 1 if dtype.name.startswith("uint") else 0
+    return code, dtype.size * 8, 1
+
+
+def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the strides of a dense tensor in C order, in elements."""
+    found: list[int] = []
+    step = 1
+    for extent in reversed(shape):
+        found.append(step)
+        step *= extent
+    return tuple(reversed(found))
+
+
+def supplied(operator: Operator, what: str) -> int | None:
+    """Return the parameter of the bridge that holds the workspace, or the arrays; None where there is none."""
+    return next((i for i, a in enumerate(operator.args) if a.supplied == what), None)
+
+
+def has_bridges(model: Model) -> bool:
+    """Return whether an operator is called by another convention, or has a workspace."""
+    return any(operator.is_bridged for operator in model.operators)
+
+
+def _kind(argument: Argument) -> EntryKind:
+    if argument.scalar:
+        if argument.type.dtype.is_float:
+            return "float"
+        return "boolean" if argument.type.dtype.name == "bool" else "integer"
+    return "pointer" if argument.pointer else "tensor"

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plain operators beside those of TVM's conventions; one takes memory as those do. */
+#include "tvm/runtime/c_backend_api.h"
+#include <stdint.h>
+
+#define COUNT 6
+
+int32_t total(const int32_t *x, int32_t *sum);
+void negate(int32_t *x);
+
+int32_t total(const int32_t *x, int32_t *sum)
+{
+	int64_t *wide = TVMBackendAllocWorkspace(1, 0, (uint64_t)8, 0, 64);
+
+	if (wide == NULL) {
+		return -1;
+	}
+	*wide = 0;
+	for (int i = 0; i < COUNT; i++) {
+		*wide += x[i];
+	}
+	*sum = (int32_t)*wide;
+	return TVMBackendFreeWorkspace(1, 0, wide);
+}
+
+void negate(int32_t *x)
+{
+	for (int i = 0; i < COUNT; i++) {
+		x[i] = -x[i];
+	}
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Written once by opwest; it is yours now. Runs each model once on zeros and prints what comes out.
+ */
+#include <stdio.h>
+#include <inttypes.h> /* after <stdio.h>: older newlibs need that */
+
+#include <conventions.h>
+
+#ifdef __ZEPHYR__
+#include <conventions_devicetree.h>
+#endif
+
+CONVENTIONS_WORKSPACE_DEFINE(conventions_workspace);
+static const struct conventions_devices conventions_context = CONVENTIONS_DEVICES_DT_INIT;
+OPWEST_ALIGNED(16) static int32_t conventions_input_image[CONVENTIONS_INPUT_IMAGE_ELEMENTS];
+OPWEST_ALIGNED(16) static uint8_t conventions_input_a[CONVENTIONS_INPUT_A_ELEMENTS];
+OPWEST_ALIGNED(16) static uint16_t conventions_input_b[CONVENTIONS_INPUT_B_ELEMENTS];
+OPWEST_ALIGNED(16) static double conventions_input_c[CONVENTIONS_INPUT_C_ELEMENTS];
+OPWEST_ALIGNED(64) static uint8_t conventions_input_d[CONVENTIONS_INPUT_D_ELEMENTS];
+OPWEST_ALIGNED(64) static int32_t conventions_output_scores[CONVENTIONS_OUTPUT_SCORES_ELEMENTS];
+OPWEST_ALIGNED(4) static int32_t conventions_output_sum[CONVENTIONS_OUTPUT_SUM_ELEMENTS];
+OPWEST_ALIGNED(16) static int32_t conventions_output_seen[CONVENTIONS_OUTPUT_SEEN_ELEMENTS];
+
+static int try_conventions(void)
+{
+	const struct conventions_inputs inputs = {conventions_input_image, conventions_input_a, conventions_input_b, conventions_input_c, conventions_input_d};
+	const struct conventions_outputs outputs = {conventions_output_scores, conventions_output_sum, conventions_output_seen};
+	int rc = conventions_open(&conventions_workspace, &conventions_context);
+
+	if (rc != 0) {
+		printf("conventions: open returned %d\n", rc);
+		return rc;
+	}
+	rc = conventions_run(&inputs, &outputs, &conventions_workspace, &conventions_context);
+	if (rc == 0) {
+		printf("conventions: scores:");
+		for (size_t i = 0; i < CONVENTIONS_OUTPUT_SCORES_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId32 "", (int32_t)conventions_output_scores[i]);
+		}
+		printf("\n");
+		printf("conventions: sum:");
+		for (size_t i = 0; i < CONVENTIONS_OUTPUT_SUM_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId32 "", (int32_t)conventions_output_sum[i]);
+		}
+		printf("\n");
+		printf("conventions: seen:");
+		for (size_t i = 0; i < CONVENTIONS_OUTPUT_SEEN_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId32 "", (int32_t)conventions_output_seen[i]);
+		}
+		printf("\n");
+	}
+	printf("conventions: run returned %d\n", rc);
+	(void)conventions_close(&conventions_workspace, &conventions_context);
+	return rc;
+}
+
+int main(void)
+{
+	if (try_conventions() != 0) {
+		return 0;
+	}
+	return 0;
+}

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stands for TVM's header in operators that it wrote. */
+#include <opwest/tvm_backend.h>
+#include <opwest/tvm_packed.h>
+
+#include <tvm/runtime/crt/error_codes.h>
