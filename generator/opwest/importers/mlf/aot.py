@@ -169,8 +169,21 @@ def _seen(model: Model, bound: Sequence[_Bound], role: Role) -> list[Seen]:
     for one in bound:
         if one.given.role == role:
             macro = f"TVMGEN_{model.metadata.module}_{one.given.name}_SIZE".upper()
-            found.append(Seen(one.given.name, one.parameter.dtype, sizes.get(macro)))
+            dtype = one.parameter.dtype or _passed_on(model.code, one.parameter.name)
+            found.append(Seen(one.given.name, dtype, sizes.get(macro)))
     return found
+
+
+def _passed_on(code: Code, name: str) -> str | None:
+    """Return the element type that operators take a parameter of main with, where main's own is `void *`."""
+    main = code.functions.get(code.main)
+    given = Calls(main, code.functions, {}, {}).given if main is not None else {}
+    for called, calls in given.items():
+        for arguments in calls:
+            for parameter, text in zip(code.functions[called].parameters, arguments, strict=False):
+                if text == name and parameter.dtype is not None:
+                    return parameter.dtype
+    return None
 
 
 def _pool(model: Model, name: str, role: Role, made: Draft) -> Pool:
@@ -191,7 +204,7 @@ def _pool(model: Model, name: str, role: Role, made: Draft) -> Pool:
     if not size:
         raise fault(f"the size of the workspace {name!r} is nowhere in the folder", model.place, "<module>_lib0.c")
     made.remarks.append(
-        f"the size of {name}, {size} bytes, is what the header or metadata.json says: an upper bound, as there is no array"
+        f"the size of {name}, {size} bytes, is an upper bound of the header's or metadata.json's: there is no array"
     )
     return Pool(name, size, ALIGN)
 

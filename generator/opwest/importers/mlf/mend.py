@@ -34,7 +34,7 @@ class Mended:
 
 
 def mend(name: str, text: str, glue: Iterable[str], head: str, guards: Sequence[str]) -> Mended:
-    """Return a source as it is written. `glue` are functions to leave out, `head` a comment, `guards` preprocessor lines."""
+    """Return a source as it is written, with a comment and preprocessor lines before, and without `glue` functions."""
     remarks, warnings = [], []
     places = [f for n, f in functions(text).items() if n in set(glue)]
     for function in sorted(places, key=lambda f: -f.start):
@@ -43,14 +43,14 @@ def mend(name: str, text: str, glue: Iterable[str], head: str, guards: Sequence[
     text, swallowed = _SWALLOWED.subn("switch (status)", text)
     if swallowed:
         remarks.append(
-            f"{name}: {swallowed} times `switch (!status)` became `switch (status)`: TVM let every error of CMSIS-NN pass"
+            f"{name}: {swallowed} times `switch (!status)` became `switch (status)`: TVM let errors of CMSIS-NN pass"
         )
     undefined = [m for m in _SHIFT.finditer(text) if int(m[1]) + int(m[2] or 0) >= 63]
     if undefined:
         line = text.count("\n", 0, undefined[0].start()) + 1
         warnings.append(
-            f"{name}: {len(undefined)} requantisations shift 64-bit numbers by {_amount(undefined[0])} bits or more, first at "
-            f"line {line}: that is undefined in C, and processors differ in what they make of it"
+            f"{name}: {len(undefined)} requantisations shift 64-bit numbers by 63 bits or more, the first in line {line} "
+            f"by {_amount(undefined[0])}: undefined in C, and processors differ in what they make of it"
         )
     return Mended(f"{head}{''.join(guards)}{_PRAGMAS}{text}", tuple(remarks), tuple(warnings))
 

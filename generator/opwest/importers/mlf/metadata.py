@@ -2,7 +2,8 @@
 """metadata.json: versions 5 and 6 say it for one model, version 7 for several under `modules`.
 
 Shapes, pools, devices and the calling convention are in none of them, and the sizes are upper bounds
-(docs/importing-mlf.md), so that little is taken from here: names, element types and sizes of inputs and outputs, targets.
+(docs/importing-mlf.md), so that little is taken from here: names, element types and sizes of inputs and outputs,
+targets.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names, element types and shapes of inputs and outputs, from wherever a folder has them.
 
-metadata.json has element types and sizes, the Relay text shapes, the header names and sometimes sizes, the definition of
-main element types, and a user all of it.
+metadata.json has element types and sizes, the Relay text shapes, the header names and sometimes sizes, the definition
+of main element types, and a user all of it.
 """
 
 from __future__ import annotations

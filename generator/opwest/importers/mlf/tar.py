@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The members of a tar, read strictly and in bounded memory: POSIX ustar and pax, and GNU's long names (POSIX.1-2017 pax).
+"""The members of a tar, read strictly and in bounded memory: ustar, pax (POSIX.1-2017) and GNU's long names.
 
 Python's tarfile takes whatever it can, stops silently at a damaged header, and reads headers of any size; an
 archive from elsewhere has to be told apart from one that only looks complete.
