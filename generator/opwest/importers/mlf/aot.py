@@ -12,7 +12,8 @@ from opwest.importers.mlf.code import Code
 from opwest.importers.mlf.draft import Argument, Constant, Draft, Operator, Step, WantedTensors
 from opwest.importers.mlf.inner import Calls, Region
 from opwest.importers.mlf.metadata import Metadata
-from opwest.importers.mlf.ports import Seen, Sources, check_wanted, tensors
+from opwest.importers.mlf.packed import is_packed, packed_entries
+from opwest.importers.mlf.ports import Seen, Sources, check_wanted, same_name, tensors
 from opwest.importers.mlf.relay import Relay
 from opwest.importers.mlf.workspace import ALIGN, Workspaces
 from opwest.importers.mlf.wrapper import Given, Header, Pool, Role, Wrapper
@@ -43,6 +44,8 @@ class _Bound:
 
     parameter: Parameter
     given: Given
+    pointer: bool = False
+    """Packed arguments: a bare pointer, no DLTensor."""
 
 
 def draft(model: Model) -> Draft:
@@ -74,7 +77,7 @@ def draft(model: Model) -> Draft:
             pool = _pool(model, name, role, made)
             free = _free(identifier(name, role), taken)
             direction = "scratch" if pool.content is None else "in"
-            args.append(Argument(free, "uint8", (pool.size,), direction, max(pool.align, ALIGN)))
+            args.append(Argument(free, "uint8", (pool.size,), direction, max(pool.align, ALIGN), one.pointer))
             regions[one.parameter.name] = Region(pool.size, role)
             if pool.content is not None:
                 _add_constants(made, free, pool)
@@ -101,22 +104,38 @@ def draft(model: Model) -> Draft:
     return made
 
 
+def _convention(model: Model) -> str:
+    """Return main's calling convention: as its definition shows, else by the interface that was exported."""
+    function = model.code.functions.get(model.code.main)
+    if function is not None:
+        return "packed" if is_packed(function) else "unpacked"
+    return "unpacked" if model.header.inputs or model.code.wrapper else "packed"
+
+
 def _bind(model: Model) -> list[_Bound]:
     """Return main's parameters with their roles, from the wrapper or from names."""
     function = model.code.functions.get(model.code.main)
     wrapper = model.code.wrapper
     if function is None:
         return _bind_opaque(model, wrapper)
-    if len(function.parameters) == 6 and function.parameters[0].name in ("args", "arg_values"):
-        raise fault(
-            f"{function.name} takes packed arguments",
-            model.code.places[function.name],
-            "the unpacked calling convention (TVM's `-unpacked-api=1`, with `-interface-api=c`)",
-        )
+    if is_packed(function):
+        return _bind_packed(model, function)
     given = wrapper.given if wrapper is not None and wrapper.main == function.name else ()
     if len(given) != len(function.parameters):
         given = tuple(_by_names(model, function))
     return [_Bound(p, g) for p, g in zip(function.parameters, given, strict=True)]
+
+
+def _bind_packed(model: Model, function: Function) -> list[_Bound]:
+    """Return the entries of packed arguments as main reads them."""
+    entries = packed_entries(function)
+    if not entries:
+        raise fault(
+            f"the arguments of {function.name} can't be read", model.code.places[function.name], "packed arguments"
+        )
+    shown = Function(function.name, function.returns, tuple(Parameter("void", 1, e.name) for e in entries), "", 0, 0)
+    given = _by_names(model, shown)
+    return [_Bound(p, g, not e.tensor) for p, g, e in zip(shown.parameters, given, entries, strict=True)]
 
 
 def _bind_opaque(model: Model, wrapper: Wrapper | None) -> list[_Bound]:
@@ -137,24 +156,26 @@ def _bind_opaque(model: Model, wrapper: Wrapper | None) -> list[_Bound]:
 def _by_names(model: Model, function: Function) -> list[Given]:
     """Return roles as the names of parameters show them, inputs before outputs."""
     count = len(model.header.inputs or model.metadata.inputs)
-    names: Sequence[str] = (*model.header.inputs, *model.header.outputs)
+    ports = (*(p.name for p in model.metadata.inputs), *(p.name for p in model.metadata.outputs))
+    names: Sequence[str] = (*model.header.inputs, *model.header.outputs) or ports
     found: list[Given] = []
     tensors_seen = 0
     for parameter in function.parameters:
-        plain = parameter.name.removesuffix("_var").removesuffix("_buffer")
+        plain = parameter.name.removesuffix("_var").removesuffix("_buffer").removeprefix("arg_")
         role: Role
         if parameter.name.startswith("device_context_") or parameter.name in model.header.devices:
             found.append(Given("device", parameter.name.removeprefix("device_context_")))
             continue
-        if "workspace" in parameter.name and parameter.type == "uint8_t":
+        if "workspace" in parameter.name and parameter.type in ("uint8_t", "void"):
             found.append(Given("constants" if "const" in parameter.name else "workspace", plain))
             continue
         if tensors_seen < len(names):
             plain = names[tensors_seen]
-        role = "input" if tensors_seen < count else "output"
+        is_input = tensors_seen < count if count else any(same_name(n, plain) for n in model.relay.parameters)
+        role = "input" if is_input else "output"
         tensors_seen += 1
         found.append(Given(role, plain))
-    if count == 0:
+    if not any(g.role == "input" for g in found) or not any(g.role == "output" for g in found):
         raise fault(
             f"which parameters of {function.name} are inputs, and which are outputs, is nowhere in the folder",
             model.code.places[function.name],
@@ -247,6 +268,9 @@ def _inner(
     main = code.functions.get(code.main)
     if main is None:
         made.remarks.append("main is compiled: what it calls is not in the registry, as nothing tells the arguments")
+        return []
+    if is_packed(main):
+        made.remarks.append("main has packed arguments: what it calls is not in the registry, as no shapes are told")
         return []
     every = dict(regions)
     for text in code.texts.values():

@@ -29,6 +29,13 @@ _ALIGNED = re.compile(r"aligned\((\d{1,5})\)")
 _NUMBER = re.compile(
     r"[-+]?(?:0[xX][0-9a-fA-F.]+(?:[pP][-+]?\d+)?|[0-9.]+(?:[eE][-+]?\d+)?|inf\w*|nan\w*|INFINITY|NAN)[fFlLuU]*"
 )
+_COMMENTS = re.compile(
+    r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.DOTALL | re.MULTILINE
+)
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
+_HEAD = re.compile(r"^[A-Za-z_][^;={}#\n]{0,400}?\b(\w+)[ \t]*\(", re.MULTILINE)
+_CALL = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
+_KEYWORDS = frozenset("if for while switch return sizeof do else defined __attribute__ aligned section int".split())
 C_TYPES = {d.c_type: d.name for d in DTYPES.values() if d.name not in ("bool", "float16")} | {
     "bool": "bool",
     "signed": "int32",
@@ -103,6 +110,17 @@ def functions(text: str) -> dict[str, Function]:
 def _parameter(text: str) -> Parameter:
     match = _PARAMETER.match(text)
     return Parameter(match[1], match[2].count("*"), match[3]) if match else Parameter(text.strip(), 0, "")
+
+
+def foreign_calls(text: str) -> list[str]:
+    """Return what a source calls, and neither defines nor makes by a macro. No preprocessor runs."""
+    own = set(_MACRO.findall(text))
+    plain = _COMMENTS.sub(" ", text)
+    for head in _HEAD.finditer(plain):
+        opened, ended = plain.find("{", head.end(), head.end() + 20000), plain.find(";", head.end(), head.end() + 20000)
+        if opened >= 0 and (ended < 0 or opened < ended):
+            own.add(head[1])
+    return [c for c in dict.fromkeys(_CALL.findall(plain)) if c not in own and c not in _KEYWORDS and c not in C_TYPES]
 
 
 def arrays(text: str) -> Iterator[Array]:

@@ -9,14 +9,17 @@ from pathlib import Path
 
 from opwest.drafting.targets import fitting
 from opwest.importers.faults import fault
-from opwest.importers.folder import refuse_occupied, write_folder
+from opwest.importers.folder import npz, refuse_occupied, write_folder
 from opwest.importers.mlf.aot import Model, draft
+from opwest.importers.mlf.c_text import foreign_calls
 from opwest.importers.mlf.code import Code, read_code
 from opwest.importers.mlf.draft import Draft, Wanted
+from opwest.importers.mlf.graph import Graph
 from opwest.importers.mlf.library import Library, read_library
 from opwest.importers.mlf.manifest import manifest_text
 from opwest.importers.mlf.mend import mend
 from opwest.importers.mlf.metadata import Metadata, read_metadata
+from opwest.importers.mlf.params import read_params
 from opwest.importers.mlf.processor import Needs, dsp_guard, extension_of, guard, needs_of
 from opwest.importers.mlf.relay import Relay, read_relay
 from opwest.importers.mlf.wrapper import Header, read_header
@@ -66,15 +69,11 @@ def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Impo
     metadata = read_metadata(library, options.module)
     code = read_code(library, metadata.module)
     relay, header = _relay(library, metadata), _header(library, metadata)
-    if not code.main:
-        raise fault(
-            f"no function runs the whole model: there is no tvmgen_{metadata.module}___tvm_main__",
-            str(path),
-            "a model of TVM's ahead-of-time executor",
-            _executor_hint(metadata),
-        )
-    made = draft(Model(metadata, relay, header, code, options.tensors, str(path)))
     origin = f"Imported from {path.name} by `opwest import mlf`."
+    if code.main:
+        made = draft(Model(metadata, relay, header, code, options.tensors, str(path)))
+    else:
+        made = _graph(library, code, metadata, origin)
     _add_code(made, code, metadata, origin, options.target, str(path))
     name = options.model or _model_name(path, metadata)
     files = {**made.files, "manifest.yaml": manifest_text(name, made, origin).encode()}
@@ -94,8 +93,25 @@ def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Impo
     )
 
 
-def _executor_hint(metadata: Metadata) -> str | None:
-    return f"it was exported for the executor {', '.join(metadata.executors)}" if metadata.executors else None
+def _graph(library: Library, code: Code, metadata: Metadata, origin: str) -> Draft:
+    """Return a model of the graph executor."""
+    name = f"executor-config/graph/{metadata.module}.graph"
+    names = [name] if name in library.files else library.under("executor-config/graph/", ".graph", ".json")
+    if not names:
+        words = f"; it was exported for the executor {', '.join(metadata.executors)}" if metadata.executors else ""
+        raise fault(
+            f"nothing runs the whole model: no tvmgen_{metadata.module}___tvm_main__, and no graph{words[:200]}",
+            str(library.path),
+            "main of TVM's ahead-of-time executor, or executor-config/graph",
+        )
+    file = f"parameters/{metadata.module}.params"
+    content = library.files.get(file)
+    params = read_params(content, library.place(file)) if content is not None else {}
+    graph = Graph(library.files[names[0]], library.place(names[0]), code, metadata, params)
+    made = graph.draft(origin)
+    if graph.constants:
+        made.files["constants.npz"] = npz(graph.constants)
+    return made
 
 
 def _model_name(path: Path, metadata: Metadata) -> str:
@@ -192,20 +208,13 @@ def _add_libraries(made: Draft, code: Code, needs: Needs) -> None:
 
 def _unknown_calls(code: Code, needs: Needs) -> list[str]:
     """Return functions that are called, and neither defined nor known."""
-    from opwest.objects.csource import read_c_source
-
-    defined = _defined(code)
-    found: dict[str, None] = {}
-    for name, text in code.texts.items():
-        source = read_c_source(Path(name), text.encode())
-        own = {f.name for f in source.functions} | defined
-        found |= dict.fromkeys(
-            call
-            for call in source.calls
-            if call not in own
-            and call not in needs.cmsis_nn
-            and not call.startswith(("TVM", "__"))
-            and provider_of(call, "arm", "picolibc") is None
-            and f"define {call}(" not in text
-        )
-    return list(found)
+    known = _defined(code) | set(needs.cmsis_nn) | set(needs.intrinsics)
+    called = dict.fromkeys(call for text in code.texts.values() for call in foreign_calls(text))
+    return [
+        call
+        for call in called
+        if call not in known
+        and not call.startswith(("TVM", "__"))
+        and not (needs.cmsis_nn_headers and call.startswith(("arm_", "read_and_pad")))
+        and provider_of(call, "arm", "picolibc") is None
+    ]

@@ -49,8 +49,8 @@ def mend(name: str, text: str, glue: Iterable[str], head: str, guards: Sequence[
     if undefined:
         line = text.count("\n", 0, undefined[0].start()) + 1
         warnings.append(
-            f"{name}: {len(undefined)} requantisations shift 64-bit numbers by 63 bits or more, the first in line {line} "
-            f"by {_amount(undefined[0])}: undefined in C, and processors differ in what they make of it"
+            f"{name}: {len(undefined)} requantisations shift 64-bit numbers by 63 bits or more, the first by "
+            f"{_amount(undefined[0])} in line {line}: undefined in C, and processors differ in what they make of it"
         )
     return Mended(f"{head}{''.join(guards)}{_PRAGMAS}{text}", tuple(remarks), tuple(warnings))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from opwest.diagnostics import nearest
@@ -42,8 +42,8 @@ class Metadata:
     outputs: tuple[Port, ...] = ()
     workspace: int | None = None
     """Bytes of main's workspace: an upper bound."""
-    operators: tuple[str, ...] = ()
-    dependencies: tuple[str, ...] = ()
+    operators: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of the operators' workspaces: upper bounds."""
 
 
 def read_metadata(library: Library, module: str | None) -> Metadata:
@@ -87,8 +87,12 @@ def _module(one: Any, name: str, version: int, place: str) -> Metadata:
     workspace = main.get("workspace_size_bytes")
     targets = one.get("target", [])
     listed = functions.get("operator_functions")
-    operators = [_dict(f).get("function_name") for f in listed] if isinstance(listed, list) else []
-    needs = one.get("external_dependencies")
+    operators = {}
+    for function in listed if isinstance(listed, list) else []:
+        workspaces = _list(_dict(function).get("workspace"))
+        sizes = [_dict(w).get("workspace_size_bytes") for w in workspaces]
+        known = [n for n in sizes if isinstance(n, int) and 0 <= n <= ELEMENTS]
+        operators[str(_dict(function).get("function_name"))] = max(known, default=0)
     return Metadata(
         version,
         name,
@@ -97,8 +101,7 @@ def _module(one: Any, name: str, version: int, place: str) -> Metadata:
         _ports(main.get("inputs"), place),
         _ports(main.get("outputs"), place),
         workspace if isinstance(workspace, int) and 0 <= workspace <= ELEMENTS else None,
-        tuple(o for o in operators if isinstance(o, str)),
-        tuple(str(_dict(d).get("short_name")) for d in needs) if isinstance(needs, list) else (),
+        operators,
     )
 
 

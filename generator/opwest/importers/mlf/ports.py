@@ -100,17 +100,17 @@ def check_wanted(wanted: WantedTensors, known: Sequence[str], place: str) -> Non
 
 
 def _port(ports: Sequence[Port], name: str, number: int, count: int) -> Port | None:
-    by_name = next((p for p in ports if _same(p.name, name)), None)
+    by_name = next((p for p in ports if same_name(p.name, name)), None)
     return by_name or (ports[number] if len(ports) == count else None)
 
 
 def _typed(role: str, relay: Relay, name: str, number: int, count: int) -> Typed | None:
     if role == "input":
-        return next((t for n, t in relay.parameters.items() if _same(n, name)), None)
+        return next((t for n, t in relay.parameters.items() if same_name(n, name)), None)
     return relay.results[number] if relay.results and len(relay.results) == count else None
 
 
-def _same(one: str, other: str) -> bool:
+def same_name(one: str, other: str) -> bool:
     """Return whether two spellings are of one tensor: C code has `_` where names have other characters."""
     return re.sub(r"\W", "_", one) == re.sub(r"\W", "_", other)
 
