@@ -248,7 +248,7 @@ def _add_import(command: argparse.ArgumentParser) -> None:
         metavar="NAME=[DTYPE:]SHAPE",
         action="append",
         default=[],
-        help="an input or output of which the folder lacks the shape (input=1,49,10,1) or type (out=int8:1,12); repeatable",
+        help="an input or output of which the folder lacks the shape (image=1,8,8) or type (out=int8:1,12); repeatable",
     )
     _add_json(mlf)
     mlf.set_defaults(function=commands.import_mlf)

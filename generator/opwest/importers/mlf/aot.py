@@ -51,7 +51,7 @@ class _Bound:
 def draft(model: Model) -> Draft:
     """Return the model with main as its one step. Raises OpwestError."""
     code = model.code
-    bound = _bind(model)
+    bound, convention = _bind(model), _convention(model)
     taken: set[str] = {NAME}
     sources = Sources(model.metadata, model.relay, model.wanted, model.place)
     inputs = tensors("input", _seen(model, bound, "input"), sources, taken)
@@ -65,9 +65,11 @@ def draft(model: Model) -> Draft:
         role, name = one.given.role, one.given.name
         if role in ("input", "output"):
             tensor = next(ports[role])
-            args.append(Argument(tensor.name, tensor.dtype, tensor.shape, _TYPES[role]))
-            listed.append(tensor.name)
             size = DTYPES[tensor.dtype].size
+            # C needs no more than the element's own; compiled code may rely on the convention's.
+            align = size if convention == "packed" and code.main in code.functions else None
+            args.append(Argument(tensor.name, tensor.dtype, tensor.shape, _TYPES[role], align))
+            listed.append(tensor.name)
             for n in tensor.shape:
                 size *= n
             regions[one.parameter.name] = Region(size, "tensor")

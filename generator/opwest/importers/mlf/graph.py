@@ -160,10 +160,12 @@ class Graph:
     def _operator(self, node: _Node, entries: Sequence[_Entry]) -> Operator:
         prefix = f"tvmgen_{self.metadata.module}_"
         args = []
+        known = node.function in self.code.functions
         for number, entry in enumerate(entries):
             direction = "in" if number < len(entries) - node.outputs else "out"
-            args.append(Argument(f"p{number}", entry.dtype, entry.shape, direction))
-        known = node.function in self.code.functions
+            # C needs no more than the element's own; compiled code may rely on the convention's.
+            align = DTYPES[entry.dtype].size if known else None
+            args.append(Argument(f"p{number}", entry.dtype, entry.shape, direction, align))
         needed = self.peaks.peak(node.function) if known else self.metadata.operators.get(node.function, 0)
         name = self._free(identifier(node.function.removeprefix(prefix), "operator"))
         return Operator(name, node.function, tuple(args), needed + -needed % 16, "packed")
