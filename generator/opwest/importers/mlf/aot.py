@@ -92,14 +92,8 @@ def draft(model: Model) -> Draft:
             model.place,
             "one: an operator is called with one device",
         )
-    main = Operator(
-        NAME,
-        code.main,
-        tuple(args),
-        _peak(model),
-        device=bool(made.devices),
-        remark="the whole model: main as TVM wrote it",
-    )
+    remark = "the whole model: main as TVM wrote it"
+    main = Operator(NAME, code.main, tuple(args), _peak(model), convention, bool(made.devices), remark)
     made.operators.append(main)
     made.operators += _inner(model, regions, members, taken, made)
     made.steps.append(Step(NAME, tuple(listed), made.devices[0] if made.devices else None))

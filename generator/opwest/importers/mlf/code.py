@@ -61,7 +61,7 @@ def read_code(library: Library, module: str) -> Code:
         code.wrapper = code.wrapper or read_wrapper(text, module)
     defined = {s for _, m in code.objects.values() for s in m.defined} | set(code.functions)
     mains = [code.wrapper.main] if code.wrapper else []
-    mains += [f"{prefix}___tvm_main__", f"{prefix}_tvm_main_", f"{prefix}run_model", f"{prefix}tvm__main__"]
+    mains += [f"{prefix}__tvm_main__", f"{prefix}run_model"]
     code.main = next((m for m in mains if m in defined), "")
     _drop_glue(code, library)
     return code

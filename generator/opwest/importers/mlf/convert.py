@@ -214,7 +214,7 @@ def _unknown_calls(code: Code, needs: Needs) -> list[str]:
         call
         for call in called
         if call not in known
-        and not call.startswith(("TVM", "__"))
+        and not call.startswith(("TVMBackend", "TVMAPI", "TVMFunc", "TVMFFI", "__"))
         and not (needs.cmsis_nn_headers and call.startswith(("arm_", "read_and_pad")))
         and provider_of(call, "arm", "picolibc") is None
     ]

@@ -14,12 +14,17 @@ _WRAPPER_HEADER = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]tvmgen_\w+\.h[>\"
 _SHIFT = re.compile(r">>\s*\(\(int64_t\)\(?\s*(\d{1,3})\s*(?:\+\s*(\d{1,3})\s*)?\)?\)")
 
 _PRAGMAS = """\
+/* What compilers say of TVM's code, and nobody can mend by hand. */
 #ifdef __GNUC__
-/* As the compiler of TVM's code may say, and nobody can mend by hand. */
 #pragma GCC diagnostic ignored "-Wunused-variable"
-#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
 #pragma GCC diagnostic ignored "-Wunused-function"
 #pragma GCC diagnostic ignored "-Wmissing-braces"
+#ifdef __clang__
+#pragma GCC diagnostic ignored "-Wincompatible-pointer-types-discards-qualifiers"
+#else
+#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+#pragma GCC diagnostic ignored "-Wdiscarded-qualifiers"
+#endif
 #endif
 """
 
