@@ -73,9 +73,7 @@ def array_text(name, values, align=16):
 
 def _dense(data, weight, bias, result, rows, columns, relu):
     value = "((sum) > (0.000000e+00f) ? (sum) : (0.000000e+00f))" if relu else "sum"
-    return _DENSE.format(
-        data=data, weight=weight, bias=bias, result=result, rows=rows, columns=columns, value=value
-    )
+    return _DENSE.format(data=data, weight=weight, bias=bias, result=result, rows=rows, columns=columns, value=value)
 
 
 def _function(module, name, parameters, body):
@@ -160,15 +158,19 @@ def usmp(module="default", version=7, device=False, target="", bare=False):
         both = pools.format(2 + 2 * number, 3 + 2 * number)
         constants = f"global_const_workspace_{2 + 2 * number}_var"
         # The second lets its sum pass through the workspace, as TVM's temporaries do.
-        body = "".join(
-            f"  void* {one} = (&({constants}[{offsets[one]}]));\n" for one in (weight, bias)
-        ) + f"  void* room_let = (&(global_workspace_{3 + 2 * number}_var[32]));\n"
-        body += _dense("p0", f"((float*){weight})", f"((float*){bias})", "((float*)room_let)", rows, columns, number == 0)
+        body = (
+            "".join(f"  void* {one} = (&({constants}[{offsets[one]}]));\n" for one in (weight, bias))
+            + f"  void* room_let = (&(global_workspace_{3 + 2 * number}_var[32]));\n"
+        )
+        body += _dense(
+            "p0", f"((float*){weight})", f"((float*){bias})", "((float*)room_let)", rows, columns, number == 0
+        )
         body += f"  for (int32_t i = 0; i < {columns}; ++i) {{\n    T_out[i] = ((float*)room_let)[i];\n  }}\n"
         code += _function(module, name, f"float* p0, float* T_out, {both}", body)
     hook = f"  TVMDeviceNpuActivate(device_context_npu);\n" if device else ""
     calls = (
-        "  void* sid_1_let = (&(global_workspace_1_var[0]));\n" + hook
+        "  void* sid_1_let = (&(global_workspace_1_var[0]));\n"
+        + hook
         + f"  if (tvmgen_{module}_{OPERATORS[0]}(x_buffer_var, sid_1_let, global_const_workspace_0_var, "
         "global_workspace_1_var) != 0 ) return -1;\n"
         f"  if (tvmgen_{module}_{OPERATORS[1]}(sid_1_let, y_buffer_var, global_const_workspace_0_var, "
@@ -184,7 +186,9 @@ def usmp(module="default", version=7, device=False, target="", bare=False):
     parameters = "void* x,void* output0,uint8_t* global_const_workspace_0_var,uint8_t* global_workspace_1_var"
     devices = f"struct tvmgen_{module}_devices {{\n  void* npu;\n}};\n" if device else ""
     files = {
-        f"codegen/host/src/{module}_lib0.c": _wrapper(module, statics, given, parameters + (",void* npu" if device else "")),
+        f"codegen/host/src/{module}_lib0.c": _wrapper(
+            module, statics, given, parameters + (",void* npu" if device else "")
+        ),
         f"codegen/host/src/{module}_lib1.c": code.encode(),
         f"codegen/host/include/tvmgen_{module}.h": _header(module, devices),
     }
@@ -223,7 +227,9 @@ def workspace(module="default", version=6, old=False):
         "src/relay.txt" if old else f"src/{module}.relay": RELAY.encode(),
     }
     if not old:
-        files[f"codegen/host/src/{module}_lib0.c"] = _wrapper(module, "", "inputs->x,outputs->y", "void* x,void* output0")
+        files[f"codegen/host/src/{module}_lib0.c"] = _wrapper(
+            module, "", "inputs->x,outputs->y", "void* x,void* output0"
+        )
     return files
 
 
@@ -245,7 +251,13 @@ def _packed_operators(module):
     code += array_text("constant_w1", W1) + array_text("constant_w2", W2)
     for number, (name, rows, columns) in enumerate(((OPERATORS[0], 4, 3), (OPERATORS[1], 3, 2))):
         body = _unpack(["p0", "T_out"]) + _dense(
-            "((float*)p0)", f"constant_w{number + 1}", f"constant_b{number + 1}", "((float*)T_out)", rows, columns, not number
+            "((float*)p0)",
+            f"constant_w{number + 1}",
+            f"constant_b{number + 1}",
+            "((float*)T_out)",
+            rows,
+            columns,
+            not number,
         )
         code += _function(module, name, _PACKED, body)
     return code
@@ -276,9 +288,14 @@ def packed(module="default"):
     body += "  int64_t shape[2] = {1, 3};\n" + _unpack(["x_buffer_var", "y_buffer_var"])
     body += "  void* sid_1 = TVMBackendAllocWorkspace(1, 0, (uint64_t)12, 0, 8);\n  if (sid_1 == NULL) {\n    return -1;\n  }\n"
     body += "  tensors[0] = *(DLTensor*)arg_x_buffer_var;\n  tensors[0].data = sid_1;\n  tensors[0].shape = shape;\n"
-    for given, name in ((("arg_x_buffer_var", "tensors"), OPERATORS[0]), (("tensors", "arg_y_buffer_var"), OPERATORS[1])):
+    for given, name in (
+        (("arg_x_buffer_var", "tensors"), OPERATORS[0]),
+        (("tensors", "arg_y_buffer_var"), OPERATORS[1]),
+    ):
         for number, one in enumerate(given):
-            body += f"  (((TVMValue*)stack_value)[{number}].v_handle) = {one};\n  ((int32_t*)stack_tcode)[{number}] = 7;\n"
+            body += (
+                f"  (((TVMValue*)stack_value)[{number}].v_handle) = {one};\n  ((int32_t*)stack_tcode)[{number}] = 7;\n"
+            )
         body += f"  TVMValue ret_{name};\n  int32_t code_{name};\n"
         body += f"  if (tvmgen_{module}_{name}(stack_value, stack_tcode, 2, &ret_{name}, &code_{name}, NULL) != 0) {{\n    return -1;\n  }}\n"
     body += "  if (TVMBackendFreeWorkspace(1, 0, sid_1) != 0) {\n    return -1;\n  }\n"

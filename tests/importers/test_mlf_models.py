@@ -140,7 +140,9 @@ def test_dsp_intrinsics_say_which_processor_they_need(tmp_path):
 def test_a_library_that_nobody_has_is_named(tmp_path):
     files = made.usmp()
     name = "codegen/host/src/default_lib1.c"
-    files[name] = b"#include <esp_kernel.h>\n" + files[name].replace(b"  return 0;", b"  esp_dl_wrapper(p0);\n  return 0;", 1)
+    files[name] = b"#include <esp_kernel.h>\n" + files[name].replace(
+        b"  return 0;", b"  esp_dl_wrapper(p0);\n  return 0;", 1
+    )
     done, text = imported(files, tmp_path)
     assert "the operators include <esp_kernel.h>, which no Zephyr module is known to have" in done.warnings
     assert "the operators call esp_dl_wrapper, which no Zephyr module is known to have" in done.warnings

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -15,6 +16,9 @@ from opwest.objects.inspect import read_member
 
 _HOST = "codegen/host/"
 _ENTRY_POINTS = ("TVMSystemLibEntryPoint", "TVMGetModule")
+_CODE = (".c", ".o")
+_CPP = (".cc", ".cpp", ".cxx")
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _LARGEST_SOURCE = 1 << 25
 _MOST_FUNCTIONS = 5000
 
@@ -46,11 +50,13 @@ def read_code(library: Library, module: str) -> Code:
     code = Code()
     for name in library.under(_HOST):
         place, suffix = library.place(name), PurePosixPath(name).suffix
+        if suffix in (*_CODE, *_CPP) and not _PLAIN.fullmatch(PurePosixPath(name).name):
+            raise fault(f"the file name {name[:80]!r} can't stand in a manifest", place, "letters, digits, _ . + and -")
         if suffix == ".c":
             _add_source(code, PurePosixPath(name).name, library.files[name], place)
         elif suffix == ".o":
             _add_object(code, PurePosixPath(name).name, library.files[name], place)
-        elif suffix in (".cc", ".cpp", ".cxx"):
+        elif suffix in _CPP:
             raise fault(f"{name} is C++", place, "C or objects", "TVM writes C with the target `c`")
     if not code.texts and not code.objects:
         expected = "codegen/host/src/*.c, or codegen/host/lib/*.o"

@@ -21,6 +21,7 @@ from opwest.importers.mlf.metadata import Metadata, read_json
 from opwest.importers.mlf.workspace import Workspaces
 from opwest.importers.text import identifier
 from opwest.model.dtypes import DTYPES
+from opwest.model.identifiers import is_symbol
 
 _HOST = 1
 """kDLCPU."""
@@ -144,9 +145,10 @@ class Graph:
         if node.function == "__nop":
             self._add_reshape(made, number, node)
             return
-        if node.function not in self.code.functions and not self._compiled(node.function):
+        known = node.function in self.code.functions or self._compiled(node.function)
+        if not known or not is_symbol(node.function):
             raise fault(f"the graph calls {node.function[:80]!r}, which no file defines", self.place, "its code")
-        given = [self._name(n, i) for n, i in node.inputs]
+        given = [self._name(n, i, number) for n, i in node.inputs]
         written = [(number, index) for index in range(node.outputs)]
         for at in written:
             self.names.setdefault(at, self._free(f"t{number}" if node.outputs == 1 else f"t{number}_{at[1]}"))
@@ -179,7 +181,7 @@ class Graph:
         if before.dtype != after.dtype or prod(before.shape) != prod(after.shape):
             raise fault(f"node {node.name[:60]!r} changes the size of what it reshapes", self.place, "as many bytes")
         if before == after and (number, 0) not in self.names:
-            self.names[number, 0] = self._name(*source)
+            self.names[number, 0] = self._name(*source, number)
             return
         key = ("__nop", (before, after))
         if key not in self.operators:
@@ -190,13 +192,13 @@ class Graph:
             args = (Argument("from", before.dtype, before.shape), Argument("to", after.dtype, after.shape, "out"))
             self.operators[key] = Operator(self._free("reshape"), symbol, args)
         self.names.setdefault((number, 0), self._free(f"t{number}"))
-        made.steps.append(Step(self.operators[key].name, (self._name(*source), self.names[number, 0])))
+        made.steps.append(Step(self.operators[key].name, (self._name(*source, number), self.names[number, 0])))
 
     def _compiled(self, symbol: str) -> bool:
         return any(symbol in member.defined for _, member in self.code.objects.values())
 
-    def _name(self, node: int, index: int) -> str:
-        if (node, index) not in self.names:
+    def _name(self, node: int, index: int, reader: int) -> str:
+        if node >= reader or (node, index) not in self.names:
             raise fault(f"node {node} is read before it is computed", self.place, "nodes in the order of their use")
         return self.names[node, index]
 

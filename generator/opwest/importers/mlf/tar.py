@@ -113,6 +113,8 @@ class _Reader:
             raise self._fault(what, offset, "blocks of 512 bytes, the last ones zero")
         if not any(block):
             return None
+        if offset == 0 and block[148:156].strip(b" \0").strip(b"01234567"):
+            raise self._fault("not a tar: no header at its start", 0, "an uncompressed tar, as TVM writes it")
         checksum = self._number(block[148:156], offset, "checksum")
         if checksum != sum(block) - sum(block[148:156]) + 8 * 32:
             what = "a damaged member: its header's checksum is wrong" if offset else "not a tar: no header at its start"
