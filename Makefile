@@ -3,13 +3,14 @@
 # make demo   the digits example, from C operators to a classified image
 # make test   everything that can be tested on this machine, and again without llvmlite
 # make bench  the benchmarks
+# make mutate-mlf  10,000 damaged Model Library Format tars through the importer
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BARE := build/without-llvmlite
 
-.PHONY: demo test test-without-llvmlite bench clean
+.PHONY: demo test test-without-llvmlite bench mutate-mlf clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -33,6 +34,9 @@ bench: $(VENV)/.installed-dev
 	@$(BIN)/python benchmarks/generation.py
 	@$(BIN)/python benchmarks/registry_lookup.py
 	@$(BIN)/python benchmarks/run_overhead.py
+
+mutate-mlf: $(VENV)/.installed-dev
+	@OPWEST_MUTATED_TARS=10000 $(BIN)/pytest -q -s tests/importers/test_mlf_mutations.py
 
 # The environment is our own: Zephyr's scripts keep to the workspace's Python.
 $(VENV)/.created:

@@ -18,7 +18,8 @@ B2 = np.array([0.5, -0.25], np.float32)
 OPERATORS = ("fused_dense_relu", "fused_dense")
 
 RELAY = """\
-def @main(%x: Tensor[(1, 4), float32] /* ty=Tensor[(1, 4), float32] */, %w: Tensor[(4, 3), float32]) -> Tensor[(1, 2), float32] {
+def @main(%x: Tensor[(1, 4), float32] /* ty=Tensor[(1, 4), float32] */, %w: Tensor[(4, 3), float32]) \
+-> Tensor[(1, 2), float32] {
   %0 = nn.dense(%x, %w) /* ty=Tensor[(1, 3), float32] */;
   nn.dense(%0, %w) /* ty=Tensor[(1, 2), float32] */
 }
@@ -74,6 +75,10 @@ def array_text(name, values, align=16):
 def _dense(data, weight, bias, result, rows, columns, relu):
     value = "((sum) > (0.000000e+00f) ? (sum) : (0.000000e+00f))" if relu else "sum"
     return _DENSE.format(data=data, weight=weight, bias=bias, result=result, rows=rows, columns=columns, value=value)
+
+
+def _checked(name):
+    return f"  if ({name} == NULL) {{\n    return -1;\n  }}\n"
 
 
 def _function(module, name, parameters, body):
@@ -147,7 +152,7 @@ def usmp(module="default", version=7, device=False, target="", bare=False):
         offset += value.nbytes
     statics = (
         '__attribute__((section(".rodata.tvm"), ))\n'
-        f"static struct global_const_workspace {{\n{declared}}} global_const_workspace = {{\n{given}}};// of total size\n"
+        f"static struct global_const_workspace {{\n{declared}}} global_const_workspace = {{\n{given}}};// of size\n"
         '__attribute__((section(".bss.noinit.tvm"), aligned(16)))\nstatic uint8_t global_workspace[48];\n'
     )
     pools = "uint8_t* global_const_workspace_{0}_var, uint8_t* global_workspace_{1}_var"
@@ -167,7 +172,7 @@ def usmp(module="default", version=7, device=False, target="", bare=False):
         )
         body += f"  for (int32_t i = 0; i < {columns}; ++i) {{\n    T_out[i] = ((float*)room_let)[i];\n  }}\n"
         code += _function(module, name, f"float* p0, float* T_out, {both}", body)
-    hook = f"  TVMDeviceNpuActivate(device_context_npu);\n" if device else ""
+    hook = "  TVMDeviceNpuActivate(device_context_npu);\n" if device else ""
     calls = (
         "  void* sid_1_let = (&(global_workspace_1_var[0]));\n"
         + hook
@@ -206,14 +211,14 @@ def workspace(module="default", version=6, old=False):
         code += array_text(f"__tvm_param__{name}" if old else f"constant_{name}", value)
     prefix = "__tvm_param__" if old else "constant_"
     for number, (name, rows, columns) in enumerate(((OPERATORS[0], 4, 3), (OPERATORS[1], 3, 2))):
-        body = "  void* room = TVMBackendAllocWorkspace(1, 0, (uint64_t)12, 2, 32);\n  if (room == NULL) {\n    return -1;\n  }\n"
+        body = "  void* room = TVMBackendAllocWorkspace(1, 0, (uint64_t)12, 2, 32);\n" + _checked("room")
         body += _dense("p0", "p1", "p2", "((float*)room)", rows, columns, number == 0)
         body += f"  for (int32_t i = 0; i < {columns}; ++i) {{\n    T_out[i] = ((float*)room)[i];\n  }}\n"
         body += "  if (TVMBackendFreeWorkspace(1, 0, room) != 0) {\n    return -1;\n  }\n"
         code += _function(module, name, "float* p0, float* p1, float* p2, float* T_out", body)
     kind, name = ("void", "run_model") if old else ("float", "__tvm_main__")
     suffix = "" if old else "_buffer_var"
-    calls = "  void* sid_1 = TVMBackendAllocWorkspace(1, 0, (uint64_t)12, 0, 8);\n  if (sid_1 == NULL) {\n    return -1;\n  }\n"
+    calls = "  void* sid_1 = TVMBackendAllocWorkspace(1, 0, (uint64_t)12, 0, 8);\n" + _checked("sid_1")
     first = f"tvmgen_{module}_{OPERATORS[0]}(x{suffix}, {prefix}w1, {prefix}b1, sid_1)"
     second = f"tvmgen_{module}_{OPERATORS[1]}(sid_1, {prefix}w2, {prefix}b2, y{suffix})"
     for call in (first, second):
@@ -233,7 +238,10 @@ def workspace(module="default", version=6, old=False):
     return files
 
 
-_PACKED = "void* args, int32_t* arg_type_ids, int32_t num_args, void* out_ret_value, int32_t* out_ret_tcode, void* resource_handle"
+_PACKED = (
+    "void* args, int32_t* arg_type_ids, int32_t num_args, void* out_ret_value, int32_t* out_ret_tcode, "
+    "void* resource_handle"
+)
 
 
 def _unpack(names):
@@ -265,7 +273,8 @@ def _packed_operators(module):
 
 _REGISTRY = """\
 #include <tvm/runtime/crt/module.h>
-TVM_DLL int32_t tvmgen_{module}_{operator}(TVMValue* args, int* type_code, int num_args, TVMValue* out_value, int* out_type_code, void* resource_handle);
+TVM_DLL int32_t tvmgen_{module}_{operator}(
+    TVMValue* args, int* type_code, int num_args, TVMValue* out_value, int* out_type_code, void* resource_handle);
 static TVMBackendPackedCFunc _tvm_func_array[] = {{
     (TVMBackendPackedCFunc)tvmgen_{module}_{operator},
 }};
@@ -286,7 +295,7 @@ def packed(module="default"):
     code = _packed_operators(module)
     body = "  TVMValue stack[2];\n  void* stack_value = stack;\n  int32_t stack_tcode[2];\n  DLTensor tensors[1];\n"
     body += "  int64_t shape[2] = {1, 3};\n" + _unpack(["x_buffer_var", "y_buffer_var"])
-    body += "  void* sid_1 = TVMBackendAllocWorkspace(1, 0, (uint64_t)12, 0, 8);\n  if (sid_1 == NULL) {\n    return -1;\n  }\n"
+    body += "  void* sid_1 = TVMBackendAllocWorkspace(1, 0, (uint64_t)12, 0, 8);\n" + _checked("sid_1")
     body += "  tensors[0] = *(DLTensor*)arg_x_buffer_var;\n  tensors[0].data = sid_1;\n  tensors[0].shape = shape;\n"
     for given, name in (
         (("arg_x_buffer_var", "tensors"), OPERATORS[0]),
@@ -297,7 +306,8 @@ def packed(module="default"):
                 f"  (((TVMValue*)stack_value)[{number}].v_handle) = {one};\n  ((int32_t*)stack_tcode)[{number}] = 7;\n"
             )
         body += f"  TVMValue ret_{name};\n  int32_t code_{name};\n"
-        body += f"  if (tvmgen_{module}_{name}(stack_value, stack_tcode, 2, &ret_{name}, &code_{name}, NULL) != 0) {{\n    return -1;\n  }}\n"
+        given_to = f"stack_value, stack_tcode, 2, &ret_{name}, &code_{name}, NULL"
+        body += f"  if (tvmgen_{module}_{name}({given_to}) != 0) {{\n    return -1;\n  }}\n"
     body += "  if (TVMBackendFreeWorkspace(1, 0, sid_1) != 0) {\n    return -1;\n  }\n"
     code += _function(module, "__tvm_main__", _PACKED, body)
     return {
@@ -356,12 +366,12 @@ def cmsis_nn(cpu="cortex-m4"):
     """Operators that call CMSIS-NN, with the line of TVM 0.17 that lets every error pass."""
     files = usmp(target=f"-mcpu={cpu}")
     files["codegen/host/src/default_lib2.c"] = (
-        "// tvm target: cmsis-nn \n#include <arm_nnfunctions.h>\n"
-        "TVM_DLL int32_t tvmgen_default_cmsis_nn_main_0(int8_t* input_, int8_t* output_) {\n"
-        "  int status = arm_softmax_s8(input_, 1, 2, 1, 2, 3, output_);\n"
-        "  switch (!status) {\n  case ARM_CMSIS_NN_SUCCESS: break;\n  case ARM_CMSIS_NN_ARG_ERROR: return -1;\n  }\n"
-        "  return 0;\n}\n"
-    ).encode()
+        b"// tvm target: cmsis-nn \n#include <arm_nnfunctions.h>\n"
+        b"TVM_DLL int32_t tvmgen_default_cmsis_nn_main_0(int8_t* input_, int8_t* output_) {\n"
+        b"  int status = arm_softmax_s8(input_, 1, 2, 1, 2, 3, output_);\n"
+        b"  switch (!status) {\n  case ARM_CMSIS_NN_SUCCESS: break;\n  case ARM_CMSIS_NN_ARG_ERROR: return -1;\n  }\n"
+        b"  return 0;\n}\n"
+    )
     return files
 
 

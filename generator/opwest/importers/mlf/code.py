@@ -18,7 +18,7 @@ _HOST = "codegen/host/"
 _ENTRY_POINTS = ("TVMSystemLibEntryPoint", "TVMGetModule")
 _CODE = (".c", ".o")
 _CPP = (".cc", ".cpp", ".cxx")
-_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,100}")
 _LARGEST_SOURCE = 1 << 25
 _MOST_FUNCTIONS = 5000
 
@@ -51,7 +51,8 @@ def read_code(library: Library, module: str) -> Code:
     for name in library.under(_HOST):
         place, suffix = library.place(name), PurePosixPath(name).suffix
         if suffix in (*_CODE, *_CPP) and not _PLAIN.fullmatch(PurePosixPath(name).name):
-            raise fault(f"the file name {name[:80]!r} can't stand in a manifest", place, "letters, digits, _ . + and -")
+            expected = "up to 100 letters, digits, _ . + and -"
+            raise fault(f"the file name {name[:80]!r} can't stand in a manifest", place, expected)
         if suffix == ".c":
             _add_source(code, PurePosixPath(name).name, library.files[name], place)
         elif suffix == ".o":

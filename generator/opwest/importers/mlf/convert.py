@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from opwest.diagnostics import nearest
 from opwest.drafting.targets import fitting
 from opwest.importers.faults import fault
 from opwest.importers.folder import npz, refuse_occupied, write_folder
@@ -64,6 +65,9 @@ class Imported:
 def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Imported:
     """Import a tar or a folder in Model Library Format. Raises OpwestError, and then nothing was written."""
     options = options or Options()
+    if options.target is not None and options.target not in named_targets():
+        hint = nearest(options.target, named_targets())
+        raise fault(f"{options.target!r} is no named target", None, "a name that `opwest targets` lists", hint)
     refuse_occupied(folder)
     library = read_library(path)
     metadata = read_metadata(library, options.module)
@@ -182,8 +186,6 @@ def _defined(code: Code) -> set[str]:
 
 def _object_target(code: Code, name: str, target: str | None, place: str) -> str:
     if target is not None:
-        if target not in named_targets():
-            raise fault(f"{target!r} is no named target", None, "a name that `opwest targets` lists")
         return target
     member = code.objects[name][1]
     names = fitting([member], name)
