@@ -10,6 +10,7 @@ from opwest.llvm.api import compile_many, is_available, missing
 from opwest.llvm.facts import CompileJob, LlvmError
 from opwest.render.application import Planned
 from opwest.render.ir_module import render_ir
+from opwest.render.system_library import system_library
 
 MetadataObjects = Mapping[tuple[str, str], bytes]
 """The object of each model and target, by their names."""
@@ -23,6 +24,7 @@ def compile_metadata(planned: Sequence[Planned], faults: Diagnostics) -> Metadat
         return {}
     keys: list[tuple[str, str]] = []
     jobs: list[CompileJob] = []
+    library = system_library([model for model, _ in planned])
     for model, plan in planned:
         for build in model.builds:
             if build.target is None:
@@ -40,7 +42,7 @@ def compile_metadata(planned: Sequence[Planned], faults: Diagnostics) -> Metadat
                 )
             else:
                 keys.append((model.name, build.target.name))
-                text = render_ir(model, plan, build.target.bits)
+                text = render_ir(model, plan, build.target.bits, library)
                 jobs.append(CompileJob(text.encode(), build.target.llvm, name=f"the metadata of {model.name}"))
     objects = {}
     for key, result in zip(keys, compile_many(jobs), strict=True):

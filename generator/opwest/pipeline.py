@@ -21,6 +21,7 @@ from opwest.plan.schedule import plan_schedule
 from opwest.render.application import Planned
 from opwest.render.extra_files import extra_files
 from opwest.render.project import project_record, render_project
+from opwest.render.system_library import rows as system_library_rows
 from opwest.render.templates import using
 from opwest.render.user_templates import UserTemplates
 from opwest.resources import resource
@@ -181,6 +182,7 @@ def examine(
         check_zephyr(models, zephyr.boards, zephyr.version, zephyr.workspace, runtime, faults)
     _check_applications(models, faults)
     _check_options(models, faults)
+    _check_system_library(models, faults)
     return found
 
 
@@ -214,6 +216,29 @@ def _check_options(models: Sequence[Model], faults: Diagnostics) -> None:
                     f"models {other.name!r} and {model.name!r} set {key} to {known} and to {value}",
                     model.location,
                     expected="one value",
+                )
+
+
+def _check_system_library(models: Sequence[Model], faults: Diagnostics) -> None:
+    """One table of an image has each name once, and at least one."""
+    first: dict[str, Model] = {}
+    for model in models:
+        named = system_library_rows(model) if model.compat else []
+        if model.compat and not named:
+            faults.error(
+                f"model {model.name!r} asks for {model.compat}, but no operator is packed",
+                model.location,
+                expected="operators with convention: packed",
+                hint="compat: tvm-crt-all has the others too, through adapters",
+            )
+        for row in named:
+            other = first.setdefault(row.name, model)
+            if other is not model:
+                faults.error(
+                    f"models {other.name!r} and {model.name!r} both have {row.name!r} in the table of {model.compat}",
+                    model.location,
+                    expected="names of their own: one image has one table",
+                    hint="leave `compat` out of one of them",
                 )
 
 

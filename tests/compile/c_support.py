@@ -85,7 +85,7 @@ def portable_sources(app: Path) -> list[Path]:
     record = read_record(app)
     for model in record["models"]:
         parts = ("metadata", "registry", "run") if record["metadata"] == "c" else ()
-        parts = (*parts, "bridges") if parts and model["bridges"] else parts
+        parts = (*parts, *(part for part in ("bridges", "tvm_crt") if parts and model[part]))
         if any(tensor["reached"] for tensor in model["tensors"]):
             parts = (*parts, "devices")
         sources += [app / "models" / model["name"] / "src" / f"{model['name']}_{part}.c" for part in parts]

@@ -72,9 +72,9 @@ def planned(folder):
 class Built:
     """An import as a program of this machine."""
 
-    def __init__(self, folder, work):
+    def __init__(self, folder, work, metadata="c"):
         app = work / "app"
-        generate([folder / "manifest.yaml"], app, vendored=True, faults=Diagnostics())
+        generate([folder / "manifest.yaml"], app, vendored=True, faults=Diagnostics(), metadata=metadata)
         record = read_record(app)
         [model] = record["models"]
         self.outputs = [t for t in model["tensors"] if t["role"] == "output"]
@@ -91,8 +91,8 @@ class Built:
         """Return the outputs of every case, a list of arrays each."""
         data, found = self.work / "in.bin", self.work / "out.bin"
         data.write_bytes(b"".join(np.ascontiguousarray(a).tobytes() for case in cases for a in case))
-        done = subprocess.run([self.program, data, found], check=False, timeout=300)
-        assert done.returncode == 0
+        done = subprocess.run([self.program, data, found], check=False, timeout=300, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
         content, results, at = found.read_bytes(), [], 0
         for _ in cases:
             results.append([])
@@ -118,7 +118,7 @@ def _driver(model, inputs, outputs):
     return _DRIVER.format(
         model=model,
         MODEL=model.upper(),
-        members=" ".join(f"{c_type(t)} {t['name']}[{count(t)}];" for t in [*inputs, *outputs]),
+        members=" ".join(f"_Alignas({t['align']}) {c_type(t)} {t['name']}[{count(t)}];" for t in [*inputs, *outputs]),
         reads=" && ".join(f"fread(data.{t['name']}, {size(t)}, 1, in) == 1" for t in inputs),
         inputs=", ".join(f".{t['name']} = data.{t['name']}" for t in inputs),
         outputs=", ".join(f".{t['name']} = data.{t['name']}" for t in outputs),

@@ -57,6 +57,21 @@ _IFUNC = RELU + (
 )
 _THREAD = RELU + "__thread int mine;\n"
 
+_PACKED = "int32_t relu(void *args, int32_t *codes, int32_t n, void *ret, int32_t *ret_code, void *resource)\n"
+_THREADS = _HEAD + (
+    "int TVMBackendParallelLaunch(int (*)(int, void *, void *), void *, int);\n"
+    "static int work(int task, void *env, void *data) { return task; }\n"
+    "int32_t relu(const int8_t *a, int8_t *b) { b[0] = a[0]; return TVMBackendParallelLaunch(work, b, 2); }\n"
+)
+_WEAK_THREADS = _HEAD + (
+    "__attribute__((weak)) int (*__TVMBackendParallelLaunch)(void *, void *, int);\n"
+    "int32_t relu(const int8_t *a, int8_t *b) { return __TVMBackendParallelLaunch((void *)a, b, 2); }\n"
+)
+_ALLOCATES = _HEAD + (
+    "void *TVMBackendAllocWorkspace(int, int, uint64_t, int, int);\n"
+    "int32_t relu(const int8_t *a, int8_t *b) { b[0] = a[0]; return TVMBackendAllocWorkspace(1, 0, 4, 0, 8) == 0; }\n"
+)
+
 # Flags that keep the compiler from adding anything of its own.
 _PLAIN = ("-O1", "-ffreestanding", "-fno-pic", "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-c")
 _ARM = "arm-none-eabi-gcc"
@@ -79,6 +94,9 @@ _OBJECTS: dict[str, tuple[str, str, Sequence[str]]] = {
     "constructor.o": (_CONSTRUCTOR, "gcc", ()),
     "ifunc.o": (_IFUNC, "gcc", ()),
     "thread.o": (_THREAD, "gcc", ()),
+    "threads.o": (_THREADS, "gcc", ()),
+    "weak_threads.o": (_WEAK_THREADS, "gcc", ()),
+    "allocates.o": (_ALLOCATES, "gcc", ()),
     "x32.o": (RELU, "gcc", ("-mx32",)),
     "cortex_m3.o": (RELU, _ARM, ("-mcpu=cortex-m3", "-mthumb")),
     "cortex_m4.o": (RELU, _ARM, ("-mcpu=cortex-m4", "-mthumb")),
@@ -117,6 +135,15 @@ _TEXT = {
         _HEAD + "int32_t relu(const int8_t *a, int8_t *b, int n)\n{\n\tb[0] = a[n];\n\treturn 0;\n}\n"
     ).encode(),
     "nul.c": b"int relu\0;\n",
+    "packed.c": (_HEAD + _PACKED + "{\n\treturn args == 0;\n}\n").encode(),
+    "ffi.c": (_HEAD + "int32_t relu(void *self, void *args, int32_t n, void *ret)\n{\n\treturn !args;\n}\n").encode(),
+    "six.c": (_HEAD + "int32_t relu(float a, int *b, int c, void *d, int *e, void *f) { return 0; }\n").encode(),
+    "calls_by_name.c": (
+        _HEAD
+        + "int TVMFFIFunctionCall(void *, void *, int, void *);\n"
+        + "int32_t relu(void *self, void *args, int32_t n, void *result)\n"
+        + "{\n\treturn TVMFFIFunctionCall(self, args, n, result);\n}\n"
+    ).encode(),
     "four.bin": bytes(4),
     "five.bin": bytes(5),
     "notes.txt": b"notes\n",

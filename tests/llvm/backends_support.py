@@ -28,7 +28,7 @@ from opwest.write.lock import Lock
 PROGRAMS = Path(__file__).parent / "programs"
 BACK_ENDS = ("c", "llvm")
 TARGETS = tuple(named_targets())
-MODELS = ("accelerated", "many_kinds", "asynchronous")
+MODELS = ("accelerated", "many_kinds", "asynchronous", "conventions")
 RUNTIME = tuple(name for name in RUNTIME_SOURCES if not name.startswith("port_"))
 ARM, RISCV = "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"
 
@@ -63,7 +63,12 @@ def _store_ir() -> str:
 def manifests_for_all_targets(work: Path) -> list[Path]:
     """Copy the golden models into `work`, each with IR that is compiled for every target of the table."""
     found = []
-    for golden, model in (("devices", "accelerated"), ("many_kinds", "many_kinds"), ("asynchronous", "asynchronous")):
+    for golden, model in (
+        ("devices", "accelerated"),
+        ("many_kinds", "many_kinds"),
+        ("asynchronous", "asynchronous"),
+        ("conventions", "conventions"),
+    ):
         manifest = copy_project(golden, work / golden)[0]
         ir, text = UNUSED.format(model=model), manifest.read_text()
         if model == "many_kinds":
@@ -226,6 +231,7 @@ def build_operators(machine: Machine, target: str, app: Path, work: Path) -> lis
         folder = app / "models" / model["name"]
         build = next(b for b in model["builds"] if b["target"] == target)
         options = ["-fwrapv", "-include", folder / build["rename"], *includes(app)]
+        options += ["-idirafter", app / "modules" / "opwest" / "include_tvm"]
         sources = [folder / source for source in build["sources"]]
         found += compile_sources(machine, work / model["name"], sources, options)
         found += [folder / item for item in build["objects"]]
@@ -250,7 +256,8 @@ def metadata_objects(machine: Machine, target: str, app: Path, work: Path) -> li
         if record["metadata"] == "llvm":
             found.append(folder / "objects" / target / f"{name}_metadata.o")
             continue
-        sources = [folder / "src" / f"{name}_{part}.c" for part in ("metadata", "registry", "run")]
+        parts = ("metadata", "registry", "run", *(part for part in ("bridges", "tvm_crt") if model[part]))
+        sources = [folder / "src" / f"{name}_{part}.c" for part in parts]
         found += compile_sources(machine, work / name, sources, includes(app))
         if model["constants"]:
             options = [f"-Wa,-I{folder / 'constants'}"]

@@ -30,6 +30,7 @@ RUNTIME_SYMBOLS = {
     *(f"opwest_status_{name}" for name in ("failed", "hook_failed", "already")),
     *(f"opwest_devices_{name}" for name in ("activate", "deactivate", "open", "close", "sync", "abandon")),
     *(f"opwest_port_cache_{name}" for name in ("flush", "flush_and_invalidate", "invalidate")),
+    *(f"opwest_tvm_{name}" for name in ("enter", "leave", "code")),
     "memcpy",
 }
 REACHED = {"accelerated": ("control", "y"), "asynchronous": ("control", "raw", "report")}
@@ -56,6 +57,9 @@ def test_object_is_what_the_target_links(app, model, target):
     assert not unknown
     assert operators <= set(member.undefined)
     wanted = {f"{model}_{name}" for name in PUBLIC}
+    if model == "conventions":
+        wanted.add("TVMSystemLibEntryPoint")
+        wanted |= {f"conventions_packed_{name}" for name in ("add", "mix", "launch", "total", "negate")}
     if model != "many_kinds":
         wanted.add(f"{model}_device_table")
     assert {name for name in member.defined if not re.search("constant|opwest_program", name)} == wanted
@@ -66,6 +70,9 @@ def _operators(model):
         return ["mix", "reverse", "stamp"]
     if model == "asynchronous":
         return ["scale", "fold", "move", "dsp_filter", "start", "add"]
+    if model == "conventions":
+        packed = [f"tvmgen_conventions_{n}" for n in ("scale", "smooth", "gather", "move", "kinds", "launch")]
+        return [*packed, *(f"__tvm_ffi_{n}" for n in ("add", "mix", "launch")), "total", "negate"]
     integers = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
     copies = [f"copy_{dtype}" for dtype in (*integers, "float16", "float32", "float64", "bool")]
     return [*copies, "store", "store_ir", "start", "add", "finish", "tick"]

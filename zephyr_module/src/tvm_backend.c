@@ -16,7 +16,7 @@ void opwest_tvm_enter(struct opwest_tvm_workspace *workspace, uint8_t *memory, u
 	workspace->used = 0U;
 	workspace->shift = shift;
 	workspace->exhausted = 0U;
-	memset(memory + ((size_t)units << shift), 0, (units + 7U) / 8U);
+	memset(memory + ((size_t)units << shift), 0, 2U * ((units + 7U) / 8U));
 	opwest_port_tvm_push(workspace);
 }
 
@@ -36,10 +36,16 @@ static void complain(const char *what)
 	opwest_port_tvm_log(NULL, &what, 1);
 }
 
-/* The bit that says that an allocation begins at a unit. */
+/* Where the bit is that says that an allocation begins at a unit, given back or not. */
 static uint8_t *begins(const struct opwest_tvm_workspace *workspace, uint32_t unit)
 {
 	return workspace->memory + ((size_t)workspace->units << workspace->shift) + unit / 8U;
+}
+
+/* Where the bit is that says that it is not given back. */
+static uint8_t *lives(const struct opwest_tvm_workspace *workspace, uint32_t unit)
+{
+	return begins(workspace, unit) + (workspace->units + 7U) / 8U;
 }
 
 static uint8_t bit(uint32_t unit)
@@ -75,6 +81,7 @@ void *TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, 
 		(uint32_t)((nbytes + ((1U << workspace->shift) - 1U)) >> workspace->shift);
 
 	*begins(workspace, unit) |= bit(unit);
+	*lives(workspace, unit) |= bit(unit);
 	workspace->used += taken > 0U ? taken : 1U;
 	return workspace->memory + ((size_t)unit << workspace->shift);
 }
@@ -95,19 +102,23 @@ int TVMBackendFreeWorkspace(int device_type, int device_id, void *ptr)
 
 	if (offset >= (uintptr_t)workspace->used << workspace->shift ||
 	    offset != (uintptr_t)unit << workspace->shift ||
-	    (*begins(workspace, unit) & bit(unit)) == 0U) {
+	    (*lives(workspace, unit) & bit(unit)) == 0U) {
 		complain("TVMBackendFreeWorkspace: this memory is not allocated");
 		return -1;
 	}
-	*begins(workspace, unit) &= (uint8_t)~bit(unit);
+	*lives(workspace, unit) &= (uint8_t)~bit(unit);
 
-	/* What lies behind it stays as long as an allocation there does. */
-	for (uint32_t behind = unit + 1U; behind < workspace->used; behind++) {
-		if ((*begins(workspace, behind) & bit(behind)) != 0U) {
-			return 0;
+	/* Take back the last allocations, as long as they are given back. */
+	for (uint32_t last = workspace->used; last-- > 0U;) {
+		if ((*begins(workspace, last) & bit(last)) == 0U) {
+			continue;
 		}
+		if ((*lives(workspace, last) & bit(last)) != 0U) {
+			break;
+		}
+		*begins(workspace, last) &= (uint8_t)~bit(last);
+		workspace->used = last;
 	}
-	workspace->used = unit;
 	return 0;
 }
 

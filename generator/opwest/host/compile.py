@@ -135,7 +135,8 @@ def _add_model(
 ) -> None:
     name = model["name"]
     if in_c:
-        for part in ("metadata", "registry", "run", *(["bridges"] if model.get("bridges") else [])):
+        optional = [part for part in ("bridges", "tvm_crt") if model.get(part)]
+        for part in ("metadata", "registry", "run", *optional):
             compiler.compile(folder / "src" / f"{name}_{part}.c", includes)
         if model["constants"]:
             compiler.compile(folder / "constants.S", includes, [f"-I{folder / 'constants'}"])

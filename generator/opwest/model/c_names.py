@@ -61,6 +61,10 @@ class CNames:
         """The function that calls a packed or ffi operator, or one with a workspace, from plain parameters."""
         return f"{self.model}_bridge_{operator}"
 
+    def packed_adapter(self, operator: str) -> str:
+        """The function that microTVM's table has for an operator of another convention."""
+        return f"{self.model}_packed_{operator}"
+
     def callee(self, operator: Operator) -> str:
         """What run and the registry call for an operator."""
         return self.bridge(operator.name) if operator.is_bridged else self.operator(operator.symbol)
@@ -174,6 +178,8 @@ def _identifiers(model: Model) -> Iterator[tuple[str, str, Location]]:
     for operator in model.operators:
         if operator.is_bridged:
             yield names.bridge(operator.name), f"call of operator {operator.name!r}", operator.location
+        if model.compat == "tvm-crt-all" and operator.convention != "packed":
+            yield names.packed_adapter(operator.name), f"adapter of operator {operator.name!r}", operator.location
     symbols = {operator.symbol for operator in model.operators}
     for symbol in sorted(symbols.union(*(build.renames for build in model.builds))):
         yield names.operator(symbol), f"symbol {symbol!r}", model.location

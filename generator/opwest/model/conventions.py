@@ -61,8 +61,8 @@ class WorkspaceNeed:
 
     @property
     def planned(self) -> int:
-        """The bytes with the runtime's bookkeeping: one bit for each unit (tvm_workspace.c)."""
-        return self.rounded + -(-(self.rounded // self.align) // 8)
+        """The bytes with the runtime's bookkeeping: two rows of a bit for each unit (tvm_backend.c)."""
+        return self.rounded + 2 * -(-(self.rounded // self.align) // 8)
 
 
 def arrays_bytes(convention: str, tensors: int, values: int) -> int:

@@ -103,7 +103,8 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
         args=tuple(args),
         convention=convention,
         workspace=workspace,
-        returns_status=entry.get("returns", "status") == "status",
+        # Of a convention that has a status always, that was reported.
+        returns_status=convention != "unpacked" or entry.get("returns", "status") == "status",
         takes_device="device" in entry,
         device_type=device.get("type"),
         device_program=device.get("program"),

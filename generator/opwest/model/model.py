@@ -9,6 +9,7 @@ from typing import Literal
 
 from opwest.diagnostics import Location
 from opwest.llvm.facts import LlvmTarget
+from opwest.model.application import Application
 from opwest.model.conventions import PARAMETERS, ConventionName, WorkspaceNeed
 from opwest.model.dtypes import DType, TensorType
 from opwest.objects.facts import FloatAbi, Fpu, Mve
@@ -312,32 +313,6 @@ class External:
     provider: str
     kconfig: str | None
     location: Location
-
-
-@dataclass(frozen=True, slots=True)
-class ApplicationFile:
-    """A file of the user's own for src/, copied once."""
-
-    name: str
-    content: bytes = field(repr=False)
-    location: Location
-
-
-@dataclass(frozen=True, slots=True)
-class Application:
-    """The user's own part of the application."""
-
-    files: tuple[ApplicationFile, ...] = ()
-    overlays: tuple[tuple[str, ApplicationFile], ...] = ()
-    """A devicetree overlay per board."""
-    kconfig: tuple[tuple[str, str | int], ...] = ()
-    """Options for prj.conf."""
-    console: tuple[str, ...] = ()
-
-    @property
-    def has_main(self) -> bool:
-        """Whether one of the files is main.c."""
-        return any(f.name == "main.c" for f in self.files)
 
 
 @dataclass(frozen=True, slots=True)

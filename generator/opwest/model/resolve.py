@@ -12,6 +12,7 @@ from pathlib import Path
 from opwest.diagnostics import Location
 from opwest.manifest.located import Mapping
 from opwest.model import declarations, hardware
+from opwest.model.application import Application, ApplicationFile
 from opwest.model.c_names import check_names
 from opwest.model.context import Context, located_items
 from opwest.model.dataflow import resolve_steps
@@ -19,7 +20,7 @@ from opwest.model.files import read_files
 from opwest.model.identifiers import check_name
 from opwest.model.ir import check_signatures
 from opwest.model.link import needs_full_libc, needs_tvm, resolve_builds
-from opwest.model.model import Application, ApplicationFile, Model
+from opwest.model.model import Model
 from opwest.model.step_names import Names, constant_types
 from opwest.model.targets import targets_used
 from opwest.model.vectors import suite

@@ -10,6 +10,7 @@ from opwest.objects.dwarf import NO_DEBUG_INFORMATION, DwarfSignature, signature
 from opwest.objects.facts import Abi, CSource, Member, ObjectError, ObjectFile, Sizes, Symbol
 from opwest.objects.providers import LIBCS, LINKER, providers
 from opwest.objects.stack import UNKNOWN, StackUse, stack_usage
+from opwest.objects.tvm_symbols import PROVIDED, REFUSED, own_state
 
 _LABEL = 13
 _NO_STATE = "none of its own"
@@ -111,12 +112,14 @@ def _member_json(member: Member) -> dict[str, Any]:
             for names, weak in ((member.undefined_strong, False), (member.undefined_weak, True))
             for name in names
         ],
-        "state": list(member.stateful_symbols),
+        "state": own_state(member)[0],
     }
 
 
 def usual_providers(symbol: str, machine: str) -> list[str]:
     """Return who provides a symbol, by libc where they differ: `libgcc`, `libm`, `libc`, `newlib`, …"""
+    if symbol in PROVIDED:
+        return ["opwest's runtime"]
     found = {libc: providers(machine, libc).of(symbol) for libc in LIBCS if _fits(machine, libc)}
     who = [name for name in found.values() if name is not None]
     for everywhere in ("libgcc", LINKER):
@@ -195,7 +198,7 @@ def _object_lines(item: ObjectFile) -> list[str]:
 
 def _member_lines(member: Member) -> list[str]:
     faults = [printable(fault) for fault in member.faults]
-    state = [printable(name) for name in member.stateful_symbols]
+    state = [printable(name) for name in own_state(member)[0]]
     shown = ", ".join(state[:12]) + (f", … ({len(state)} in all)" if len(state) > 12 else "")
     verdict = [f"no: {faults[0]}", *(f"    {f}" for f in faults[1:])] if faults else ["yes"]
     return [
@@ -237,7 +240,8 @@ def _need_rows(member: Member) -> list[tuple[str, ...]]:
     for name in member.undefined:
         who = usual_providers(name, member.abi.machine)
         weak = "weak, " if name in member.undefined_weak else ""
-        rows.append((name, weak + (" or ".join(who) if who else "not known: another object or a driver")))
+        unknown = f"nobody: {REFUSED[name]}" if name in REFUSED else "not known: another object or a driver"
+        rows.append((name, weak + (" or ".join(who) or unknown)))
     return rows
 
 

@@ -11,22 +11,37 @@ from opwest.model.model import Model, Operator
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Cache, actions
 from opwest.render.header import pool_rows
+from opwest.render.ir_bridges import TYPES as BRIDGE_TYPES
+from opwest.render.ir_bridges import Bridges, declarations, entry_parameters
 from opwest.render.ir_lifecycle import Lifecycle
 from opwest.render.ir_run import Run
+from opwest.render.ir_system_library import library_ir
 from opwest.render.ir_tables import TYPES, Tables
-from opwest.render.ir_text import ir_extension, ir_parameters, ir_result, ir_type
+from opwest.render.ir_text import ir_extension, ir_result, ir_type
 from opwest.render.metadata import callable_by_name
+from opwest.render.system_library import Library
 from opwest.render.tensors import interface_rows
 
 
-def render_ir(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
-    """Return the module as textual IR without triple and data layout: compiling it adds the target's."""
+def render_ir(model: Model, plan: MemoryPlan, pointer_bits: int, library: Library | None = None) -> str:
+    """Return the module as textual IR without triple and data layout: compiling it adds the target's.
+
+    `library` is the table of the application in microTVM's layout, where one of its models asks for it.
+    """
     tables = Tables(model, plan)
     name = tables.string_of_run(model.name)
-    parts = [TYPES, _own_types(model, plan, pointer_bits), _declarations(model, plan), *tables.define()]
+    parts = [
+        TYPES,
+        BRIDGE_TYPES,
+        _own_types(model, plan, pointer_bits),
+        _declarations(model, plan, pointer_bits),
+        *tables.define(),
+    ]
     lifecycle = Lifecycle(model, plan, pointer_bits)
     parts += [lifecycle.open(), lifecycle.close(), *lifecycle.abandoned()]
     parts.append(Run(model, plan, pointer_bits).run(name))
+    parts += Bridges(model, pointer_bits).define()
+    parts += library_ir(model, library)
     parts += [_adapter(CNames(model.name), o) for o in model.operators if callable_by_name(o)]
     return "\n\n".join(parts) + "\n"
 
@@ -47,7 +62,7 @@ def _own_types(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
     )
 
 
-def _declarations(model: Model, plan: MemoryPlan) -> str:
+def _declarations(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
     """Declare what the runtime and the operators provide: no more than is called."""
     names = CNames(model.name)
     by_symbol = {operator.symbol: operator for operator in reversed(model.operators)}
@@ -72,8 +87,10 @@ def _declarations(model: Model, plan: MemoryPlan) -> str:
         lines.append("declare void @llvm.memcpy.p0.p0.i32(ptr, ptr, i32, i1)")
     lines += [f"declare signext i32 @opwest_port_cache_{name}(ptr, i32 signext)" for name in sorted(operations)]
     lines += [f"declare zeroext i1 @{t['reached']}(ptr)" for t in interface_rows(model) if t["reached"]]
+    lines += declarations(model, pointer_bits)
     for symbol, operator in sorted(by_symbol.items()):
-        lines.append(f"declare {ir_result(operator)} @{names.operator(symbol)}({', '.join(ir_parameters(operator))})")
+        parameters = ", ".join(entry_parameters(operator))
+        lines.append(f"declare {ir_result(operator)} @{names.operator(symbol)}({parameters})")
     return "\n".join(lines)
 
 
@@ -99,7 +116,7 @@ def _adapter(names: CNames, operator: Operator) -> str:
         args.append(f"{ir_type(dtype)}{ir_extension(dtype)} {register}")
     if operator.takes_device:
         args.append("ptr %dev")
-    symbol = names.operator(operator.symbol)
+    symbol = names.callee(operator)
     head = "%status = " if operator.returns_status else ""
     lines.append(f"  {head}tail call {ir_result(operator)} @{symbol}({', '.join(args)})")
     lines.append("  ret i32 %status" if operator.returns_status else "  ret i32 0")

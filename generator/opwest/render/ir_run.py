@@ -131,7 +131,7 @@ class Run(Code):
         if step.operator.takes_device:
             args.append(f"ptr %device.{step.device}")
         head = f"%status.{step.index} = " if step.operator.returns_status else ""
-        symbol = self.names.operator(step.operator.symbol)
+        symbol = self.names.callee(step.operator)
         lines.append(f"  {head}call {ir_result(step.operator)} @{symbol}({', '.join(args)})")
         if step.operator.returns_status:
             self.failed.append((f"%status.{step.index}", step.index, self.block))

@@ -20,18 +20,24 @@ from opwest.render.header import render_headers
 from opwest.render.literals import c_comment, cmake_string, kconfig_string
 from opwest.render.metadata import render_metadata, render_registry
 from opwest.render.run import METADATA_VERSION, render_internal, render_run
+from opwest.render.system_library import Library, render_system_library
 from opwest.render.templates import render
 from opwest.render.tensors import interface_rows, manifest_name
 
 
 def model_files(
-    model: Model, plan: MemoryPlan, compiled: Mapping[tuple[str, str], bytes] | None = None
+    model: Model,
+    plan: MemoryPlan,
+    compiled: Mapping[tuple[str, str], bytes] | None = None,
+    library: Library | None = None,
 ) -> dict[PurePosixPath, bytes]:
     """Return every file of the model, by its path inside the model's folder.
 
-    `compiled` holds the metadata module of each model and target where it is an object, None where it is C.
+    `compiled` holds the metadata module of each model and target where it is an object, None where it is C;
+    `library` the table in microTVM's layout, where a model of the application asks for it.
     """
     names = CNames(model.name)
+    table = render_system_library(model, library) if library else None
     common = {"model": model.name, "manifest": manifest_name(model)}
     files = {
         "zephyr/module.yml": render("models/model/zephyr/module.yml", module=names.module),
@@ -43,7 +49,7 @@ def model_files(
             tvm=model.needs_tvm,
             manifest=manifest_name(model),
         ),
-        **_cmake(model, in_c=compiled is None),
+        **_cmake(model, has_library=compiled is None and table is not None, in_c=compiled is None),
         **render_headers(model, plan),
         f"src/{model.name}_devices.c": render(
             "models/model/src/model_devices.c",
@@ -51,6 +57,7 @@ def model_files(
             in_c=compiled is None,
             version=METADATA_VERSION,
             devices=len(model.devices),
+            bridges=has_bridges(model),
             reached=reach_rows(model),
             bound=sorted({board["kconfig"] for row in reach_rows(model) for board in row["boards"]}),
         ),
@@ -67,6 +74,7 @@ def model_files(
             f"src/{model.name}_metadata.c": render_metadata(model, plan),
             f"src/{model.name}_registry.c": render_registry(model),
             **({f"src/{model.name}_bridges.c": render_bridges(model)} if has_bridges(model) else {}),
+            **({f"src/{model.name}_tvm_crt.c": table} if table else {}),
             **_constants(model, common),
         }
     else:
@@ -91,7 +99,7 @@ def rename_header(build: TargetBuild) -> str:
     return f"objects/{target_folder(build)}/rename.h"
 
 
-def _cmake(model: Model, *, in_c: bool) -> dict[str, bytes]:
+def _cmake(model: Model, *, has_library: bool, in_c: bool) -> dict[str, bytes]:
     """Return CMakeLists.txt, for the model as a Zephyr module, and model.cmake, which says what it is made of."""
     names = CNames(model.name)
     targets = [
@@ -123,6 +131,7 @@ def _cmake(model: Model, *, in_c: bool) -> dict[str, bytes]:
         full_libc=model.needs_full_libc,
         has_drivers=has_drivers(model),
         has_bridges=has_bridges(model),
+        has_library=has_library,
         tvm=model.needs_tvm,
         in_c=in_c,
         constants=_flash_files(model) if in_c else [],
@@ -209,7 +218,7 @@ def _objects(model: Model) -> dict[str, bytes]:
             files[f"objects/any/{source.path}"] = source.content
         if build.sources:
             # Every source of TVM's defines a context: the one that the linker keeps is for all.
-            weak = {symbol: "__attribute__((weak)) " for symbol in CONTEXTS}
+            weak = dict.fromkeys(CONTEXTS, "__attribute__((weak)) ")
             rows = [{"symbol": symbol, "renamed": weak.get(symbol, "") + name} for symbol, name in renamed.items()]
             files[rename_header(build)] = render("models/model/rename.h", model=model.name, renames=rows)
     return files

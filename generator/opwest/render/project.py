@@ -14,6 +14,7 @@ from opwest.render.call_arrays import has_bridges
 from opwest.render.devices import device_rows
 from opwest.render.model_files import model_files, rename_header, target_folder
 from opwest.render.suite import suite_files
+from opwest.render.system_library import Library, adapted, system_library
 from opwest.render.tensors import interface_rows, manifest_name
 from opwest.write.plan import ProjectFile
 
@@ -35,9 +36,10 @@ def render_project(
     """
     own = application_files(planned, vendored=runtime is not None) if layout == "application" else {}
     files = [ProjectFile(PurePosixPath(path), content, "user") for path, content in own.items()]
+    library = system_library([model for model, _ in planned])
     for model, plan in planned:
         root = PurePosixPath("models") / model.name
-        of_model = model_files(model, plan, objects)
+        of_model = model_files(model, plan, objects, library)
         if layout == "application":
             of_model |= suite_files(model, plan)
         files += [ProjectFile(root / path, content, "generator") for path, content in of_model.items()]
@@ -49,14 +51,15 @@ def render_project(
 
 def project_record(planned: Sequence[Planned], *, vendored: bool, metadata: str = "c") -> dict[str, Any]:
     """Return what later commands need to know of a project without its manifests."""
+    library = system_library([model for model, _ in planned])
     return {
         "runtime": "vendored" if vendored else "module",
         "metadata": metadata,
-        "models": [_model_record(model) for model, _ in planned],
+        "models": [_model_record(model, library) for model, _ in planned],
     }
 
 
-def _model_record(model: Model) -> dict[str, Any]:
+def _model_record(model: Model, library: Library | None) -> dict[str, Any]:
     tensors = interface_rows(model)
     kept = "name role dtype shape size align c_type macro buffer elements placed reached".split()
     return {
@@ -69,6 +72,7 @@ def _model_record(model: Model) -> dict[str, Any]:
         "emulated": any(d.host_latency_us is not None for d in model.devices),
         "constants": bool(model.constants or model.programs),
         "bridges": has_bridges(model),
+        "tvm_crt": library is not None and (library.lead == model.name or bool(adapted(model))),
         "full_libc": model.needs_full_libc,
         "steps": [step.operator.name for step in model.steps],
         "builds": [_build_record(build) for build in model.builds],

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes all that three models say of themselves, calls each of their operators by name with arguments made from
+ * Writes all that four models say of themselves, calls each of their operators by name with arguments made from
  * its signature, and runs them, with every failure of every hook. Addresses and sizes of pointers are left out:
  * every processor writes the same.
  */
@@ -9,8 +9,10 @@
 
 #include <accelerated.h>
 #include <asynchronous.h>
+#include <conventions.h>
 #include <many_kinds.h>
 #include <opwest/accelerator.h>
+#include <opwest/tvm_workspace.h>
 
 #include "port.h"
 
@@ -356,9 +358,11 @@ static _Alignas(128) uint8_t many_kinds_memory_fast[MANY_KINDS_POOL_FAST_SIZE];
 static _Alignas(128) uint8_t many_kinds_memory_slow[MANY_KINDS_POOL_SLOW_SIZE];
 static _Alignas(128) uint8_t asynchronous_memory_sram[ASYNCHRONOUS_POOL_SRAM_SIZE];
 static _Alignas(128) uint8_t asynchronous_memory_shared[ASYNCHRONOUS_POOL_SHARED_SIZE];
+static _Alignas(128) uint8_t conventions_memory_sram[CONVENTIONS_POOL_SRAM_SIZE];
 static struct accelerated_workspace first;
 static struct many_kinds_workspace second;
 static struct asynchronous_workspace third;
+static struct conventions_workspace fourth;
 static _Alignas(128) uint8_t buffers[40][SLOT];
 
 static void outputs_of(const struct opwest_model *model)
@@ -500,6 +504,35 @@ void opwest_port_log_hook(const char *model, const char *device, const char *hoo
 	text("\n");
 }
 
+/* One thread. */
+static struct opwest_tvm_workspace *allocating;
+
+void opwest_port_tvm_push(struct opwest_tvm_workspace *workspace)
+{
+	workspace->next = allocating;
+	allocating = workspace;
+}
+
+void opwest_port_tvm_pop(struct opwest_tvm_workspace *workspace)
+{
+	allocating = workspace->next;
+}
+
+struct opwest_tvm_workspace *opwest_port_tvm_current(void)
+{
+	return allocating;
+}
+
+void opwest_port_tvm_log(const char *kind, const char *const *parts, int32_t count)
+{
+	text("log");
+	name(kind);
+	for (int32_t i = 0; i < count; i++) {
+		name(parts[i]);
+	}
+	text("\n");
+}
+
 static int hook_activate(const struct device *dev, const struct opwest_program *program)
 {
 	return called("activate", dev->name, program == NULL ? 0 : program->size);
@@ -622,25 +655,32 @@ void walk(void)
 	static const struct many_kinds_devices many_kinds_context = MANY_KINDS_DEVICES_DT_INIT;
 	const struct asynchronous_devices asynchronous_context = {&devices[3], &devices[3], &devices[3], &devices[4], &dsp};
 
+	const struct conventions_devices conventions_context = {&devices[3], &devices[4]};
+
 	first.sram = accelerated_memory_sram;
 	first.fast = accelerated_memory_fast;
 	second.fast = many_kinds_memory_fast;
 	second.slow = many_kinds_memory_slow;
 	third.sram = asynchronous_memory_sram;
 	third.shared = asynchronous_memory_shared;
+	fourth.sram = conventions_memory_sram;
 	text("begin\n");
 	describe(&accelerated_model);
 	describe(&many_kinds_model);
 	describe(&asynchronous_model);
+	describe(&conventions_model);
 	look_up(&accelerated_model, &accelerated_registry);
 	look_up(&many_kinds_model, &many_kinds_registry);
 	look_up(&asynchronous_model, &asynchronous_registry);
+	look_up(&conventions_model, &conventions_registry);
 	call_all(&accelerated_model, &accelerated_registry);
 	call_all(&many_kinds_model, &many_kinds_registry);
 	call_all(&asynchronous_model, &asynchronous_registry);
+	call_all(&conventions_model, &conventions_registry);
 	RUN(accelerated, first, accelerated_context);
 	RUN(many_kinds, second, many_kinds_context);
 	RUN(asynchronous, third, asynchronous_context);
+	RUN(conventions, fourth, conventions_context);
 	fail_each_step();
 	fail_each_hook();
 	text("end\n");

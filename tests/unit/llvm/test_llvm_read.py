@@ -108,6 +108,13 @@ def test_constructors_assembly_and_the_riscv_abi(tmp_path: Path):
 
 
 @needs_llvmlite
+def test_an_empty_list_of_constructors_is_none(tmp_path: Path):
+    """TVM leaves one in the IR that it prints."""
+    text = "@llvm.global_ctors = appending global [0 x { i32, ptr, ptr }] zeroinitializer\n"
+    assert not read_ir(write(tmp_path, text)).has_constructors
+
+
+@needs_llvmlite
 def test_a_symbol_with_odd_characters(tmp_path: Path):
     module = read_ir(
         write(tmp_path, 'define void @"a b\\22\\C3\\A9"() { ret void }\ndefine void @"\\01raw"() { ret void }')

@@ -24,7 +24,7 @@ struct opwest_tvm_workspace {
 	struct opwest_tvm_workspace *next;
 	/** The thread. */
 	const void *thread;
-	/** Units of memory, then one bit for each: an allocation begins there. */
+	/** Units of memory, then a bit for each (an allocation begins there), then another (it is not given back). */
 	uint8_t *memory;
 	/** How many units there are. */
 	uint32_t units;
@@ -40,7 +40,7 @@ struct opwest_tvm_workspace {
  * @brief Let the operator that is called next on this thread allocate.
  *
  * @param workspace Where it is noted until opwest_tvm_leave().
- * @param memory    @p units of memory, and a bit for each unit behind them; aligned to a unit.
+ * @param memory    @p units of memory, and behind them twice a bit for each unit; aligned to a unit.
  * @param units     How many.
  * @param shift     The binary logarithm of a unit's bytes.
  */

@@ -26,6 +26,6 @@ int32_t total(const int32_t *x, int32_t *sum)
 void negate(int32_t *x)
 {
 	for (int i = 0; i < COUNT; i++) {
-		x[i] = -x[i];
+		x[i] = ~x[i];
 	}
 }

@@ -6,6 +6,7 @@
 #define EPERM     1
 #define ENOENT    2
 #define EIO       5
+#define ENOMEM    12
 #define EFAULT    14
 #define ENODEV    19
 #define EINVAL    22

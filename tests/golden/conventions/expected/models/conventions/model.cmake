@@ -7,6 +7,7 @@ set(conventions_FILES
   src/conventions_metadata.c
   src/conventions_registry.c
   src/conventions_run.c
+  src/conventions_tvm_crt.c
 )
 set(conventions_SERVICE src/conventions_service.c)
 set(conventions_LINKER src/conventions_devices.ld)

@@ -10,12 +10,12 @@ static const uint32_t shape_2_3[] = {2, 3};
 static const uint32_t shape_1[] = {1};
 static const uint32_t shape_1_1[] = {1, 1};
 static const uint32_t shape_4[] = {4};
-static const uint32_t shape_97[] = {97};
+static const uint32_t shape_98[] = {98};
 static const uint32_t shape_6[] = {6};
-static const uint32_t shape_129[] = {129};
+static const uint32_t shape_130[] = {130};
 static const uint32_t shape_176[] = {176};
 static const uint32_t shape_144[] = {144};
-static const uint32_t shape_17[] = {17};
+static const uint32_t shape_18[] = {18};
 
 static const struct opwest_tensor inputs[] = {
 	{"image", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_IN, 0x40U},
@@ -43,7 +43,7 @@ static const struct opwest_tensor opwest_args_scale[] = {
 static const struct opwest_tensor opwest_args_smooth[] = {
 	{"x", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_IN, 0x40U},
 	{"y", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_OUT, 0x50U},
-	{"opwest_workspace", shape_97, NULL, 97U, OPWEST_UINT8, 1, OPWEST_SCRATCH, 0x40U},
+	{"opwest_workspace", shape_98, NULL, 98U, OPWEST_UINT8, 1, OPWEST_SCRATCH, 0x40U},
 };
 
 static const struct opwest_tensor opwest_args_gather[] = {
@@ -80,7 +80,7 @@ static const struct opwest_tensor opwest_args_mix[] = {
 	{"table", shape_6, NULL, 24U, OPWEST_INT32, 1, OPWEST_IN, 0x60U},
 	{"on", shape_1, NULL, 1U, OPWEST_BOOL, 1, OPWEST_IN, 0x60U},
 	{"y", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_OUT, 0x60U},
-	{"opwest_workspace", shape_129, NULL, 129U, OPWEST_UINT8, 1, OPWEST_SCRATCH, 0x60U},
+	{"opwest_workspace", shape_130, NULL, 130U, OPWEST_UINT8, 1, OPWEST_SCRATCH, 0x60U},
 };
 
 static const struct opwest_tensor opwest_args_launch[] = {
@@ -100,7 +100,7 @@ static const struct opwest_tensor opwest_args_launch_packed[] = {
 static const struct opwest_tensor opwest_args_total[] = {
 	{"x", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_IN, 0x20U},
 	{"total", shape_1, NULL, 4U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
-	{"opwest_workspace", shape_17, NULL, 17U, OPWEST_UINT8, 1, OPWEST_SCRATCH, 0x30U},
+	{"opwest_workspace", shape_18, NULL, 18U, OPWEST_UINT8, 1, OPWEST_SCRATCH, 0x30U},
 };
 
 static const struct opwest_tensor opwest_args_negate[] = {

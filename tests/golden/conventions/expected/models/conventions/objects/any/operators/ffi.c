@@ -10,6 +10,8 @@
 #include "tvm/ffi/c_api.h"
 #include <stddef.h>
 
+#include "queue.h"
+
 #define COUNT 6
 
 void* __tvm_ffi__library_ctx = NULL;
@@ -36,11 +38,10 @@ static int32_t wrong_tensor(const TVMFFIAny *value)
 	       tensor->device.device_type != kDLCPU || tensor->byte_offset != 0 || ((uintptr_t)tensor->data & 63U) != 0U;
 }
 
-/* Pointers fill their eight bytes, whatever their size. */
+/* Beside a pointer of 32 bits there are zeros. */
 static int32_t wrong_padding(const TVMFFIAny *value)
 {
-	return value->v_uint64 != (uint64_t)(uintptr_t)value->v_ptr && sizeof(void *) < 8U &&
-	       (value->v_uint64 >> 32) != 0U && (value->v_uint64 & 0xffffffffU) != 0U;
+	return sizeof(void *) == 4U && (value->v_uint64 >> 32) != 0U && (uint32_t)value->v_uint64 != 0U;
 }
 
 int32_t __tvm_ffi_add(void* self_handle, void* args, int32_t num_args, void* result)
@@ -58,8 +59,8 @@ int32_t __tvm_ffi_add(void* self_handle, void* args, int32_t num_args, void* res
 	}
 	for (int i = 0; i < COUNT; i++) {
 		((int32_t *)((DLTensor *)values[2].v_ptr)->data)[i] =
-			((const int32_t *)((const DLTensor *)values[0].v_ptr)->data)[i] +
-			((const int32_t *)((const DLTensor *)values[1].v_ptr)->data)[i];
+			((const int32_t *)((const DLTensor *)values[0].v_ptr)->data)[i] / 2 +
+			((const int32_t *)((const DLTensor *)values[1].v_ptr)->data)[i] / 2;
 	}
 	return 0;
 }
@@ -97,7 +98,7 @@ int32_t __tvm_ffi_mix(void* self_handle, void* args, int32_t num_args, void* res
 	}
 	for (int i = 0; i < COUNT; i++) {
 		((int32_t *)((const DLTensor *)values[6].v_ptr)->data)[i] =
-			first[second[i]] * 10 + (((const uint8_t *)on->data)[0] != 0 ? 1 : 0);
+			first[(uint32_t)second[i] % COUNT] * 10 + (((const uint8_t *)on->data)[0] != 0 ? 1 : 0);
 	}
 	return TVMBackendFreeWorkspace(1, 0, second) != 0 || TVMBackendFreeWorkspace(1, 0, first) != 0 ? -1 : 0;
 }
@@ -111,9 +112,12 @@ int32_t __tvm_ffi_launch(void* self_handle, void* args, int32_t num_args, void* 
 	    wrong_tensor(&values[2]) || values[3].type_index != kTVMFFIOpaquePtr || values[3].v_ptr == NULL) {
 		return raised("launch");
 	}
+	if (queued(values[3].v_ptr, args)) {
+		return 0;
+	}
 	for (int i = 0; i < COUNT; i++) {
 		((int32_t *)((const DLTensor *)values[2].v_ptr)->data)[i] =
-			((const int32_t *)((const DLTensor *)values[0].v_ptr)->data)[i] * (int32_t)values[1].v_int64;
+			(int32_t)(((const int32_t *)((const DLTensor *)values[0].v_ptr)->data)[i] * values[1].v_int64);
 	}
 	return 0;
 }

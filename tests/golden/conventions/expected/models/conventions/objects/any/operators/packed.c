@@ -9,7 +9,7 @@
 #include <tvm/runtime/crt/error_codes.h>
 #include <string.h>
 
-#include <opwest/port.h>
+#include "queue.h"
 
 #define COUNT 6
 
@@ -53,13 +53,13 @@ static int32_t failed(const char *fault)
 static const char *fault_of_call(const int32_t *codes, int32_t count, const char *wanted, const int32_t *ret_code,
 				 const void *resource_handle)
 {
-	if (count != (int32_t)strlen(wanted)) {
-		return "Assert fail: num_args";
-	}
 	for (int32_t i = 0; i < count; i++) {
 		if (codes[i] != wanted[i] - '0') {
 			return "Assert fail: type_codes";
 		}
+	}
+	if (wanted[count] != '\0') {
+		return "Assert fail: num_args";
 	}
 	return resource_handle != NULL ? "Assert fail: resource_handle"
 	       : *ret_code != kTVMNullptr ? "Assert fail: ret_code"
@@ -125,7 +125,7 @@ int32_t tvmgen_conventions_smooth(void* args, int32_t* type_codes, int32_t num_a
 		return -1;
 	}
 	for (int i = 0; i < COUNT; i++) {
-		y[i] = (first[i] + third[i] / 2) % 100003 + (i > 0 ? x[i - 1] : 0) % 7;
+		y[i] = first[i] / 2 % 100003 + third[i] / 4 + (i > 0 ? x[i - 1] : 0) % 7;
 	}
 	if (TVMBackendFreeWorkspace(1, 0, third) != 0 || TVMBackendFreeWorkspace(1, 0, first) != 0) {
 		return -1;
@@ -152,7 +152,7 @@ int32_t tvmgen_conventions_gather(void* args, int32_t* type_codes, int32_t num_a
 
 	memcpy(work, x, COUNT * sizeof(*work));
 	for (int i = 0; i < COUNT; i++) {
-		y[i] = work[table[i]];
+		y[i] = work[(uint32_t)table[i] % COUNT];
 	}
 	return 0;
 }
@@ -198,9 +198,12 @@ int32_t tvmgen_conventions_launch(void* args, int32_t* type_codes, int32_t num_a
 	if (fault != NULL || values[3].v_handle == NULL) {
 		return failed(fault != NULL ? fault : "Assert fail: device");
 	}
+	if (queued(values[3].v_handle, args)) {
+		return 0;
+	}
 	for (int i = 0; i < COUNT; i++) {
 		((int32_t *)((const DLTensor *)values[2].v_handle)->data)[i] =
-			((const int32_t *)((const DLTensor *)values[0].v_handle)->data)[i] * (int32_t)values[1].v_int64;
+			(int32_t)(((const int32_t *)((const DLTensor *)values[0].v_handle)->data)[i] * values[1].v_int64);
 	}
 	return 0;
 }

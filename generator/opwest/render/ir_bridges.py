@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bridges of a model as LLVM IR: what <model>_bridges.c says, see bridges.py.
+
+Types mirror opwest/dlpack.h, opwest/tvm_packed.h, opwest/tvm_ffi.h and opwest/tvm_workspace.h.
+"""
+
+from __future__ import annotations
+
+from opwest.model.c_names import CNames
+from opwest.model.conventions import PARAMETERS
+from opwest.model.model import Argument, Model, Operator
+from opwest.render.call_arrays import TYPE_CODES, Entry, dl_dtype, entries, strides, supplied, tensors
+from opwest.render.ir_text import ir_parameter, ir_parameters, ir_result, ir_type
+
+TYPES = """\
+%dl_tensor = type { ptr, i32, i32, i32, i8, i8, i16, ptr, ptr, i64 }
+%ffi_any = type { i32, i32, i64 }
+%tvm_workspace = type { ptr, ptr, ptr, i32, i32, i32, i32 }"""
+
+_NULLPTR = 4  # kTVMNullptr
+_PRIVATE = "private unnamed_addr constant"
+
+
+def declarations(model: Model, pointer_bits: int) -> list[str]:
+    """Declare what bridges call beside operators."""
+    bridged = [operator for operator in model.operators if operator.is_bridged]
+    if not bridged:
+        return []
+    lines = []
+    if any(operator.convention != "unpacked" for operator in bridged):
+        lines.append(f"declare ptr @memcpy(ptr, ptr, i{pointer_bits})")
+    if any(operator.workspace is None for operator in bridged):
+        lines.append("declare signext i32 @opwest_tvm_code(i32 signext)")
+    if any(operator.workspace for operator in bridged):
+        lines += [
+            "declare void @opwest_tvm_enter(ptr, ptr, i32 signext, i32 signext)",
+            "declare signext i32 @opwest_tvm_leave(ptr, i32 signext)",
+        ]
+    return lines
+
+
+def entry_parameters(operator: Operator) -> list[str]:
+    """Return the types of the parameters of the compiled function."""
+    if operator.convention != "unpacked":
+        return ["ptr" if "*" in type_ else "i32 signext" for _, type_ in PARAMETERS[operator.convention]]
+    return [ir_parameter(a) for a in operator.passed] + (["ptr"] if operator.takes_device else [])
+
+
+class Bridges:
+    """Writes the bridges of one model, and the constants that they start from."""
+
+    def __init__(self, model: Model, pointer_bits: int) -> None:
+        self.model = model
+        self.bits = pointer_bits
+        self.names = CNames(model.name)
+        self.constants: list[str] = []
+        self._numbers: dict[tuple[int, ...], str] = {}
+
+    def define(self) -> list[str]:
+        """Return constants and functions; nothing where no operator needs a bridge."""
+        functions = [self._bridge(operator) for operator in self.model.operators if operator.is_bridged]
+        return [*self.constants, *functions]
+
+    def _bridge(self, operator: Operator) -> str:
+        lines = ["entry:"]
+        if operator.workspace is not None:
+            lines.append("  %note = alloca %tvm_workspace")
+        if operator.convention == "unpacked":
+            passed = [
+                f"{ir_parameter(argument)} %arg{index}"
+                for index, argument in enumerate(operator.args)
+                if argument.supplied is None
+            ]
+            if operator.takes_device:
+                passed.append(f"ptr %arg{len(operator.args)}")
+        else:
+            lines += self._arrays(operator)
+            passed = self._passed(operator)
+        workspace, need = supplied(operator, "workspace"), operator.workspace
+        if workspace is not None and need is not None:
+            lines.append(
+                f"  call void @opwest_tvm_enter(ptr %note, ptr %arg{workspace}, "
+                f"i32 signext {need.rounded // need.align}, i32 signext {need.align.bit_length() - 1})"
+            )
+        symbol = self.names.operator(operator.symbol)
+        lines.append(f"  %code = call {ir_result(operator)} @{symbol}({', '.join(passed)})")
+        end = "leave(ptr %note, " if need is not None else "code("
+        lines += [f"  %result = call signext i32 @opwest_tvm_{end}i32 signext %code)", "  ret i32 %result"]
+        parameters = ", ".join(f"{type_} %arg{i}" for i, type_ in enumerate(ir_parameters(operator)))
+        name = self.names.bridge(operator.name)
+        return "\n".join([f"define internal {ir_result(operator)} @{name}({parameters}) {{", *lines, "}"])
+
+    def _passed(self, operator: Operator) -> list[str]:
+        """Return the arguments of the operator."""
+        count = len(entries(operator))
+        if operator.convention == "ffi":
+            return ["ptr null", "ptr %values", f"i32 signext {count}", "ptr %result.at"]
+        codes = f"@codes.{operator.name}"
+        return ["ptr %values", f"ptr {codes}", f"i32 signext {count}", "ptr %result.at", "ptr %result.code", "ptr null"]
+
+    def _arrays(self, operator: Operator) -> list[str]:
+        """Build the argument arrays: a copy of what is constant, then what is not."""
+        packed = operator.convention == "packed"
+        listed = entries(operator)
+        codes = [TYPE_CODES[operator.convention][entry.kind][0] for entry in listed]
+        many, values = len(tensors(operator)), len(listed)
+        value = "i64" if packed else "%ffi_any"
+        type_ = f"{{ [{many} x %dl_tensor], [{values} x {value}], {value}{', i32' if packed else ''} }}"
+        described = ", ".join(self._tensor(a, operator.convention) for a in tensors(operator))
+        tensor_table = f"[{many} x %dl_tensor] {f'[{described}]' if many else 'zeroinitializer'}"
+        if packed:
+            rest = f"[{values} x i64] zeroinitializer, i64 0, i32 {_NULLPTR}"
+            listed_codes = ", ".join(f"i32 {code}" for code in codes)
+            self.constants.append(f"@codes.{operator.name} = {_PRIVATE} [{values} x i32] [{listed_codes}]")
+        else:
+            rows = ", ".join(f"%ffi_any {{ i32 {code}, i32 0, i64 0 }}" for code in codes)
+            rest = f"[{values} x %ffi_any] [{rows}], %ffi_any zeroinitializer"
+        constant = f"@arrays.{operator.name}"
+        self.constants.append(f"{constant} = {_PRIVATE} {type_} {{ {tensor_table}, {rest} }}, align 8")
+        memory = supplied(operator, "arrays")
+        arrays = "%arrays" if memory is None else f"%arg{memory}"
+        lines = [f"  %arrays = alloca {type_}, align 8"] if memory is None else []
+        lines += [
+            # The function itself: of LLVM's own copy Arm makes __aeabi_memcpy8, which Zephyr's minimal libc lacks.
+            f"  %copied = call ptr @memcpy(ptr {arrays}, ptr {constant}, "
+            f"i{self.bits} ptrtoint (ptr getelementptr ({type_}, ptr null, i32 1) to i{self.bits})) nobuiltin",
+            f"  %values = getelementptr {type_}, ptr {arrays}, i32 0, i32 1",
+            f"  %result.at = getelementptr {type_}, ptr {arrays}, i32 0, i32 2",
+        ]
+        if packed:
+            lines.append(f"  %result.code = getelementptr {type_}, ptr {arrays}, i32 0, i32 3")
+        for index, entry in enumerate(listed):
+            place = f"%place.{index}"
+            member = f"i64, ptr %values, i32 {index}" if packed else f"%ffi_any, ptr %values, i32 {index}, i32 2"
+            lines.append(f"  {place} = getelementptr {member}")
+            lines += self._fill(entry, index, arrays)
+        return lines
+
+    @staticmethod
+    def _fill(entry: Entry, index: int, arrays: str) -> list[str]:
+        """Write what one entry holds."""
+        given, place = f"%arg{entry.parameter}", f"%place.{index}"
+        if entry.kind == "tensor":
+            # `data` is a DLTensor's first member.
+            tensor = f"%tensor.{index}"
+            return [
+                f"  {tensor} = getelementptr %dl_tensor, ptr {arrays}, i32 {entry.tensor}",
+                f"  store ptr {given}, ptr {tensor}",
+                f"  store ptr {tensor}, ptr {place}",
+            ]
+        if entry.kind == "pointer" or entry.argument is None:
+            return [f"  store ptr {given}, ptr {place}"]
+        dtype = entry.argument.type.dtype
+        wide = "double" if entry.kind == "float" else "i64"
+        if dtype.size == 8:
+            return [f"  store {wide} {given}, ptr {place}"]
+        signed = dtype.minimum is not None and dtype.minimum < 0
+        widening = "fpext" if entry.kind == "float" else "sext" if signed else "zext"
+        return [
+            f"  %wide.{index} = {widening} {ir_type(dtype)} {given} to {wide}",
+            f"  store {wide} %wide.{index}, ptr {place}",
+        ]
+
+    def _tensor(self, argument: Argument, convention: str) -> str:
+        code, bits, lanes = dl_dtype(argument.type.dtype, convention)
+        shape = argument.type.shape
+        step = self._table(strides(shape)) if convention == "ffi" else "null"
+        return (
+            f"%dl_tensor {{ ptr null, i32 1, i32 0, i32 {len(shape)}, i8 {code}, i8 {bits}, i16 {lanes}, "
+            f"ptr {self._table(shape)}, ptr {step}, i64 0 }}"
+        )
+
+    def _table(self, values: tuple[int, ...]) -> str:
+        if not values:
+            return "null"
+        if values not in self._numbers:
+            symbol = self._numbers[values] = "@numbers_" + "_".join(map(str, values))
+            listed = ", ".join(f"i64 {n}" for n in values)
+            self.constants.append(f"{symbol} = {_PRIVATE} [{len(values)} x i64] [{listed}]")
+        return self._numbers[values]

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""src/<model>_tvm_crt.c: operators in the layout of microTVM's system library, and adapters for those that need one.
+
+Every model that asks for it brings its adapters; the first of an application brings the table, which has all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from opwest.model.c_names import CNames
+from opwest.model.model import STRUCT_DEVICE, Argument, Model, Operator
+from opwest.render.literals import c_string
+from opwest.render.run import call_text, plain_types, prototype
+from opwest.render.templates import render
+from opwest.render.tensors import manifest_name
+
+EntryKind = Literal["tensor", "integer", "float", "device"]
+TYPE_CODES: Final[dict[EntryKind, tuple[int, str]]] = {
+    "tensor": (7, "kTVMDLTensorHandle"),
+    "integer": (0, "kTVMArgInt"),
+    "float": (2, "kTVMArgFloat"),
+    "device": (3, "kTVMOpaqueHandle"),
+}
+"""What adapters take: TVMArgTypeCode."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One function of the table: its name there, and its symbol."""
+
+    name: str
+    symbol: str
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """The table of an application, and the model that brings it."""
+
+    lead: str
+    rows: tuple[Row, ...]
+
+
+def system_library(models: Sequence[Model]) -> Library | None:
+    """Return the table over all models that ask for it; None where none does."""
+    asking = [model for model in models if model.compat]
+    if not asking:
+        return None
+    return Library(asking[0].name, tuple(row for model in asking for row in rows(model)))
+
+
+def rows(model: Model) -> list[Row]:
+    """Return the functions of one model: under the names that TVM gave them."""
+    names = CNames(model.name)
+    found: dict[str, Row] = {}
+    for operator in model.operators:
+        if operator.convention == "packed":
+            found.setdefault(operator.symbol, Row(operator.symbol, names.operator(operator.symbol)))
+        elif model.compat == "tvm-crt-all":
+            found.setdefault(operator.name, Row(operator.name, names.packed_adapter(operator.name)))
+    return list(found.values())
+
+
+def adapted(model: Model) -> list[Operator]:
+    """Return the operators that need an adapter."""
+    if model.compat != "tvm-crt-all":
+        return []
+    return [operator for operator in model.operators if operator.convention != "packed"]
+
+
+def entry_kind(argument: Argument) -> EntryKind:
+    """Return what an adapter takes for an argument; memory that opwest adds is given as a tensor."""
+    if not argument.scalar:
+        return "tensor"
+    return "float" if argument.type.dtype.is_float else "integer"
+
+
+def entry_kinds(operator: Operator) -> list[EntryKind]:
+    """Return what an adapter takes: all arguments, then the device."""
+    kinds = [entry_kind(argument) for argument in operator.args]
+    return kinds + (["device"] if operator.takes_device else [])
+
+
+def render_system_library(model: Model, library: Library) -> bytes | None:
+    """Return src/<model>_tvm_crt.c; None where the model has no part in it."""
+    adapters = adapted(model)
+    leads = library.lead == model.name
+    if not adapters and not leads:
+        return None
+    names = CNames(model.name)
+    own = {names.packed_adapter(operator.name) for operator in adapters}
+    return render(
+        "models/model/src/model_tvm_crt.c",
+        model=model.name,
+        manifest=manifest_name(model),
+        handles=sorted({o.handle.split()[-2] for o in adapters if o.takes_device and o.handle != STRUCT_DEVICE}),
+        devices=any(o.takes_device and o.handle == STRUCT_DEVICE for o in adapters),
+        adapters=[_adapter_row(names, operator) for operator in adapters],
+        leads=leads,
+        externals=[row.symbol for row in library.rows if row.symbol not in own] if leads else [],
+        rows=[{"name": c_string(row.name), "symbol": row.symbol} for row in library.rows] if leads else [],
+        names_size=names_size(library),
+    )
+
+
+def names_size(library: Library) -> int:
+    """Return the bytes of the names, each ended by NUL, and of the NUL behind the last."""
+    return sum(len(row.name.encode()) + 1 for row in library.rows) + 1
+
+
+def _adapter_row(names: CNames, operator: Operator) -> dict[str, Any]:
+    args = []
+    for index, argument in enumerate(operator.args):
+        kind = entry_kind(argument)
+        if kind == "tensor":
+            args.append(f"data(&args[{index}])")
+        else:
+            member = "v_float64" if kind == "float" else "v_int64"
+            args.append(f"({argument.type.dtype.c_type})args[{index}].{member}")
+    if operator.takes_device:
+        args.append(f"args[{len(operator.args)}].v_handle")
+    return {
+        "name": names.packed_adapter(operator.name),
+        "prototype": prototype(names.callee(operator), operator, plain_types(operator)),
+        "codes": [TYPE_CODES[kind][1] for kind in entry_kinds(operator)],
+        "call": call_text(names.callee(operator), args),
+        "has_status": operator.returns_status,
+        "has_tensors": "tensor" in entry_kinds(operator),
+    }

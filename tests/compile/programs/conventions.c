@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The golden model `conventions`: what its operators are passed, and what becomes of what they return. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <conventions.h>
+#include <opwest/accelerator.h>
+#include <opwest/tvm_backend.h>
+#include <opwest/tvm_ffi.h>
+#include <opwest/tvm_packed.h>
+#include <opwest/tvm_workspace.h>
+
+#include "../../golden/conventions/operators/queue.h"
+
+#define COUNT 6
+#define CHECK(condition)                                                                           \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);           \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+static const int32_t table[COUNT] = {5, 3, 0, 1, 4, 2};
+
+/* The steps of the manifest, in plain C. */
+static void expect(const int32_t *image, uint8_t on, int32_t *scores, int32_t *sum)
+{
+	int32_t scaled[COUNT], smoothed[COUNT], moved[COUNT], launched[COUNT];
+
+	for (int i = 0; i < COUNT; i++) {
+		scaled[i] = (int32_t)-(image[i] * INT64_C(-3) + INT64_C(9000000000) % 1000000007);
+	}
+	for (int i = 0; i < COUNT; i++) {
+		const int32_t before = i > 0 ? scaled[i - 1] : 0, after = i < COUNT - 1 ? scaled[i + 1] : 0;
+
+		smoothed[i] = scaled[i] / 2 % 100003 + after / 4 + before % 7;
+	}
+	for (int i = 0; i < COUNT; i++) {
+		moved[i] = ~smoothed[table[i]];
+	}
+	for (int i = 0; i < COUNT; i++) {
+		launched[i] = (int32_t)((int64_t)(int32_t)((moved[i] / 2 + smoothed[i] / 2) * INT64_C(3)) * -1);
+	}
+	*sum = 0;
+	for (int i = 0; i < COUNT; i++) {
+		scores[i] = launched[table[i]] % 1000 * 10 + (on != 0);
+		*sum += scores[i];
+	}
+}
+
+struct run {
+	_Alignas(64) int32_t image[COUNT];
+	_Alignas(64) uint8_t d[1];
+	_Alignas(64) int32_t scores[COUNT];
+	_Alignas(64) int32_t sum[1];
+	_Alignas(64) int32_t seen[4];
+	_Alignas(64) uint8_t a[1];
+	_Alignas(64) uint16_t b[1];
+	_Alignas(64) double c[1];
+};
+
+static int run(struct run *data, struct conventions_workspace *workspace, const struct conventions_devices *devices)
+{
+	const struct conventions_inputs inputs = {data->image, data->a, data->b, data->c, data->d};
+	const struct conventions_outputs outputs = {data->scores, data->sum, data->seen};
+
+	return conventions_run(&inputs, &outputs, workspace, devices);
+}
+
+static void run_many(struct conventions_workspace *workspace, const struct conventions_devices *devices,
+		     uint32_t seed, int times)
+{
+	struct run data;
+
+	memset(&data, 0, sizeof(data));
+	CHECK(conventions_open(workspace, devices) == 0);
+	for (int round = 0; round < times; round++) {
+		int32_t scores[COUNT], sum;
+
+		for (int i = 0; i < COUNT; i++) {
+			seed = seed * 1664525U + 1013904223U;
+			data.image[i] = (int32_t)(seed >> 8) % 100000;
+		}
+		data.d[0] = (uint8_t)(seed & 1U);
+		expect(data.image, data.d[0], scores, &sum);
+		CHECK(run(&data, workspace, devices) == 0);
+		CHECK(memcmp(scores, data.scores, sizeof(scores)) == 0);
+		CHECK(sum == data.sum[0]);
+	}
+	CHECK(conventions_close(workspace, devices) == 0);
+}
+
+CONVENTIONS_WORKSPACE_DEFINE(first);
+CONVENTIONS_WORKSPACE_DEFINE(second);
+static const struct conventions_devices devices = CONVENTIONS_DEVICES_DT_INIT;
+
+static void results(void)
+{
+	run_many(&first, &devices, 1, 200);
+}
+
+/* code, bits, lanes, rank, whether there is no shape: TVM up to 0.18 had bool as one bit. */
+static void kinds(void)
+{
+	struct run data;
+
+	memset(&data, 0, sizeof(data));
+	CHECK(conventions_open(&first, &devices) == 0);
+	CHECK(run(&data, &first, &devices) == 0);
+	CHECK(data.seen[0] == 1008110 && data.seen[1] == 2016120);
+	CHECK(data.seen[2] == 2064101 && data.seen[3] == 1001110);
+}
+
+static void *thread(void *workspace)
+{
+	run_many(workspace, &devices, workspace == &first ? 2 : 3, 300);
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t other;
+
+	CHECK(pthread_create(&other, NULL, thread, &second) == 0);
+	(void)thread(&first);
+	CHECK(pthread_join(other, NULL) == 0);
+}
+
+static struct opwest_value tensor(const int32_t *data, size_t size)
+{
+	return opwest_in(OPWEST_INT32, data, size);
+}
+
+static void by_name(void)
+{
+	static _Alignas(128) uint8_t memory[256];
+	_Alignas(64) int32_t x[COUNT] = {100, -200, 300, -400, 500, -600};
+	_Alignas(64) int32_t y[COUNT];
+	struct opwest_value args[] = {tensor(x, sizeof(x)), opwest_out(OPWEST_INT32, y, sizeof(y)),
+				      opwest_out(OPWEST_UINT8, memory, sizeof(memory))};
+	const struct opwest_entry *smooth = opwest_find(&conventions_registry, "smooth");
+	const struct opwest_entry *add = opwest_find(&conventions_registry, "add");
+
+	CHECK(smooth != NULL && smooth->info->arg_count == 3);
+	CHECK(strcmp(smooth->info->args[2].name, "opwest_workspace") == 0 && smooth->info->args[2].size == 98);
+	CHECK(opwest_call(smooth, args, 3, NULL) == 0);
+	CHECK(y[0] == 50 - 50 && y[1] == -100 + 75 + 100 % 7);
+	CHECK(opwest_call(smooth, args, 2, NULL) == -EINVAL);
+	args[2] = opwest_out(OPWEST_UINT8, memory, 97);
+	CHECK(opwest_call(smooth, args, 3, NULL) == -EINVAL);
+	args[1] = tensor(x, sizeof(x));
+	args[2] = opwest_out(OPWEST_INT32, y, sizeof(y));
+	CHECK(opwest_call(add, args, 3, NULL) == 0);
+	CHECK(memcmp(x, y, sizeof(x)) == 0);
+}
+
+/* An operator that does not like its arguments. */
+static void refused(void)
+{
+	_Alignas(64) int32_t x[COUNT] = {0}, y[COUNT];
+	struct opwest_value args[] = {tensor(x, sizeof(x)),
+				      opwest_integer(OPWEST_INT8, 1),
+				      opwest_integer(OPWEST_INT64, 1),
+				      opwest_real(OPWEST_FLOAT32, 1.0),
+				      opwest_integer(OPWEST_BOOL, 0),
+				      opwest_out(OPWEST_INT32, y, sizeof(y))};
+
+	CHECK(opwest_call(opwest_find(&conventions_registry, "scale"), args, 6, NULL) == -EIO);
+}
+
+/* A device that does its work when it is waited for, from argument arrays that are long out of scope. */
+static struct queue queue;
+
+static int activate(const struct device *dev, const struct opwest_program *program)
+{
+	(void)dev;
+	return program == NULL ? 0 : -EINVAL;
+}
+
+static int open_device(const struct device *dev, int32_t timeout_ms)
+{
+	(void)dev;
+	return timeout_ms == 100 ? 0 : -EINVAL;
+}
+
+static int done(const struct device *dev)
+{
+	(void)dev;
+	return 0;
+}
+
+static __attribute__((noinline)) void spoil_the_stack(void)
+{
+	volatile uint8_t junk[4096];
+
+	for (size_t i = 0; i < sizeof(junk); i++) {
+		junk[i] = 0xa5;
+	}
+}
+
+static int work(const struct device *dev, int32_t timeout_ms)
+{
+	(void)timeout_ms;
+	spoil_the_stack();
+	for (int32_t job = 0; job < queue.count; job++) {
+		const TVMFFIAny *const any = queue.args[job];
+		const TVMValue *const values = queue.args[job];
+		const bool packed = any->type_index != kTVMFFIDLTensorPtr;
+		const DLTensor *const x = packed ? values[0].v_handle : any[0].v_ptr;
+		const DLTensor *const y = packed ? values[2].v_handle : any[2].v_ptr;
+		const int64_t by = packed ? values[1].v_int64 : any[1].v_int64;
+
+		CHECK((packed ? values[3].v_handle : any[3].v_ptr) == dev);
+		CHECK(x->shape[0] == 2 && y->shape[1] == 3);
+		for (int i = 0; i < COUNT; i++) {
+			((int32_t *)y->data)[i] = (int32_t)(((const int32_t *)x->data)[i] * by);
+		}
+	}
+	CHECK(queue.count == 2);
+	queue.count = 0;
+	return 0;
+}
+
+static void launched(void)
+{
+	static const struct opwest_accelerator_driver_api api = {activate, open_device, done, done, work};
+	static const struct device npu = {"npu", NULL, &api, (struct opwest_host_data *)(void *)&queue};
+	const struct conventions_devices context = {.npu = &npu, .dma = devices.dma};
+
+	run_many(&first, &context, 4, 50);
+}
+
+static TVMBackendPackedCFunc in_library(const char *wanted)
+{
+	const TVMFuncRegistry *const registry = TVMSystemLibEntryPoint()->registry;
+	uint16_t count;
+	const char *name = registry->names + sizeof(count);
+	TVMBackendPackedCFunc found = NULL;
+
+	memcpy(&count, registry->names, sizeof(count));
+	CHECK(count == 11);
+	for (uint16_t i = 0; i < count; i++) {
+		CHECK(*name != '\0');
+		if (strcmp(name, wanted) == 0) {
+			found = registry->funcs[i];
+		}
+		name += strlen(name) + 1;
+	}
+	CHECK(*name == '\0');
+	return found;
+}
+
+static void system_library(void)
+{
+	_Alignas(64) int32_t x[COUNT + 1] = {0, 1, 2, 3, 4, 5, 6}, y[COUNT];
+	int64_t shape[] = {2, 3};
+	DLTensor tensors[] = {{x, {kDLCPU, 0}, 2, {kDLInt, 32, 1}, shape, NULL, 4},
+			      {y, {kDLCPU, 0}, 2, {kDLInt, 32, 1}, shape, NULL, 0}};
+	TVMValue values[] = {{.v_handle = &tensors[0]}, {.v_handle = &tensors[1]}, {.v_handle = NULL}}, ret;
+	int codes[] = {kTVMDLTensorHandle, kTVMDLTensorHandle, kTVMOpaqueHandle}, ret_code = kTVMNullptr;
+	int tensor_codes[] = {7, 7, 7};
+	static int marker;
+
+	CHECK(in_library("nothing") == NULL);
+	values[2].v_handle = &marker;
+	tensors[0].byte_offset = 0;
+	CHECK(in_library("tvmgen_conventions_move")(values, codes, 3, &ret, &ret_code, NULL) == 0);
+	CHECK(memcmp(x, y, sizeof(y)) == 0);
+	/* An unpacked operator, with an offset. */
+	tensors[0].byte_offset = 4;
+	CHECK(in_library("negate")(values, codes, 1, &ret, &ret_code, NULL) == 0);
+	CHECK(x[0] == 0 && x[1] == ~1 && x[6] == ~6);
+	CHECK(in_library("negate")(values, codes, 2, &ret, &ret_code, NULL) == -1);
+	codes[0] = kTVMArgInt;
+	CHECK(in_library("negate")(values, codes, 1, &ret, &ret_code, NULL) == -1);
+	/* One of tvm-ffi. */
+	tensors[0].byte_offset = 0;
+	values[2].v_handle = &tensors[1];
+	values[1].v_handle = &tensors[0];
+	CHECK(in_library("add")(values, tensor_codes, 3, &ret, &ret_code, NULL) == 0);
+	CHECK(y[1] == ~1 / 2 * 2 && y[6 - 1] == ~5 / 2 * 2);
+}
+
+#define CASE(name) {#name, name}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} cases[] = {
+	CASE(results), CASE(kinds), CASE(threads), CASE(by_name), CASE(refused), CASE(launched), CASE(system_library),
+};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		if (argc < 2) {
+			puts(cases[i].name);
+		} else if (strcmp(argv[1], cases[i].name) == 0) {
+			cases[i].run();
+			puts("done");
+			return 0;
+		}
+	}
+	return argc < 2 ? 0 : 1;
+}

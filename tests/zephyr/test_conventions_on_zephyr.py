@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators as TVM makes them beside plain ones in one image: two threads in workspaces at once, both back ends."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from objects_factory import compile_object, skip_without
+from zephyr_support import Workspace
+
+pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+Opwest = Callable[..., subprocess.CompletedProcess[str]]
+
+# As TVM's C output: its headers, its context. Between allocating and freeing the other thread has its turn.
+PACKED = """
+#include "tvm/runtime/c_runtime_api.h"
+#include "tvm/runtime/c_backend_api.h"
+#include <zephyr/kernel.h>
+void* __tvm_module_ctx = NULL;
+TVM_DLL int32_t tvmgen_default_fused_add(void* args, int32_t* codes, int32_t num_args, void* ret, int32_t* ret_code,
+                                         void* resource) {
+  int32_t* data = (((DLTensor*)(((TVMValue*)args)[0].v_handle))[0].data);
+  int32_t* result = (((DLTensor*)(((TVMValue*)args)[2].v_handle))[0].data);
+  int32_t by = (int32_t)((TVMValue*)args)[1].v_int64;
+  if (num_args != 3 || codes[0] != 7 || codes[1] != 0 || resource != NULL) {
+    TVMAPISetLastError("arguments of fused_add");
+    return -1;
+  }
+  int32_t* a = TVMBackendAllocWorkspace(1, 0, (uint64_t)64, 0, 32);
+  if (a == NULL) {
+    return -1;
+  }
+  for (int i = 0; i < 16; i++) { a[i] = data[i]; }
+  k_yield();
+  int32_t* b = TVMBackendAllocWorkspace(1, 0, (uint64_t)(by > 100 ? 4096 : 64), 0, 32);
+  if (b == NULL) {
+    return -1;
+  }
+  k_yield();
+  for (int i = 0; i < 16; i++) { b[i] = a[i] + by; }
+  k_yield();
+  for (int i = 0; i < 16; i++) { result[i] = b[i]; }
+  if (TVMBackendFreeWorkspace(1, 0, b) != 0) { return -1; }
+  if (TVMBackendFreeWorkspace(1, 0, a) != 0) { return -1; }
+  return 0;
+}
+"""
+# As an object that TVM made with LLVM: weak variables for the functions of its runtime.
+FFI = """
+#include <opwest/tvm_ffi.h>
+__attribute__((weak)) void *(*__TVMBackendAllocWorkspace)(int, int, uint64_t, int, int);
+__attribute__((weak)) int (*__TVMBackendFreeWorkspace)(int, int, void *);
+void TVMFFIErrorSetRaisedFromCStrParts(const char *, const char **, int32_t);
+int32_t __tvm_ffi_times(void *self, void *args, int32_t num_args, void *result)
+{
+	const TVMFFIAny *any = args;
+	const DLTensor *x = any[0].v_ptr, *y = any[2].v_ptr;
+	if (num_args != 3 || any[0].type_index != 7 || any[1].type_index != 3 || ((uintptr_t)x->data & 63) != 0) {
+		const char *parts[2] = {"Mismatched ", "times"};
+		TVMFFIErrorSetRaisedFromCStrParts("TypeError", parts, 2);
+		return -1;
+	}
+	int32_t *copy = __TVMBackendAllocWorkspace(1, 0, 64, 0, 32);
+	if (copy == NULL || ((uintptr_t)copy & 63) != 0) {
+		return -1;
+	}
+	for (int i = 0; i < 16; i++) { copy[i] = ((const int32_t *)x->data)[i] * (int32_t)any[1].v_float64; }
+	for (int i = 0; i < 16; i++) { ((int32_t *)y->data)[i] = copy[i]; }
+	return __TVMBackendFreeWorkspace(1, 0, copy);
+}
+"""
+PLAIN = """
+#include <stdint.h>
+int32_t minus(const int32_t *x, int32_t *y)
+{
+	for (int i = 0; i < 16; i++) { y[i] = x[i] - 1; }
+	return 0;
+}
+"""
+MANIFEST = """
+version: 1
+model: mixed
+convention: packed
+compat: tvm-crt
+objects:
+  - {target: x86-64, files: [ffi_x86-64.o]}
+  - {target: cortex-m3, files: [ffi_cortex-m3.o]}
+  - {files: [packed.c, plain.c]}
+operators:
+  plus:
+    symbol: tvmgen_default_fused_add
+    workspace: 128
+    args:
+      - {name: data, dtype: int32, shape: [16]}
+      - {name: by, dtype: int32, scalar: true}
+      - {name: result, dtype: int32, shape: [16], direction: out}
+  times:
+    symbol: __tvm_ffi_times
+    convention: ffi
+    workspace: 64
+    args:
+      - {name: x, dtype: int32, shape: [16]}
+      - {name: by, dtype: float32, scalar: true}
+      - {name: y, dtype: int32, shape: [16], direction: out}
+  minus:
+    convention: unpacked
+    args:
+      - {name: x, dtype: int32, shape: [16]}
+      - {name: y, dtype: int32, shape: [16], direction: out}
+run:
+  inputs: {x: {dtype: int32, shape: [16]}}
+  outputs: {y: {dtype: int32, shape: [16]}}
+  steps:
+    - {call: plus, args: [x, 7, a]}
+    - {call: times, args: [a, 3, b]}
+    - {call: minus, args: [b, y]}
+"""
+MAIN_C = """
+#include <stdio.h>
+#include <string.h>
+#include <zephyr/kernel.h>
+#include <mixed.h>
+#include <mixed_devicetree.h>
+#include <opwest/tvm_packed.h>
+
+#define RUNS 300
+MIXED_WORKSPACE_DEFINE(first);
+MIXED_WORKSPACE_DEFINE(second);
+static const struct mixed_devices devices = MIXED_DEVICES_DT_INIT;
+static int wrong, turns, last = -1;
+static K_SEM_DEFINE(done, 0, 1);
+
+static void many(struct mixed_workspace *workspace, int which)
+{
+	static OPWEST_ALIGNED(64) int32_t x[2][16], y[2][16];
+
+	wrong += mixed_open(workspace, &devices) != 0;
+	for (int run = 0; run < RUNS; run++) {
+		for (int i = 0; i < 16; i++) {
+			x[which][i] = run * (which + 1) + i;
+		}
+		wrong += mixed_run(&(struct mixed_inputs){x[which]}, &(struct mixed_outputs){y[which]}, workspace,
+				   &devices) != 0;
+		for (int i = 0; i < 16; i++) {
+			wrong += y[which][i] != (run * (which + 1) + i + 7) * 3 - 1;
+		}
+		turns += last != which;
+		last = which;
+	}
+}
+
+static void other(void *a, void *b, void *c)
+{
+	many(&second, 1);
+	k_sem_give(&done);
+}
+K_THREAD_STACK_DEFINE(stack, 2048);
+static struct k_thread thread;
+
+static int exhausted(void)
+{
+	static OPWEST_ALIGNED(64) int32_t x[16], y[16];
+	static OPWEST_ALIGNED(64) uint8_t memory[256];
+	struct opwest_value args[] = {opwest_in(OPWEST_INT32, x, sizeof(x)), opwest_integer(OPWEST_INT32, 101),
+				      opwest_out(OPWEST_INT32, y, sizeof(y)),
+				      opwest_out(OPWEST_UINT8, memory, sizeof(memory))};
+
+	return opwest_call(opwest_find(&mixed_registry, "plus"), args, 4, NULL);
+}
+
+int main(void)
+{
+	k_thread_create(&thread, stack, K_THREAD_STACK_SIZEOF(stack), other, NULL, NULL, NULL,
+			k_thread_priority_get(k_current_get()), 0, K_NO_WAIT);
+	many(&first, 0);
+	k_sem_take(&done, K_FOREVER);
+	printf("turns: %s\\n", turns > RUNS ? "many" : "few");
+	printf("exhausted: %d\\n", exhausted());
+	printf("table: %d %s %d\\n", *(const uint16_t *)TVMSystemLibEntryPoint()->registry->names,
+	       TVMSystemLibEntryPoint()->registry->names + 2, TVMSystemLibEntryPoint()->registry->funcs[0] != NULL);
+	printf("wrong: %d\\n", wrong);
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(("board", "metadata"), [("native_sim/native/64", "c"), ("mps2/an385", "llvm")])
+def test_three_conventions_in_one_image(
+    workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str, metadata: str
+) -> None:
+    skip_without("arm-none-eabi-gcc")
+    if metadata == "llvm" and importlib.util.find_spec("llvmlite") is None:
+        pytest.skip("llvmlite is not installed")
+    runtime = Path(__file__).resolve().parents[2] / "zephyr_module" / "include"
+    for target, compiler, flags in (
+        ("x86-64", "gcc", ["-O1", "-fPIC"]),
+        ("cortex-m3", "arm-none-eabi-gcc", ["-O1", "-mcpu=cortex-m3", "-mthumb"]),
+    ):
+        made = compile_object(tmp_path, FFI, compiler=compiler, flags=[*flags, f"-I{runtime}"])
+        made.rename(tmp_path / f"ffi_{target}.o")
+    for name, text in (("packed.c", PACKED), ("plain.c", PLAIN), ("manifest.yaml", MANIFEST)):
+        (tmp_path / name).write_text(text)
+    opwest("generate", tmp_path / "manifest.yaml", "-o", tmp_path / "app", f"--metadata={metadata}")
+    (tmp_path / "app" / "src" / "main.c").write_text(MAIN_C)
+    with (tmp_path / "app" / "prj.conf").open("a") as options:
+        options.write("CONFIG_LOG=y\nCONFIG_MAIN_STACK_SIZE=2048\n")
+    console = workspace.build(tmp_path / "app", board).run("^wrong: ")
+    assert "turns: many" in console
+    assert "exhausted: -12" in console
+    assert "TVMBackendAllocWorkspace: `workspace` in the manifest is too small" in console
+    assert "table: 1 tvmgen_default_fused_add 1" in console
+    assert "wrong: 0" in console
