@@ -150,12 +150,29 @@ def test_a_library_that_nobody_has_is_named(tmp_path):
     assert "symbol: esp_dl_wrapper" in text
 
 
-def test_shifts_beyond_64_bits_are_told(tmp_path):
+def test_shifts_beyond_63_bits_are_mended(tmp_path):
+    """(x * m + (1 << (s - 1))) >> s is 0 from s = 63 on, for every x and m of 32 bits."""
     files = made.usmp()
     name = "codegen/host/src/default_lib1.c"
-    files[name] += b"static int64_t far(int64_t x)\n{\n  return x >> ((int64_t)(35 + 31));\n}\n"
+    shift = "(int64_t)((x * m) + ((int64_t)1 << ((int64_t)((35 + 31) - 1)))) >> ((int64_t)(35 + 31))"
+    files[name] += f"static int64_t far(int64_t x, int64_t m)\n{{\n  return {shift};\n}}\n".encode()
+    files[name] += b"static int64_t near(int64_t x)\n{\n  return x >> ((int64_t)(8 + 31));\n}\n"
     done, _ = imported(files, tmp_path)
-    assert any("shift 64-bit numbers by 63 bits or more, the first by 66" in w for w in done.warnings)
+    assert any(
+        "2 shifts of 64-bit numbers by up to 66 bits, undefined in C, became shifts by 63" in r for r in done.remarks
+    )
+    text = (tmp_path / "mine/operators/default_lib1.c").read_text()
+    assert "((int64_t)((32 + 31) - 1))" in text and "((int64_t)(32 + 31))" in text and "((int64_t)(8 + 31))" in text
+    for x in (-(1 << 31), -1, 1, (1 << 31) - 1):
+        assert (x * ((1 << 31) - 1) + (1 << 62)) >> 63 == 0
+
+
+def test_cmsis_nn_without_a_processor_is_told(tmp_path):
+    files = made.cmsis_nn()
+    files = {n: c.replace(b"-mcpu=cortex-m4", b"") for n, c in files.items()}
+    done, _ = imported(files, tmp_path)
+    assert any("no target says with -mcpu which instruction set" in w for w in done.warnings)
+    assert "#error" not in (tmp_path / "mine/operators/default_lib2.c").read_text()
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")

@@ -138,8 +138,14 @@ def _header(library: Library, metadata: Metadata) -> Header:
 def _add_code(made: Draft, code: Code, metadata: Metadata, origin: str, target: str | None, place: str) -> None:
     """Add sources and objects, with what they need: libraries, an instruction set."""
     needs = needs_of(code.texts.values(), _defined(code))
-    guards, remarks = _guards(needs, [*_comments(code), *metadata.targets])
+    targets = [*_comments(code), *metadata.targets]
+    guards, remarks = _guards(needs, targets)
     made.remarks += remarks
+    if needs.cmsis_nn and extension_of(targets) is None:
+        made.warnings.append(
+            "the operators call CMSIS-NN, and no target says with -mcpu which instruction set its buffers are made for "
+            "(none, DSP or MVE): on another they fail, or corrupt their results"
+        )
     head = f"/* {origin} Yours to edit. */\n"
     for name, text in code.texts.items():
         own = needs_of([text], _defined(code))
@@ -149,7 +155,6 @@ def _add_code(made: Draft, code: Code, metadata: Metadata, origin: str, target: 
         made.files[file] = mended.text.encode()
         made.objects.append((None, file))
         made.remarks += mended.remarks
-        made.warnings += mended.warnings
     for name, (content, _) in code.objects.items():
         chosen = _object_target(code, name, target, place)
         file = f"objects/{chosen}/{name}"

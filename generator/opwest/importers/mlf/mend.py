@@ -11,7 +11,8 @@ from opwest.importers.mlf.c_text import functions
 
 _SWALLOWED = re.compile(r"\bswitch\s*\(\s*!\s*status\s*\)")
 _WRAPPER_HEADER = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]tvmgen_\w+\.h[>\"][^\n]*\n", re.MULTILINE)
-_SHIFT = re.compile(r">>\s*\(\(int64_t\)\(?\s*(\d{1,3})\s*(?:\+\s*(\d{1,3})\s*)?\)?\)")
+_SHIFT = re.compile(r"(\(int64_t\)\(+)(\d{1,3}) \+ (\d{1,3})(?=\))")
+_LARGEST_SHIFT = 63
 
 _PRAGMAS = """\
 /* What compilers say of TVM's code, and nobody can mend by hand. */
@@ -35,12 +36,11 @@ class Mended:
 
     text: str
     remarks: tuple[str, ...]
-    warnings: tuple[str, ...]
 
 
 def mend(name: str, text: str, glue: Iterable[str], head: str, guards: Sequence[str]) -> Mended:
     """Return a source as it is written, with a comment and preprocessor lines before, and without `glue` functions."""
-    remarks, warnings = [], []
+    remarks = []
     places = [f for n, f in functions(text).items() if n in set(glue)]
     for function in sorted(places, key=lambda f: -f.start):
         text = text[: function.start] + text[function.end :]
@@ -50,15 +50,28 @@ def mend(name: str, text: str, glue: Iterable[str], head: str, guards: Sequence[
         remarks.append(
             f"{name}: {swallowed} times `switch (!status)` became `switch (status)`: TVM let errors of CMSIS-NN pass"
         )
-    undefined = [m for m in _SHIFT.finditer(text) if int(m[1]) + int(m[2] or 0) >= 63]
-    if undefined:
-        line = text.count("\n", 0, undefined[0].start()) + 1
-        warnings.append(
-            f"{name}: {len(undefined)} requantisations shift 64-bit numbers by 63 bits or more, the first by "
-            f"{_amount(undefined[0])} in line {line}: undefined in C, and processors differ in what they make of it"
+    text, mended, largest = _cap_shifts(text)
+    if mended:
+        remarks.append(
+            f"{name}: {mended} shifts of 64-bit numbers by up to {largest} bits, undefined in C, became shifts by "
+            f"{_LARGEST_SHIFT}: both stand for a factor so small that the result is 0"
         )
-    return Mended(f"{head}{''.join(guards)}{_PRAGMAS}{text}", tuple(remarks), tuple(warnings))
+    return Mended(f"{head}{''.join(guards)}{_PRAGMAS}{text}", tuple(remarks))
 
 
-def _amount(match: re.Match[str]) -> int:
-    return int(match[1]) + int(match[2] or 0)
+def _cap_shifts(text: str) -> tuple[str, int, int]:
+    """Return the text with requantisations that shift by 63 at most, how many were more, and the largest.
+
+    TVM rounds `(x * m + (1 << (s - 1))) >> s` with s = shift + 31, and |x * m| < 2^62: from s = 63 on that is 0.
+    """
+    found: list[int] = []
+
+    def capped(match: re.Match[str]) -> str:
+        amount = int(match[2]) + int(match[3])
+        if amount <= _LARGEST_SHIFT or match[3] != "31":
+            return match[0]
+        found.append(amount)
+        return f"{match[1]}{_LARGEST_SHIFT - 31} + 31"
+
+    text = _SHIFT.sub(capped, text)
+    return text, len(found), max(found, default=0)
