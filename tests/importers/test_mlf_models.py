@@ -265,3 +265,42 @@ def test_compiled_operators_of_an_unknown_target(tmp_path):
     files = made.usmp()
     with pytest.raises(OpwestError, match="'cortex-m99' is no named target"):
         imported({**files, "codegen/host/lib/x.o": b""}, tmp_path, target="cortex-m99")
+
+
+def test_workspaces_that_the_caller_brought_to_tvm(tmp_path):
+    """With `workspace_pools` in the C interface there is no array: the header has the sizes."""
+    files = made.usmp()
+    wrapper, header = "codegen/host/src/default_lib0.c", "codegen/host/include/tvmgen_default.h"
+    files[wrapper] = (
+        files[wrapper]
+        .replace(b"static uint8_t global_workspace[48];\n", b"")
+        .replace(b"&global_workspace)", b"workspace_pools->sram)")
+    )
+    files[header] += b"struct tvmgen_default_workspace_pools {\n  void* sram;\n};\n"
+    files[header] += b"#define TVMGEN_DEFAULT_SRAM_WORKSPACE_POOL_SIZE 64\n"
+    done, text = imported(files, tmp_path)
+    assert "{name: sram, dtype: uint8, shape: [64], direction: scratch, align: 16}" in text
+    assert (
+        "the size of sram, 64 bytes, is an upper bound of the header's or metadata.json's: there is no array"
+        in done.remarks
+    )
+    planned(tmp_path / "mine")
+
+
+def test_several_devices_are_refused(tmp_path):
+    files = made.usmp(device=True)
+    name = "codegen/host/src/default_lib1.c"
+    files[name] = files[name].replace(
+        b", void* device_context_npu)", b", void* device_context_npu, void* device_context_dsp)"
+    )
+    with pytest.raises(OpwestError, match="main takes 2 device contexts: npu, dsp"):
+        imported(files, tmp_path)
+
+
+def test_names_of_inputs_from_the_relay_text_alone(tmp_path):
+    """Packed arguments, no C interface, and metadata.json of a version without ports."""
+    files = {**made.packed(), "metadata.json": made.metadata(5, with_ports=False)}
+    with pytest.raises(OpwestError, match="which parameters of tvmgen_default___tvm_main__ are inputs"):
+        imported({**files, "src/default.relay": b""}, tmp_path)
+    _, text = imported({n.replace("default.relay", "relay.txt"): c for n, c in files.items()}, tmp_path)
+    assert "x: {dtype: float32, shape: [1, 4]}" in text
