@@ -223,6 +223,8 @@ def _no_operator(symbol: str, signature: Signature | None, caller: str | None) -
     """Return why a function is no operator, in words; None where it may be one."""
     if symbol.startswith("_Z"):
         return 'a C++ function: declare it extern "C"'
+    if symbol.startswith("__tvm_ffi_"):
+        return "a function of tvm-ffi: its arguments stand nowhere; declare it with convention: ffi"
     if symbol == "main" or symbol in RUNTIME_SYMBOLS or symbol.startswith("__"):
         return "a function of the system, the compiler or the runtime"
     if not is_symbol(symbol):

@@ -109,7 +109,8 @@ def test_helpers_libraries_and_programs_are_left_out(tmp_path: Path) -> None:
     two = compile_object(
         tmp_path,
         "int row(const int *x, int *y) { return *y = *x; } void *memcpy(void *d, const void *s, unsigned long n) "
-        "{ return d; } int unused(const int *x, int *y) { return *y = *x; }",
+        "{ return d; } int __tvm_ffi_conv(void *self, void *args, int n, void *result) { return n; } "
+        "int unused(const int *x, int *y) { return *y = *x; }",
         flags=["-g", "-fno-builtin"],
         name="row.o",
     )
@@ -119,6 +120,8 @@ def test_helpers_libraries_and_programs_are_left_out(tmp_path: Path) -> None:
     assert set(manifest["operators"]) == {"conv", "unused"}
     assert "# - row: conv.o calls it: a helper\n" in text
     assert "# - memcpy: a function of the C library\n" in text
+    said = "a function of tvm-ffi: its arguments stand nowhere; declare it with convention: ffi"
+    assert f"# - __tvm_ffi_conv: {said}\n" in text
     assert "# - main.c: it defines main(): a program; C may go under `application`\n" in text
     assert manifest["objects"] == [{"target": "x86-64", "files": ["conv.o", "row.o"]}]
     assert manifest["externals"] == [{"symbol": "npu_submit", "from": "FILL_IN"}]
