@@ -6,13 +6,14 @@
 # make fuzz   mutated inputs for every reader, and libFuzzer for what runs on devices; RUNS=N inputs each (default:
 #             200,000, and 2,000,000 of libFuzzer), SECONDS=S at most for each reader
 # make mutated-models   300 damaged model files through the importer (needs the packages of opwest[tvm])
+# make mutate-mlf  10,000 damaged Model Library Format tars through the importer
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BARE := build/without-llvmlite
 
-.PHONY: demo test test-without-llvmlite bench fuzz mutated-models clean
+.PHONY: demo test test-without-llvmlite bench fuzz mutated-models mutate-mlf clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -48,6 +49,9 @@ fuzz: $(VENV)/.installed-dev
 
 mutated-models: $(VENV)/.installed-dev
 	@$(BIN)/python tests/importers/mutated_models.py --runs 300
+
+mutate-mlf: $(VENV)/.installed-dev
+	@OPWEST_MUTATED_TARS=10000 $(BIN)/pytest -q -s tests/importers/test_mlf_mutations.py
 
 # The environment is our own: Zephyr's scripts keep to the workspace's Python.
 $(VENV)/.created:

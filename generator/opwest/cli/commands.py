@@ -157,6 +157,16 @@ def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
     return make(options, faults)
 
 
+def import_mlf(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Make a manifest with operators and constants from a model in microTVM's Model Library Format.
+
+    A tar of TVM 0.8 to 0.18, or the folder that one was unpacked to. Needs no TVM.
+    """
+    from opwest.cli.imports import import_mlf as convert
+
+    return convert(options, faults)
+
+
 def run(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Run a generated application, on this machine or under Zephyr: once on your arrays, or its own main()."""
     if options.host:

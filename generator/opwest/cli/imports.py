@@ -5,22 +5,22 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import re
 import sys
 
 from opwest.cli.commands import Result
 from opwest.diagnostics import Diagnostics, Location
+from opwest.importers import mlf
+from opwest.importers.mlf.draft import Wanted
 from opwest.importers.tvm import Imported, Options
 from opwest.importers.tvm.child import import_apart
+from opwest.model.dtypes import DTYPES
 from opwest.model.identifiers import fault_of_name
 
 
 def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Import a model through TVM; tell how far it is on standard error."""
-    if options.model is not None:
-        reason = fault_of_name(options.model)
-        if reason is not None:
-            faults.error(f"model name {options.model!r} {reason}")
-            faults.raise_if_errors()
+    _check_name(options, faults)
     wanted = Options(options.model, tuple(dict.fromkeys(options.target)), options.vectors, _tell)
     done = import_apart(options.file, options.output, wanted)
     place = Location(str(options.file))
@@ -29,6 +29,52 @@ def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:
     for warning in done.warnings:
         faults.warning(warning, place, hint="look at vectors.npz and at `tolerance` before trusting the model")
     return Result(_words(done), {**dataclasses.asdict(done), "folder": str(done.folder)})
+
+
+def import_mlf(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Import a model in microTVM's Model Library Format (versions 5, 6 and 7). Needs no TVM."""
+    _check_name(options, faults)
+    tensors = _tensors(options.tensor, faults)
+    done = mlf.import_mlf(
+        options.file, options.output, mlf.Options(options.model, options.module, options.target, tensors)
+    )
+    place = Location(str(options.file))
+    for remark in done.remarks:
+        faults.note(remark, place)
+    for warning in done.warnings:
+        faults.warning(warning, place)
+    manifest = done.folder / "manifest.yaml"
+    counted = "1 step" if done.steps == 1 else f"{done.steps} steps"
+    words = (
+        f"{manifest}: {done.operators} operators, {counted}, {done.constant_bytes} bytes of constants\n"
+        f"`opwest generate {manifest} -o app` makes the application"
+    )
+    return Result(words, {**dataclasses.asdict(done), "folder": str(done.folder)})
+
+
+def _check_name(options: argparse.Namespace, faults: Diagnostics) -> None:
+    if options.model is not None:
+        reason = fault_of_name(options.model)
+        if reason is not None:
+            faults.error(f"model name {options.model!r} {reason}")
+            faults.raise_if_errors()
+
+
+def _tensors(given: list[str], faults: Diagnostics) -> dict[str, Wanted]:
+    """Return what --tensor says, by name."""
+    found = {}
+    for text in given:
+        match = re.fullmatch(r"([^=]+)=(?:(\w+):)?(\d{1,9}(?:,\d{1,9})*)", text)
+        if match is None or match[2] not in (None, *DTYPES):
+            faults.error(
+                f"--tensor {text}: not understood",
+                expected="NAME=SHAPE or NAME=DTYPE:SHAPE, such as input=1,49,10,1 or scores=int8:1,12",
+                hint=f"element types are {', '.join(DTYPES)}",
+            )
+            continue
+        found[match[1]] = Wanted(match[2], tuple(int(n) for n in match[3].split(",")))
+    faults.raise_if_errors()
+    return found
 
 
 def _tell(text: str) -> None:

@@ -25,6 +25,7 @@ Turns compiled operators and a device manifest into a Zephyr application.
   opwest inspect conv.o                         what an object holds, and whether it can be linked
   opwest init conv.o dense.o                    a first manifest.yaml, with marks where objects do not tell
   opwest import tvm model.tflite -o model       a manifest, operators and constants from a TFLite or ONNX model
+  opwest import mlf model.tar -o model          the same from microTVM's Model Library Format
   opwest check manifest.yaml                    every fault of a manifest, with its line
   opwest generate manifest.yaml -o app          the application; then: west build -b BOARD app
   opwest report app -o report.html              memory, schedule and sizes as a page to look at
@@ -271,6 +272,27 @@ def _add_import(command: argparse.ArgumentParser) -> None:
     )
     _add_json(tvm)
     tvm.set_defaults(function=commands.import_tvm)
+    mlf = kinds.add_parser("mlf", help="what microTVM exported", description=commands.import_mlf.__doc__)
+    mlf.add_argument(
+        "file", metavar="MODEL", type=Path, help="a Model Library Format tar, or the folder it was unpacked to"
+    )
+    mlf.add_argument(
+        "-o", "--output", metavar="DIR", type=Path, required=True, help="the folder to write: new, or empty"
+    )
+    mlf.add_argument("--model", metavar="NAME", help="the model's name (default: that of the module, or of the file)")
+    mlf.add_argument("--module", metavar="NAME", help="the module to import, where the archive holds several")
+    mlf.add_argument(
+        "--target", metavar="NAME", help="what compiled objects were made for (default: as they show themselves)"
+    )
+    mlf.add_argument(
+        "--tensor",
+        metavar="NAME=[DTYPE:]SHAPE",
+        action="append",
+        default=[],
+        help="an input or output of which the folder lacks the shape (image=1,8,8) or type (out=int8:1,12); repeatable",
+    )
+    _add_json(mlf)
+    mlf.set_defaults(function=commands.import_mlf)
 
 
 def _vector_count(text: str) -> int:

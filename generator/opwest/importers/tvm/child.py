@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.importers.folder import refuse_occupied
 from opwest.importers.tvm.convert import Imported, Options, import_model
 from opwest.importers.tvm.faults import fault, last_line
-from opwest.importers.tvm.write import refuse_occupied
 from opwest.llvm.limits import limit_next_request, limit_process
 
 _MEMORY = 8 << 30

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from opwest.importers.folder import refuse_occupied, write_folder
+from opwest.importers.text import ObjectFile, identifier
 from opwest.importers.tvm.faults import APACHE_TVM, fault, require
 from opwest.importers.tvm.source import Port, Progress, Source
-from opwest.importers.tvm.write import refuse_occupied, write_folder
 
 
 def _silent(_: str) -> None:
@@ -84,14 +85,14 @@ def import_module(
 def _convert(source: Source, stem: str, folder: Path, options: Options) -> Imported:
     import tvm
 
+    from opwest.importers.folder import npz
     from opwest.importers.tvm.codegen import c_source, lower_operators, object_file
     from opwest.importers.tvm.lower import lower_graph
-    from opwest.importers.tvm.manifest import ObjectFile, identifier, manifest_text, name_tensors
+    from opwest.importers.tvm.manifest import manifest_text, name_tensors
     from opwest.importers.tvm.operators import functions_of, results_of
     from opwest.importers.tvm.steps import extract_steps
     from opwest.importers.tvm.targets import tvm_target
     from opwest.importers.tvm.vectors import make_vectors
-    from opwest.importers.tvm.write import npz
 
     tell, place = options.progress, source.place
     tell("lowering the graph")

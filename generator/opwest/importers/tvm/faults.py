@@ -7,14 +7,11 @@ import importlib
 import importlib.util
 from collections.abc import Iterable
 
-from opwest.diagnostics import Diagnostic, Location, OpwestError
+from opwest.importers.faults import fault
+
+__all__ = ["APACHE_TVM", "fault", "first_line", "last_line", "require", "require_version"]
 
 INSTALL = "pip install 'opwest[tvm]'"
-
-
-def fault(message: str, place: str | None = None, expected: str | None = None, hint: str | None = None) -> OpwestError:
-    """Return an error about a file, or about a module at hand."""
-    return OpwestError([Diagnostic("error", message, Location(place) if place else None, expected, hint)])
 
 
 def first_line(error: BaseException) -> str:

@@ -4,19 +4,15 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from opwest.importers.text import WIDTH, ObjectFile, comment, identifier, object_line
 from opwest.importers.tvm.codegen import PREFIX, Scratch
 from opwest.importers.tvm.source import Port, Source
 from opwest.importers.tvm.steps import Step, Steps, Tensor
 from opwest.importers.tvm.vectors import Vectors
-from opwest.model.identifiers import fault_of_name
-
-_WIDTH = 118
-_GENERIC = re.compile(r"(Stateful)?PartitionedCall(:\d+)?(_\d+)?\Z|Identity(_\d+)?\Z|\Z")
 
 
 @dataclass(frozen=True)
@@ -56,25 +52,6 @@ def _ports(ports: Sequence[Port], count: int) -> Sequence[Port]:
     return ports if len(ports) == count else [Port("")] * count
 
 
-def identifier(text: str, otherwise: str) -> str:
-    """Return a C name near a name of the model's."""
-    text = re.sub(r":0\Z", "", text.removeprefix("serving_default_"))
-    if _GENERIC.match(text):
-        return otherwise
-    name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_") or otherwise
-    if name[0].isdigit() or fault_of_name(name) is not None:
-        name = f"{otherwise}_{name}"
-    return name[:60]
-
-
-@dataclass(frozen=True)
-class ObjectFile:
-    """A file of operators: for a target, or C for any."""
-
-    name: str
-    target: str | None = None
-
-
 def manifest_text(
     model: str,
     steps: Steps,
@@ -89,13 +66,13 @@ def manifest_text(
     operators = _operators(steps)
     lines = [
         "# SPDX-License-Identifier: Apache-2.0",
-        *_comment(f"{origin} Yours to edit: boards, memory pools, names."),
-        *(line for remark in source.remarks for line in _comment(remark[:1].upper() + remark[1:] + ".")),
+        *comment(f"{origin} Yours to edit: boards, memory pools, names."),
+        *(line for remark in source.remarks for line in comment(remark[:1].upper() + remark[1:] + ".")),
         "version: 1",
         f"model: {model}",
         "",
         "objects:",
-        *(_object(one) for one in objects),
+        *(object_line(one) for one in objects),
         "",
         "operators:",
         *(line for key, name in operators.items() for line in _operator(name, key, scratch.get(key[0], ()))),
@@ -139,11 +116,6 @@ def _operators(steps: Steps) -> dict[_Key, str]:
     return found
 
 
-def _object(one: ObjectFile) -> str:
-    target = f"target: {one.target}, " if one.target else ""
-    return f"  - {{{target}files: [{one.name}]}}"
-
-
 def _operator(name: str, key: _Key, scratch: Sequence[Scratch]) -> Iterator[str]:
     function, tensors, writes = key
     yield f"  {name}:"
@@ -169,7 +141,7 @@ def _interface(name: str, tensor: Tensor, port: Port) -> str:
 def _step(step: Step, operator: str, names: Names) -> Iterator[str]:
     arguments = [names.of[t] for t in step.arguments]
     line = f"    - {{call: {operator}, args: [{', '.join(arguments)}]}}"
-    if len(line) <= _WIDTH:
+    if len(line) <= WIDTH:
         yield line
         return
     yield f"    - call: {operator}"
@@ -177,7 +149,7 @@ def _step(step: Step, operator: str, names: Names) -> Iterator[str]:
 
 
 def _tests(vectors: Vectors, steps: Steps, names: Names) -> Iterator[str]:
-    yield from _comment(vectors.remark)
+    yield from comment(vectors.remark)
     yield "tests:"
     yield "  vectors: vectors.npz"
     tolerant = [(t, vectors.tolerances[i]) for i, t in enumerate(steps.outputs) if vectors.tolerances[i]]
@@ -189,13 +161,3 @@ def _tests(vectors: Vectors, steps: Steps, names: Names) -> Iterator[str]:
 
 def _number(value: Any) -> str:
     return json.dumps(float(f"{value:.3g}") if isinstance(value, float) else value)
-
-
-def _comment(text: str) -> Iterator[str]:
-    line = "#"
-    for word in "".join(c if c.isprintable() else "?" for c in text).split():
-        if len(line) + 1 + len(word) > _WIDTH:
-            yield line
-            line = "#"
-        line += f" {word}"
-    yield line

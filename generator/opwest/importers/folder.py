@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
-from opwest.importers.tvm.faults import fault
+from opwest.importers.faults import fault
 from opwest.write.faults import system_faults
 
 _HINT = "name a new folder, or remove this one: what is in it may be edited by hand"

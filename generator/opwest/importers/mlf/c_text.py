@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C as TVM writes it, in parts: functions with their bodies, and the values of constant arrays.
+
+TVM's code generator has one layout: definitions begin at the start of a line, and end with the first `}` there.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from opwest.importers.faults import fault
+from opwest.model.dtypes import DTYPES
+
+_DEFINITION = re.compile(
+    r"^(?:TVM_DLL[ \t]+)?(int32_t|int|void)[ \t]+(\w+)[ \t]*\(([^()]{0,20000})\)\s*\{", re.MULTILINE
+)
+_END = re.compile(r"^\}", re.MULTILINE)
+_PARAMETER = re.compile(
+    r"\s*(?:const\s+)?(?:struct\s+)?(\w+)\s*((?:\*\s*(?:const\s+|restrict\s+|__restrict\s+)*)*)(\w+)\s*\Z"
+)
+_ARRAY = re.compile(
+    r"^static\s+(const\s+)?(?:struct\s+)?(\w+)\s*(?:__attribute__\s*\(\((.{0,200}?)\)\)\s*)?(\w+)\s*\[\s*(\d{1,10})\s*\]\s*(=|;)",
+    re.MULTILINE,
+)
+_ALIGNED = re.compile(r"aligned\((\d{1,5})\)")
+_NUMBER = re.compile(
+    r"[-+]?(?:0[xX][0-9a-fA-F.]+(?:[pP][-+]?\d+)?|[0-9.]+(?:[eE][-+]?\d+)?|inf\w*|nan\w*|INFINITY|NAN)[fFlLuU]*"
+)
+_COMMENTS = re.compile(
+    r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.DOTALL | re.MULTILINE
+)
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
+_HEAD = re.compile(r"^[A-Za-z_][^;={}#\n]{0,400}?\b(\w+)[ \t]*\(", re.MULTILINE)
+_CALL = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
+_KEYWORDS = frozenset("if for while switch return sizeof do else defined __attribute__ aligned section int".split())
+C_TYPES = {d.c_type: d.name for d in DTYPES.values() if d.name not in ("bool", "float16")} | {
+    "bool": "bool",
+    "signed": "int32",
+    "int": "int32",
+}
+_CODES = {
+    "int8": "b",
+    "uint8": "B",
+    "bool": "?",
+    "int16": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+    "uint64": "Q",
+    "float32": "f",
+    "float64": "d",
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a function: `float* p0` has the type float, one star."""
+
+    type: str
+    stars: int
+    name: str
+
+    @property
+    def dtype(self) -> str | None:
+        """The element type that a pointer's type says; None for void and others."""
+        return C_TYPES.get(self.type)
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function definition. `start` and `end` are its place in the text."""
+
+    name: str
+    returns: str
+    parameters: tuple[Parameter, ...]
+    body: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Array:
+    """A static array: `start` is the place of its values' `=`, `end` its last character's; both -1 without values."""
+
+    name: str
+    dtype: str
+    count: int
+    align: int
+    constant: bool
+    start: int
+
+
+def functions(text: str) -> dict[str, Function]:
+    """Return the function definitions that look as TVM's do, in order."""
+    found: dict[str, Function] = {}
+    at = 0
+    while (match := _DEFINITION.search(text, at)) is not None:
+        end = _END.search(text, match.end())
+        at = end.end() if end else len(text)
+        parameters = tuple(_parameter(p) for p in match[3].split(",") if p.strip() not in ("", "void"))
+        body = text[match.end() : end.start() if end else len(text)]
+        found.setdefault(match[2], Function(match[2], match[1], parameters, body, match.start(), at))
+    return found
+
+
+def _parameter(text: str) -> Parameter:
+    match = _PARAMETER.match(text)
+    return Parameter(match[1], match[2].count("*"), match[3]) if match else Parameter(text.strip(), 0, "")
+
+
+def foreign_calls(text: str) -> list[str]:
+    """Return what a source calls, and neither defines nor makes by a macro. No preprocessor runs."""
+    own = set(_MACRO.findall(text))
+    plain = _COMMENTS.sub(" ", text)
+    for head in _HEAD.finditer(plain):
+        opened, ended = plain.find("{", head.end(), head.end() + 20000), plain.find(";", head.end(), head.end() + 20000)
+        if opened >= 0 and (ended < 0 or opened < ended):
+            own.add(head[1])
+    return [c for c in dict.fromkeys(_CALL.findall(plain)) if c not in own and c not in _KEYWORDS and c not in C_TYPES]
+
+
+def arrays(text: str) -> Iterator[Array]:
+    """Yield the static arrays of known element types at the start of lines."""
+    for match in _ARRAY.finditer(text):
+        dtype = C_TYPES.get(match[2])
+        if dtype is not None:
+            before = text[max(0, match.start() - 100) : match.start()].rpartition("\n\n")[2]
+            aligned = _ALIGNED.search(match[3] or before)
+            align = int(aligned[1]) if aligned else 1
+            start = match.end() - 1 if match[6] == "=" else -1
+            yield Array(match[4], dtype, int(match[5]), align, bool(match[1]), start)
+
+
+def values(text: str, start: int, dtype: str, count: int, place: str) -> bytes:
+    """Return the little-endian bytes of `{1, 2, …}` that begins after `start`; what is not given is 0, as in C."""
+    opened = text.find("{", start)
+    closed = text.find("}", opened)
+    if opened < 0 or closed < 0:
+        raise fault("an array's values do not end", place, "`{…}`")
+    body = text[opened + 1 : closed]
+    found = _NUMBER.findall(body)
+    code = _CODES.get(dtype)
+    separators = body.count(",") + (1 if body.rstrip()[-1:] not in ("", ",") else 0)
+    if code is None or len(found) > count or len(found) != separators:
+        raise fault(f"an array of {count} {dtype} has {len(found)} values that can be read", place, "plain numbers")
+    try:
+        if dtype.startswith("float"):
+            numbers: list[float] = [_real(one) for one in found]
+            return struct.pack(f"<{count}{code}", *numbers, *[0.0] * (count - len(found)))
+        whole = [int(one.rstrip("uUlL"), 0) for one in found]
+        return struct.pack(f"<{count}{code}", *whole, *[0] * (count - len(found)))
+    except (ValueError, OverflowError, struct.error) as error:
+        raise fault(f"an array of {dtype} has a value that can't be read: {error}", place, "plain numbers") from None
+
+
+def _real(text: str) -> float:
+    low = text.lower()
+    if "inf" in low:
+        return float("-inf") if low.startswith("-") else float("inf")
+    if "nan" in low:
+        return float("nan")
+    if "0x" in low:
+        return float.fromhex(low.rstrip("l") if "p" not in low else low.rstrip("fl"))
+    return float(low.rstrip("fl"))

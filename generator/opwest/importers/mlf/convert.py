@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The import, as one can read it: read, find out what main takes, mend the code, write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from opwest.diagnostics import nearest
+from opwest.drafting.targets import fitting
+from opwest.importers.faults import fault
+from opwest.importers.folder import npz, refuse_occupied, write_folder
+from opwest.importers.mlf.aot import Model, draft
+from opwest.importers.mlf.c_text import foreign_calls
+from opwest.importers.mlf.code import Code, read_code
+from opwest.importers.mlf.draft import Draft, Wanted
+from opwest.importers.mlf.graph import Graph
+from opwest.importers.mlf.library import Library, read_library
+from opwest.importers.mlf.manifest import manifest_text
+from opwest.importers.mlf.mend import mend
+from opwest.importers.mlf.metadata import Metadata, read_metadata
+from opwest.importers.mlf.params import read_params
+from opwest.importers.mlf.processor import Needs, dsp_guard, extension_of, guard, needs_of
+from opwest.importers.mlf.relay import Relay, read_relay
+from opwest.importers.mlf.wrapper import Header, read_header
+from opwest.importers.text import identifier
+from opwest.objects.providers import provider_of
+from opwest.targets import named_targets
+
+_LARGEST_TEXT = 1 << 22
+_CMSIS_NN = "CMSIS-NN, Zephyr's module modules/lib/cmsis-nn"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What an import is asked for."""
+
+    model: str | None = None
+    """The model's name; None: the module's, or the file's where that is TVM's `default`."""
+    module: str | None = None
+    """Which module of an archive with several."""
+    target: str | None = None
+    """The named target of compiled objects; None: what they show themselves."""
+    tensors: Mapping[str, Wanted] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What was written."""
+
+    folder: Path
+    model: str
+    version: int | None
+    """Of the format; None where there was no metadata.json."""
+    files: tuple[str, ...]
+    operators: int
+    steps: int
+    constant_bytes: int
+    workspace_bytes: int
+    remarks: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Imported:
+    """Import a tar or a folder in Model Library Format. Raises OpwestError, and then nothing was written."""
+    options = options or Options()
+    if options.target is not None and options.target not in named_targets():
+        hint = nearest(options.target, named_targets())
+        raise fault(f"{options.target!r} is no named target", None, "a name that `opwest targets` lists", hint)
+    refuse_occupied(folder)
+    library = read_library(path)
+    metadata = read_metadata(library, options.module)
+    code = read_code(library, metadata.module)
+    relay, header = _relay(library, metadata), _header(library, metadata)
+    origin = f"Imported from {path.name} by `opwest import mlf`."
+    if code.main:
+        made = draft(Model(metadata, relay, header, code, options.tensors, str(path)))
+    else:
+        made = _graph(library, code, metadata, origin)
+    _add_code(made, code, metadata, origin, options.target, str(path))
+    name = options.model or _model_name(path, metadata)
+    files = {**made.files, "manifest.yaml": manifest_text(name, made, origin).encode()}
+    write_folder(folder, files)
+    pools = [a.shape[0] for o in made.operators for a in o.args if a.direction == "scratch"]
+    return Imported(
+        folder,
+        name,
+        metadata.version,
+        tuple(sorted(files)),
+        len(made.operators),
+        len(made.steps),
+        sum(len(c) for n, c in files.items() if n.startswith("constants")),
+        max(pools, default=0) + max((o.workspace for o in made.operators), default=0),
+        tuple(made.remarks),
+        tuple(made.warnings),
+    )
+
+
+def _graph(library: Library, code: Code, metadata: Metadata, origin: str) -> Draft:
+    """Return a model of the graph executor."""
+    name = f"executor-config/graph/{metadata.module}.graph"
+    names = [name] if name in library.files else library.under("executor-config/graph/", ".graph", ".json")
+    if not names:
+        words = f"; it was exported for the executor {', '.join(metadata.executors)}" if metadata.executors else ""
+        raise fault(
+            f"nothing runs the whole model: no tvmgen_{metadata.module}___tvm_main__, and no graph{words[:200]}",
+            str(library.path),
+            "main of TVM's ahead-of-time executor, or executor-config/graph",
+        )
+    file = f"parameters/{metadata.module}.params"
+    content = library.files.get(file)
+    params = read_params(content, library.place(file)) if content is not None else {}
+    graph = Graph(library.files[names[0]], library.place(names[0]), code, metadata, params)
+    made = graph.draft(origin)
+    if graph.constants:
+        made.files["constants.npz"] = npz(graph.constants)
+    return made
+
+
+def _model_name(path: Path, metadata: Metadata) -> str:
+    wanted = metadata.module if metadata.module != "default" else path.resolve().name.split(".")[0]
+    return identifier(wanted, "model")
+
+
+def _relay(library: Library, metadata: Metadata) -> Relay:
+    names = library.under("src/", f"{metadata.module}.relay") or library.under("src/", ".relay", "relay.txt")
+    return read_relay(library.files[names[0]]) if names else Relay({}, None)
+
+
+def _header(library: Library, metadata: Metadata) -> Header:
+    content = library.files.get(f"codegen/host/include/tvmgen_{metadata.module}.h", b"")
+    if len(content) > _LARGEST_TEXT:
+        raise fault(f"the header has {len(content)} bytes", str(library.path), f"at most {_LARGEST_TEXT}")
+    return read_header(content.decode("utf-8", "replace"))
+
+
+def _add_code(made: Draft, code: Code, metadata: Metadata, origin: str, target: str | None, place: str) -> None:
+    """Add sources and objects, with what they need: libraries, an instruction set."""
+    needs = needs_of(code.texts.values(), _defined(code))
+    targets = [*_comments(code), *metadata.targets]
+    guards, remarks = _guards(needs, targets)
+    made.remarks += remarks
+    if needs.cmsis_nn and extension_of(targets) is None:
+        made.warnings.append(
+            "the operators call CMSIS-NN, and no target says with -mcpu which instruction set its buffers are made for "
+            "(none, DSP or MVE): on another they fail, or corrupt their results"
+        )
+    head = f"/* {origin} Yours to edit. */\n"
+    for name, text in code.texts.items():
+        own = needs_of([text], _defined(code))
+        bound = own.cmsis_nn or own.cmsis_nn_headers or own.intrinsics
+        mended = mend(name, text, code.glue, head, guards if bound else [])
+        file = f"operators/{name}"
+        made.files[file] = mended.text.encode()
+        made.objects.append((None, file))
+        made.remarks += mended.remarks
+    for name, (content, _) in code.objects.items():
+        chosen = _object_target(code, name, target, place)
+        file = f"objects/{chosen}/{name}"
+        made.files[file] = content
+        made.objects.append((chosen, file))
+    _add_libraries(made, code, needs)
+
+
+def _guards(needs: Needs, targets: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return preprocessor lines that refuse other processors than TVM generated for, and remarks."""
+    made = extension_of(targets)
+    if needs.cmsis_nn and made is not None:
+        extension, cpu = made
+        why = "the buffers of CMSIS-NN are as large as this instruction set needs"
+        words = "neither DSP nor MVE" if extension == "none" else extension
+        return [guard(extension, cpu, why)], [f"calls of CMSIS-NN are generated for {cpu} ({words}), and for no other"]
+    if needs.intrinsics:
+        name = needs.intrinsics[0]
+        return [dsp_guard(name)], [
+            f"operators use DSP intrinsics ({name}): a Cortex-M with the DSP extension is needed"
+        ]
+    return [], []
+
+
+def _comments(code: Code) -> list[str]:
+    """Return TVM's own remarks of targets, at the start of its sources."""
+    lines = [text[:4000].split("\n", 3)[:3] for text in code.texts.values()]
+    return [line for three in lines for line in three if line.startswith("// tvm target:")]
+
+
+def _defined(code: Code) -> set[str]:
+    return set(code.functions) | {s for _, m in code.objects.values() for s in m.defined}
+
+
+def _object_target(code: Code, name: str, target: str | None, place: str) -> str:
+    if target is not None:
+        return target
+    member = code.objects[name][1]
+    names = fitting([member], name)
+    if not names:
+        raise fault(f"{name} was compiled for no named target ({member.abi.machine})", place, "--target NAME")
+    return names[0]
+
+
+def _add_libraries(made: Draft, code: Code, needs: Needs) -> None:
+    """Add what others provide: CMSIS-NN by its Kconfig symbols; what nobody is known to have is named."""
+    for symbol, option in needs.cmsis_nn.items():
+        made.externals[symbol] = (_CMSIS_NN, option)
+    if needs.cmsis_nn or needs.cmsis_nn_headers:
+        made.kconfig["CONFIG_CMSIS_NN"] = "y"
+        made.kconfig["CONFIG_CMSIS_NN_NNSUPPORT"] = "y"
+    for header in needs.headers:
+        made.warnings.append(f"the operators include <{header}>, which no Zephyr module is known to have")
+    for symbol in _unknown_calls(code, needs):
+        made.externals[symbol] = ("a library that you add to the application", None)
+        made.warnings.append(f"the operators call {symbol}, which no Zephyr module is known to have")
+
+
+def _unknown_calls(code: Code, needs: Needs) -> list[str]:
+    """Return functions that are called, and neither defined nor known."""
+    known = _defined(code) | set(needs.cmsis_nn) | set(needs.intrinsics)
+    called = dict.fromkeys(call for text in code.texts.values() for call in foreign_calls(text))
+    return [
+        call
+        for call in called
+        if call not in known
+        and not call.startswith(("TVMBackend", "TVMAPI", "TVMFunc", "TVMFFI", "__"))
+        and not (needs.cmsis_nn_headers and call.startswith(("arm_", "read_and_pad")))
+        and provider_of(call, "arm", "picolibc") is None
+    ]

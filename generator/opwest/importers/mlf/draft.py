@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an import found, as a manifest has it, before it is text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of an operator."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    direction: str = "in"
+    align: int | None = None
+    pointer: bool = False
+    """Packed operators: the bare data pointer is passed, no DLTensor."""
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator; `remark` is a comment of its own."""
+
+    name: str
+    symbol: str
+    args: tuple[Argument, ...]
+    workspace: int = 0
+    convention: str = "unpacked"
+    device: bool = False
+    remark: str | None = None
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constant: `file` is one of the written files, `key` an array of an .npz."""
+
+    name: str
+    file: str
+    dtype: str | None = None
+    shape: tuple[int, ...] | None = None
+    align: int | None = None
+    key: str | None = None
+    remark: str | None = None
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An input or output of the model."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A call."""
+
+    operator: str
+    args: tuple[str, ...]
+    device: str | None = None
+
+
+@dataclass
+class Draft:
+    """A model on its way to a manifest, with the files beside it."""
+
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    operators: list[Operator]
+    steps: list[Step]
+    constants: list[Constant] = field(default_factory=list)
+    devices: list[str] = field(default_factory=list)
+    externals: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    """Symbols with who provides them, and the Kconfig symbol that brings them."""
+    kconfig: dict[str, str] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)
+    objects: list[tuple[str | None, str]] = field(default_factory=list)
+    """Targets (None: sources, for any) with their files."""
+    remarks: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a user says of a tensor: --tensor NAME=[DTYPE:]SHAPE."""
+
+    dtype: str | None
+    shape: tuple[int, ...]
+
+
+WantedTensors = Mapping[str, Wanted]

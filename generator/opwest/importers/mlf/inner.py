@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operators that main calls, as the function registry lists them: what main gives each of them.
+
+The format records no sizes of intermediate tensors. A static array, a constant and an allocation have one; what lies
+in a workspace at some offset is declared as large as it can be, up to the workspace's end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from opwest.importers.mlf.c_text import Function
+from opwest.importers.mlf.draft import Argument
+from opwest.importers.text import identifier
+from opwest.model.dtypes import DTYPES
+
+_LET = re.compile(r"void\s*\*\s*(\w+)\s*=\s*\(?\s*&?\s*\(?&?\(?\s*(\w+)\s*\[\s*\(?\s*(\d{1,12})\s*\)?\s*\]\s*\)*\s*;")
+_ALLOCATED = re.compile(
+    r"void\s*\*\s*(\w+)\s*=\s*TVMBackendAllocWorkspace\s*\([^,;]*,[^,;]*,\s*(?:\(uint64_t\))?\s*(\d{1,12})"
+)
+_NAME = re.compile(r"\b(\w+)\s*\(")
+_OFFSET = re.compile(r"\(*&?\(*(?:\(\w+\s*\*\)\s*)?\(*(\w+)\)*\s*\[\s*\(?(\d{1,12})\)?\s*\]\)*\Z")
+
+
+@dataclass(frozen=True)
+class Region:
+    """Memory that main has a name for."""
+
+    size: int
+    kind: str
+    """tensor, workspace, constants."""
+
+
+class Calls:
+    """The calls of main, and what it has names for.
+
+    `regions` are the parameters of main and the static arrays by name, `constants` the sizes of members of a
+    structure of constants, by its parameter's name and the offset.
+    """
+
+    def __init__(
+        self,
+        main: Function,
+        functions: Mapping[str, Function],
+        regions: Mapping[str, Region],
+        constants: Mapping[tuple[str, int], int],
+    ) -> None:
+        self.names = dict(regions)
+        self.constants = constants
+        self.given: dict[str, list[list[str]]] = {}
+        for match in _ALLOCATED.finditer(main.body):
+            self.names[match[1]] = Region(int(match[2]), "tensor")
+        for match in _LET.finditer(main.body):
+            region = _part(self.names, constants, match[2], int(match[3]))
+            if region is not None:
+                self.names[match[1]] = region
+        for statement in main.body.split(";"):
+            match_ = next((m for m in _NAME.finditer(statement) if m[1] in functions), None)
+            if match_ is not None:
+                self.given.setdefault(match_[1], []).append(_split(statement[match_.end() :]))
+
+    def arguments(self, called: Function) -> tuple[Argument, ...] | None:
+        """Return the arguments of an operator as the calls show them; None where they can't be read."""
+        sizes: list[Region | None] = [None] * len(called.parameters)
+        for given in self.given.get(called.name, []):
+            if len(given) != len(sizes):
+                return None
+            for number, text in enumerate(given):
+                region = _given(text, self.names, self.constants)
+                if region is None:
+                    return None
+                before = sizes[number]
+                sizes[number] = region if before is None or region.size < before.size else before
+        known = [s for s in sizes if s is not None]
+        return _arguments(called, known) if known and len(known) == len(sizes) else None
+
+
+def _split(text: str) -> list[str]:
+    """Return the arguments of a call, whose opening parenthesis is before the text."""
+    depth, start, found = 0, 0, []
+    for at, character in enumerate(text):
+        if character == "(":
+            depth += 1
+        elif character == ")":
+            depth -= 1
+        if depth < 0 or (depth == 0 and character == ","):
+            found.append(text[start:at].strip())
+            start = at + 1
+        if depth < 0:
+            break
+    return found
+
+
+def _given(text: str, names: Mapping[str, Region], constants: Mapping[tuple[str, int], int]) -> Region | None:
+    if text in names:
+        return names[text]
+    match = _OFFSET.match(text)
+    return _part(names, constants, match[1], int(match[2])) if match else None
+
+
+def _part(
+    names: Mapping[str, Region], constants: Mapping[tuple[str, int], int], name: str, offset: int
+) -> Region | None:
+    whole = names.get(name)
+    if whole is None or offset >= whole.size:
+        return None
+    return Region(constants.get((name, offset), whole.size - offset), "tensor")
+
+
+def _arguments(called: Function, regions: Sequence[Region]) -> tuple[Argument, ...] | None:
+    taken: set[str] = set()
+    written = _written(called, regions)
+    found = []
+    for number, (parameter, region) in enumerate(zip(called.parameters, regions, strict=True)):
+        name = identifier(parameter.name, "p")
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        if parameter.stars != 1:
+            return None
+        dtype = parameter.dtype or "uint8"
+        elements = region.size // DTYPES[dtype].size
+        if elements == 0:
+            return None
+        direction = "out" if number in written else "in"
+        if region.kind == "workspace":
+            direction = "scratch"
+        align = 16 if region.kind != "tensor" else None
+        found.append(Argument(name, dtype, (elements,), direction, align))
+    return tuple(found)
+
+
+def _written(called: Function, regions: Sequence[Region]) -> set[int]:
+    """Return which tensors the body assigns to; the last one where that can't be seen."""
+    assigned = set(re.findall(r"\b(\w+)\)?\s*\[[^;=\[]{0,2000}\]\s*=[^=]", called.body))
+    tensors = [n for n, r in enumerate(regions) if r.kind == "tensor"]
+    return {n for n in tensors if called.parameters[n].name in assigned} or set(tensors[-1:])

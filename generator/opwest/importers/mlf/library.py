@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of a model in Model Library Format, from a tar or from the folder that one was unpacked to."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from opwest.importers.faults import fault
+from opwest.importers.mlf.limits import KEPT_BYTES, MEMBER_BYTES, MEMBERS
+from opwest.importers.mlf.tar import read_tar
+from opwest.write.faults import system_faults
+
+_FOLDERS = ("codegen/host/", "src/", "parameters/", "executor-config/")
+_METADATA = "metadata.json"
+_LAYOUT = "metadata.json, or a folder codegen/host: what TVM's export_model_library_format writes"
+
+
+@dataclass(frozen=True)
+class Library:
+    """What was found, by names as the format has them: `codegen/host/src/default_lib0.c`."""
+
+    path: Path
+    files: Mapping[str, bytes]
+
+    def place(self, name: str) -> str:
+        """Return a file's place for messages."""
+        return str(self.path / name) if self.path.is_dir() else f"{self.path}({name})"
+
+    def under(self, folder: str, *suffixes: str) -> list[str]:
+        """Return the names in a folder, with one of these endings, sorted as numbers are read."""
+        found = [n for n in self.files if n.startswith(folder) and (not suffixes or n.endswith(suffixes))]
+        return sorted(found, key=lambda n: (len(n), n))
+
+
+def read_library(path: Path) -> Library:
+    """Return what a tar or a folder holds. Raises OpwestError."""
+    files = _folder(path) if path.is_dir() else read_tar(path, _maybe)
+    root = _root(files)
+    if root is None:
+        raise fault("no model in Model Library Format", str(path), _LAYOUT)
+    kept = {n[len(root) :]: c for n, c in files.items() if n.startswith(root) and _of_interest(n[len(root) :])}
+    return Library(path, kept)
+
+
+def _of_interest(name: str) -> bool:
+    return name == _METADATA or name.startswith(_FOLDERS)
+
+
+def _maybe(name: str) -> bool:
+    """Return whether a member of a tar can belong to the model, wherever its root is; TVM's own runtime does not."""
+    parts = name.split("/")
+    return "runtime" not in parts and any(_of_interest("/".join(parts[start:])) for start in range(min(len(parts), 4)))
+
+
+def _root(files: Mapping[str, bytes]) -> str | None:
+    """Return the prefix under which the format's own names are; None where there is none."""
+    roots = set()
+    for name in files:
+        if name == _METADATA or name.endswith(f"/{_METADATA}"):
+            roots.add(name[: -len(_METADATA)])
+        before, found, _ = name.partition("codegen/host/")
+        if found and (not before or before.endswith("/")):
+            roots.add(before)
+    return min(roots, key=lambda r: (r.count("/"), r)) if roots else None
+
+
+def _folder(path: Path) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    kept = count = 0
+    with system_faults(path, "the folder can't be read"):
+        for name in (_METADATA, *_FOLDERS):
+            for file in _walk(path, path / name):
+                count += 1
+                size = file.stat().st_size
+                kept += size
+                if count > MEMBERS or size > MEMBER_BYTES or kept > KEPT_BYTES:
+                    limits = f"at most {MEMBERS} files, {MEMBER_BYTES} bytes each, {KEPT_BYTES} together"
+                    raise fault("the folder is too large for a model", str(file), limits)
+                found[file.relative_to(path).as_posix()] = file.read_bytes()
+    return found
+
+
+def _walk(root: Path, start: Path) -> list[Path]:
+    """Return the files under a path; links and devices are faults, so that nothing outside is read."""
+    if not start.exists() and not start.is_symlink():
+        return []
+    found, pending = [], [start]
+    while pending:
+        one = pending.pop()
+        mode = os.lstat(one).st_mode
+        if stat.S_ISDIR(mode):
+            pending += sorted(one.iterdir())
+        elif stat.S_ISREG(mode):
+            found.append(one)
+        else:
+            kind = "a symbolic link" if stat.S_ISLNK(mode) else "no file and no folder"
+            raise fault(f"{one.relative_to(root).as_posix()!r} is {kind}", str(one), "files and folders only")
+        if len(found) + len(pending) > MEMBERS:
+            raise fault("the folder has too many files for a model", str(root), f"at most {MEMBERS}")
+    return found

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C sources as they are written: without TVM's wrapper, and without what TVM got wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from opwest.importers.mlf.c_text import functions
+
+_SWALLOWED = re.compile(r"\bswitch\s*\(\s*!\s*status\s*\)")
+_WRAPPER_HEADER = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]tvmgen_\w+\.h[>\"][^\n]*\n", re.MULTILINE)
+_SHIFT = re.compile(r"(\(int64_t\)\(+)(\d{1,3}) \+ (\d{1,3})(?=\))")
+_LARGEST_SHIFT = 63
+
+_PRAGMAS = """\
+/* What compilers say of TVM's code, and nobody can mend by hand. */
+#ifdef __GNUC__
+#pragma GCC diagnostic ignored "-Wunused-variable"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wmissing-braces"
+#ifdef __clang__
+#pragma GCC diagnostic ignored "-Wincompatible-pointer-types-discards-qualifiers"
+#else
+#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+#pragma GCC diagnostic ignored "-Wdiscarded-qualifiers"
+#endif
+#endif
+"""
+
+
+@dataclass(frozen=True)
+class Mended:
+    """A source, and what was done to it or should be known of it."""
+
+    text: str
+    remarks: tuple[str, ...]
+
+
+def mend(name: str, text: str, glue: Iterable[str], head: str, guards: Sequence[str]) -> Mended:
+    """Return a source as it is written, with a comment and preprocessor lines before, and without `glue` functions."""
+    remarks = []
+    places = [f for n, f in functions(text).items() if n in set(glue)]
+    for function in sorted(places, key=lambda f: -f.start):
+        text = text[: function.start] + text[function.end :]
+    text = _WRAPPER_HEADER.sub("", text)
+    text, swallowed = _SWALLOWED.subn("switch (status)", text)
+    if swallowed:
+        remarks.append(
+            f"{name}: {swallowed} times `switch (!status)` became `switch (status)`: TVM let errors of CMSIS-NN pass"
+        )
+    text, mended, largest = _cap_shifts(text)
+    if mended:
+        remarks.append(
+            f"{name}: {mended} shifts of 64-bit numbers by up to {largest} bits, undefined in C, became shifts by "
+            f"{_LARGEST_SHIFT}: both stand for a factor so small that the result is 0"
+        )
+    return Mended(f"{head}{''.join(guards)}{_PRAGMAS}{text}", tuple(remarks))
+
+
+def _cap_shifts(text: str) -> tuple[str, int, int]:
+    """Return the text with requantisations that shift by 63 at most, how many were more, and the largest.
+
+    TVM rounds `(x * m + (1 << (s - 1))) >> s` with s = shift + 31, and |x * m| < 2^62: from s = 63 on that is 0.
+    """
+    found: list[int] = []
+
+    def capped(match: re.Match[str]) -> str:
+        amount = int(match[2]) + int(match[3])
+        if amount <= _LARGEST_SHIFT or match[3] != "31":
+            return match[0]
+        found.append(amount)
+        return f"{match[1]}{_LARGEST_SHIFT - 31} + 31"
+
+    text = _SHIFT.sub(capped, text)
+    return text, len(found), max(found, default=0)

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""metadata.json: versions 5 and 6 say it for one model, version 7 for several under `modules`.
+
+Shapes, pools, devices and the calling convention are in none of them, and the sizes are upper bounds
+(docs/importing-mlf.md), so that little is taken from here: names, element types and sizes of inputs and outputs,
+targets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from opwest.diagnostics import nearest
+from opwest.importers.faults import fault
+from opwest.importers.mlf.library import Library
+from opwest.importers.mlf.limits import ELEMENTS, JSON_BYTES, TENSORS
+
+VERSIONS = (5, 6, 7)
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output as metadata.json has it: no shape."""
+
+    name: str
+    dtype: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """What is used of metadata.json; a folder without one has `version` None and nothing else."""
+
+    version: int | None
+    module: str
+    executors: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    inputs: tuple[Port, ...] = ()
+    outputs: tuple[Port, ...] = ()
+    workspace: int | None = None
+    """Bytes of main's workspace: an upper bound."""
+    operators: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of the operators' workspaces: upper bounds."""
+
+
+def read_metadata(library: Library, module: str | None) -> Metadata:
+    """Return what metadata.json says of a module. Raises OpwestError.
+
+    `module` chooses where there are several; None: the only one.
+    """
+    place = library.place("metadata.json")
+    content = library.files.get("metadata.json")
+    if content is None:
+        return Metadata(None, module or _guessed_module(library))
+    whole = read_json(content, place)
+    version = whole.get("version")
+    if version not in VERSIONS or isinstance(version, bool):
+        expected = f"version {', '.join(map(str, VERSIONS[:-1]))} or {VERSIONS[-1]} (TVM 0.8 to 0.18)"
+        raise fault(f"Model Library Format version {_short(version)}", place, expected)
+    found = whole.get("modules")
+    modules = found if isinstance(found, dict) else {str(whole.get("model_name", "default")): whole}
+    if not modules:
+        raise fault("metadata.json names no module", place, "one under `modules`")
+    if module is None and len(modules) > 1:
+        names = ", ".join(sorted(modules))
+        raise fault(f"the archive holds {len(modules)} modules: {names}", place, hint="choose one with --module")
+    name = module if module is not None else next(iter(modules))
+    if name not in modules:
+        raise fault(f"the archive has no module {name!r}", place, hint=nearest(name, modules))
+    return _module(modules[name], name, int(version), place)
+
+
+def _module(one: Any, name: str, version: int, place: str) -> Metadata:
+    if not isinstance(one, dict):
+        raise fault(f"module {name[:60]!r} is {_short(one)}", place, "a JSON object")
+    style = one.get("style", "full-model")
+    if style != "full-model":
+        raise fault(f"the style is {_short(style)}: single operators, no model", place, "full-model")
+    functions = _dict(_dict(one.get("memory")).get("functions"))
+    mains = functions.get("main")
+    main = _dict(mains[0]) if isinstance(mains, list) and mains else {}
+    if isinstance(mains, list) and len(mains) > 1:
+        raise fault(f"main runs on {len(mains)} devices of TVM's", place, "one: opwest plans memory of one processor")
+    workspace = main.get("workspace_size_bytes")
+    targets = one.get("target", [])
+    listed = functions.get("operator_functions")
+    operators = {}
+    for function in listed if isinstance(listed, list) else []:
+        workspaces = _list(_dict(function).get("workspace"))
+        sizes = [_dict(w).get("workspace_size_bytes") for w in workspaces]
+        known = [n for n in sizes if isinstance(n, int) and 0 <= n <= ELEMENTS]
+        operators[str(_dict(function).get("function_name"))] = max(known, default=0)
+    return Metadata(
+        version,
+        name,
+        tuple(str(e) for e in _list(one.get("executors", one.get("runtimes")))),
+        tuple(str(t) for t in (targets.values() if isinstance(targets, dict) else _list(targets))),
+        _ports(main.get("inputs"), place),
+        _ports(main.get("outputs"), place),
+        workspace if isinstance(workspace, int) and 0 <= workspace <= ELEMENTS else None,
+        operators,
+    )
+
+
+def _ports(found: Any, place: str) -> tuple[Port, ...]:
+    if found is None:
+        return ()
+    if not isinstance(found, dict) or len(found) > TENSORS:
+        raise fault("inputs and outputs of main are no list of tensors", place, "names with dtype and size")
+    ports = []
+    for name, one in found.items():
+        dtype, size = _dict(one).get("dtype"), _dict(one).get("size")
+        if (
+            not isinstance(dtype, str)
+            or not isinstance(size, int)
+            or isinstance(size, bool)
+            or not 0 < size <= ELEMENTS
+        ):
+            raise fault(
+                f"tensor {name[:60]!r} has the dtype {_short(dtype)}, {_short(size)} bytes", place, "dtype, size"
+            )
+        ports.append(Port(name, dtype, size))
+    return tuple(ports)
+
+
+def read_json(content: bytes, place: str) -> dict[str, Any]:
+    """Return a JSON object. Raises OpwestError."""
+    if len(content) > JSON_BYTES:
+        raise fault(f"the file has {len(content)} bytes", place, f"at most {JSON_BYTES}")
+    try:
+        whole = json.loads(content)
+    except RecursionError:
+        raise fault("the JSON is nested too deeply", place, "what TVM writes") from None
+    except ValueError as error:
+        raise fault(f"not JSON: {str(error)[:200]}", place, "what TVM writes") from None
+    if not isinstance(whole, dict):
+        raise fault(f"the JSON is {_short(whole)}", place, "an object")
+    return whole
+
+
+def _guessed_module(library: Library) -> str:
+    """Return the module's name where metadata.json is missing: that of its header, or of its files."""
+    for name in library.under("codegen/host/include/", ".h"):
+        stem = name.rsplit("/", 1)[1].removesuffix(".h")
+        if stem.startswith("tvmgen_"):
+            return stem.removeprefix("tvmgen_")
+    for name in library.under("codegen/host/", ".c", ".o"):
+        stem, found, _ = name.rsplit("/", 1)[1].partition("_lib")
+        if found and stem:
+            return stem
+    return "default"
+
+
+def _dict(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:40]}…"

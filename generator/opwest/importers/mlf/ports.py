@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names, element types and shapes of inputs and outputs, from wherever a folder has them.
+
+metadata.json has element types and sizes, the Relay text shapes, the header names and sometimes sizes, the definition
+of main element types, and a user all of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from opwest.diagnostics import nearest
+from opwest.importers.faults import fault
+from opwest.importers.mlf.draft import Tensor, WantedTensors
+from opwest.importers.mlf.limits import ELEMENTS
+from opwest.importers.mlf.metadata import Metadata, Port
+from opwest.importers.mlf.relay import Relay, Typed
+from opwest.importers.text import identifier
+from opwest.model.dtypes import DTYPES
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What code shows of a tensor: its name, its element type where it has one, its bytes where a macro tells."""
+
+    name: str
+    dtype: str | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Everything that may say something, and the place for messages."""
+
+    metadata: Metadata
+    relay: Relay
+    wanted: WantedTensors
+    place: str
+
+
+def tensors(role: str, seen: Sequence[Seen], sources: Sources, taken: set[str]) -> tuple[Tensor, ...]:
+    """Return inputs or outputs (`role` is input or output). Raises OpwestError where a shape or type is nowhere."""
+    ports = sources.metadata.inputs if role == "input" else sources.metadata.outputs
+    found = []
+    for number, one in enumerate(seen):
+        name = _unique(identifier(one.name, role), taken)
+        port = _port(ports, one.name, number, len(seen))
+        typed = _typed(role, sources.relay, one.name, number, len(seen))
+        found.append(_tensor(name, role, one, port, typed, sources))
+    return tuple(found)
+
+
+def _tensor(name: str, role: str, one: Seen, port: Port | None, typed: Typed | None, sources: Sources) -> Tensor:
+    """Return a tensor, after comparing what is said of it."""
+    place = sources.place
+    wanted = sources.wanted.get(name) or sources.wanted.get(one.name)
+    dtypes = {
+        "--tensor": wanted.dtype if wanted else None,
+        "the definition of main": one.dtype,
+        "metadata.json": port.dtype if port else None,
+        "the Relay text": typed.dtype if typed else None,
+    }
+    said = {source: dtype for source, dtype in dtypes.items() if dtype is not None}
+    if not said:
+        hint = f"say it: --tensor {name}=float32:1,10"
+        raise fault(f"the element type of {role} {name!r} is nowhere in the folder", place, hint=hint)
+    if len(set(said.values())) > 1:
+        words = ", ".join(f"{source} says {dtype}" for source, dtype in said.items())
+        raise fault(f"the element type of {role} {name!r}: {words}", place, "one type")
+    dtype = next(iter(said.values()))
+    if dtype not in DTYPES:
+        raise fault(f"{role} {name!r} has the element type {dtype[:40]}", place, ", ".join(DTYPES))
+    size = one.size or (port.size if port else None)
+    shape = wanted.shape if wanted else typed.shape if typed else None
+    item = DTYPES[dtype].size
+    if shape is None and size is not None and size % item == 0:
+        shape = (size // item,)
+    if shape is None:
+        hint = f"say it: --tensor {name}=1,10"
+        raise fault(f"the shape of {role} {name!r} ({dtype}) is nowhere in the folder", place, hint=hint)
+    if any(n <= 0 for n in shape) or prod(shape) > ELEMENTS:
+        raise fault(f"{role} {name!r} has the shape {list(shape)}", place, "dimensions from 1, as numbers")
+    if size is not None and prod(shape) * item != size:
+        raise fault(
+            f"{role} {name!r} has the shape {list(shape)} of {dtype}, {prod(shape) * item} bytes",
+            place,
+            f"{size} bytes, as the folder says elsewhere",
+        )
+    return Tensor(name, dtype, shape)
+
+
+def check_wanted(wanted: WantedTensors, known: Sequence[str], place: str) -> None:
+    """Raise OpwestError for a --tensor that names no input or output."""
+    for name in wanted:
+        if name not in known:
+            raise fault(f"--tensor {name}: the model has no such input or output", place, nearest(name, known))
+
+
+def _port(ports: Sequence[Port], name: str, number: int, count: int) -> Port | None:
+    by_name = next((p for p in ports if same_name(p.name, name)), None)
+    return by_name or (ports[number] if len(ports) == count else None)
+
+
+def _typed(role: str, relay: Relay, name: str, number: int, count: int) -> Typed | None:
+    if role == "input":
+        return next((t for n, t in relay.parameters.items() if same_name(n, name)), None)
+    return relay.results[number] if relay.results and len(relay.results) == count else None
+
+
+def same_name(one: str, other: str) -> bool:
+    """Return whether two spellings are of one tensor: C code has `_` where names have other characters."""
+    return re.sub(r"\W", "_", one) == re.sub(r"\W", "_", other)
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    free, number = name, 1
+    while free in taken:
+        number += 1
+        free = f"{name}_{number}"
+    taken.add(free)
+    return free

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Model Library Format in every variant: imported, compiled here, compared with numpy."""
+
+import json
+import platform
+import shutil
+import subprocess
+
+import mlf_made as made
+import numpy as np
+import pytest
+from importers_support import ROOT, Built, planned
+from opwest.diagnostics import Diagnostics, OpwestError
+from opwest.importers.mlf import Options, import_mlf
+from opwest.importers.mlf.draft import Wanted
+from opwest.pipeline import check
+
+INPUTS = [np.linspace(-2, 2, 4, dtype=np.float32).reshape(1, 4) * k for k in (-1.5, -0.1, 0, 0.3, 1, 7)]
+VARIANTS = {
+    "usmp_v7": made.usmp(),
+    "usmp_v6": made.usmp(version=6),
+    "usmp_v5": made.usmp(version=5),
+    "usmp_bare": made.usmp(bare=True),
+    "workspace_v6": made.workspace(),
+    "workspace_v5_old": made.workspace(version=5, old=True),
+    "packed": made.packed(),
+    "graph": made.graph(),
+}
+SAID = {"usmp_bare": {"x": Wanted(None, (1, 4)), "y": Wanted(None, (1, 2))}}
+
+
+def imported(files, folder, name="mine", **options):
+    tar = folder / f"{name}.tar"
+    tar.write_bytes(made.tar_of(files))
+    done = import_mlf(tar, folder / name, Options(model=name, **options))
+    return done, (folder / name / "manifest.yaml").read_text()
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_runs_as_numpy_says(variant, tmp_path):
+    imported(VARIANTS[variant], tmp_path, tensors=SAID.get(variant, {}))
+    built = Built(tmp_path / "mine", tmp_path)
+    results = built.run([[x] for x in INPUTS])
+    for x, [y] in zip(INPUTS, results, strict=True):
+        np.testing.assert_allclose(y, made.reference(x), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_folder_and_tar_are_the_same(variant, tmp_path):
+    imported(VARIANTS[variant], tmp_path, tensors=SAID.get(variant, {}))
+    made.unpack(VARIANTS[variant], tmp_path / "unpacked" / "mine.tar")
+    import_mlf(tmp_path / "unpacked" / "mine.tar", tmp_path / "other", Options("mine", tensors=SAID.get(variant, {})))
+
+    def content(folder):
+        return {p.relative_to(folder): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+    assert content(tmp_path / "mine") == content(tmp_path / "other")
+
+
+def test_static_arrays_become_the_callers(tmp_path):
+    done, text = imported(made.usmp(), tmp_path)
+    assert done.workspace_bytes == 48  # the array, not metadata.json's 4096
+    model, _ = planned(tmp_path / "mine")
+    [whole] = [o for o in model.operators if o.name == "whole_model"]
+    assert [(a.name, a.direction) for a in whole.args] == [
+        ("x", "in"),
+        ("y", "out"),
+        ("global_const_workspace", "in"),
+        ("global_workspace", "scratch"),
+    ]
+    assert "static uint8_t" not in (tmp_path / "mine/operators/default_lib1.c").read_text()
+    constants = (tmp_path / "mine/constants/global_const_workspace.bin").read_bytes()
+    assert constants[:48] == made.W1.tobytes()
+    assert "w2_let float32[6] at 64" in text
+
+
+def test_inner_operators_are_in_the_registry(tmp_path):
+    imported(made.workspace(), tmp_path)
+    model, _ = planned(tmp_path / "mine")
+    sizes = {o.name: [a.type.size for a in o.args if a.direction != "scratch"][:4] for o in model.operators}
+    assert sizes["fused_dense_relu"] == [16, 48, 12, 12]
+    assert sizes["fused_dense"] == [12, 24, 8, 8]
+
+
+def test_workspace_functions_are_counted(tmp_path):
+    _, text = imported(made.workspace(), tmp_path)
+    assert text.count("workspace: 32") == 1  # main: its own 12 and an operator's 12, each rounded up to 16
+    assert text.count("workspace: 16") == 2
+
+
+def test_graph_becomes_steps(tmp_path):
+    done, text = imported(made.graph(), tmp_path)
+    assert done.steps == 4  # two operators, two reshapes that change the shape; the third is a name
+    assert "p0: {file: constants.npz, key: p0}" in text
+    assert "opwest_reshape_0" in (tmp_path / "mine/operators/reshape.c").read_text()
+
+
+def test_device_is_left_to_fill_in(tmp_path):
+    done, text = imported(made.usmp(device=True), tmp_path)
+    assert "handle: {type: FILL_IN, header: FILL_IN, expression: FILL_IN}" in text
+    assert "symbol: TVMDeviceNpuActivate" in text
+    assert any("TVMDeviceNpuActivate" in w for w in done.warnings)
+    faults = Diagnostics()
+    with pytest.raises(OpwestError, match=r"handle\.type' is not filled in yet"):
+        check([tmp_path / "mine/manifest.yaml"], faults)
+
+
+def test_cmsis_nn_is_linked_and_its_errors_are_seen(tmp_path):
+    done, text = imported(made.cmsis_nn(), tmp_path)
+    source = (tmp_path / "mine/operators/default_lib2.c").read_text()
+    assert "switch (status)" in source and "!status" not in source
+    assert any("1 times `switch (!status)` became `switch (status)`" in r for r in done.remarks)
+    assert "#if !(defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE))" in source
+    assert "kconfig: CONFIG_CMSIS_NN_SOFTMAX" in text and "CONFIG_CMSIS_NN: y" in text
+    assert "#error" not in (tmp_path / "mine/operators/default_lib1.c").read_text()
+
+
+@pytest.mark.parametrize(
+    ("cpu", "condition"),
+    [
+        ("cortex-m3", "#if !(!defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE))"),
+        ("cortex-m55", "#if !(defined(__ARM_FEATURE_MVE))"),
+        ("cortex-m55+nomve", "#if !(defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE))"),
+    ],
+)
+def test_cmsis_nn_asks_for_the_instruction_set_it_was_made_for(cpu, condition, tmp_path):
+    imported(made.cmsis_nn(cpu), tmp_path)
+    assert condition in (tmp_path / "mine/operators/default_lib2.c").read_text()
+
+
+def test_dsp_intrinsics_say_which_processor_they_need(tmp_path):
+    files = made.usmp()
+    name = "codegen/host/src/default_lib1.c"
+    files[name] += b"static int use(int a, int b)\n{\n  return __SMLAD(a, b, 0);\n}\n"
+    done, _ = imported(files, tmp_path)
+    assert any("__SMLAD" in r and "DSP extension" in r for r in done.remarks)
+    assert "#if !defined(__ARM_FEATURE_DSP)\n#error" in (tmp_path / "mine/operators/default_lib1.c").read_text()
+
+
+def test_a_library_that_nobody_has_is_named(tmp_path):
+    files = made.usmp()
+    name = "codegen/host/src/default_lib1.c"
+    files[name] = b"#include <esp_kernel.h>\n" + files[name].replace(
+        b"  return 0;", b"  esp_dl_wrapper(p0);\n  return 0;", 1
+    )
+    done, text = imported(files, tmp_path)
+    assert "the operators include <esp_kernel.h>, which no Zephyr module is known to have" in done.warnings
+    assert "the operators call esp_dl_wrapper, which no Zephyr module is known to have" in done.warnings
+    assert "symbol: esp_dl_wrapper" in text
+
+
+def test_shifts_beyond_63_bits_are_mended(tmp_path):
+    """(x * m + (1 << (s - 1))) >> s is 0 from s = 63 on, for every x and m of 32 bits."""
+    files = made.usmp()
+    name = "codegen/host/src/default_lib1.c"
+    shift = "(int64_t)((x * m) + ((int64_t)1 << ((int64_t)((35 + 31) - 1)))) >> ((int64_t)(35 + 31))"
+    files[name] += f"static int64_t far(int64_t x, int64_t m)\n{{\n  return {shift};\n}}\n".encode()
+    files[name] += b"static int64_t near(int64_t x)\n{\n  return x >> ((int64_t)(8 + 31));\n}\n"
+    done, _ = imported(files, tmp_path)
+    assert any(
+        "2 shifts of 64-bit numbers by up to 66 bits, undefined in C, became shifts by 63" in r for r in done.remarks
+    )
+    text = (tmp_path / "mine/operators/default_lib1.c").read_text()
+    assert "((int64_t)((32 + 31) - 1))" in text and "((int64_t)(32 + 31))" in text and "((int64_t)(8 + 31))" in text
+    for x in (-(1 << 31), -1, 1, (1 << 31) - 1):
+        assert (x * ((1 << 31) - 1) + (1 << 62)) >> 63 == 0
+
+
+def test_cmsis_nn_without_a_processor_is_told(tmp_path):
+    files = made.cmsis_nn()
+    files = {n: c.replace(b"-mcpu=cortex-m4", b"") for n, c in files.items()}
+    done, _ = imported(files, tmp_path)
+    assert any("no target says with -mcpu which instruction set" in w for w in done.warnings)
+    assert "#error" not in (tmp_path / "mine/operators/default_lib2.c").read_text()
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_two_models_of_one_name_in_one_image(tmp_path):
+    """Every `default` defines the same functions and headers: renamed, they live together."""
+    from opwest.host.compile import HostCompiler, build_program
+    from opwest.pipeline import generate
+    from opwest.write.project import read_record
+
+    imported(made.usmp(), tmp_path, "one")
+    imported(made.workspace(), tmp_path, "two")
+    app = tmp_path / "app"
+    manifests = [tmp_path / n / "manifest.yaml" for n in ("one", "two")]
+    generate(manifests, app, vendored=True, faults=Diagnostics())
+    source = tmp_path / "both.c"
+    source.write_text(BOTH)
+    (tmp_path / "objects").mkdir()
+    build_program(app, read_record(app), HostCompiler(tmp_path / "objects", None), [source], tmp_path / "both")
+    done = subprocess.run([tmp_path / "both"], check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout
+    rows = json.loads(done.stdout)
+    wanted = made.reference(np.array([[1, -2, 3, 0.5]], np.float32)).ravel()
+    np.testing.assert_allclose(rows, [wanted] * 4, rtol=1e-6)
+    assert rows[0] == rows[2] and rows[1] == rows[3]  # bit-identical, with the arena of each poisoned between
+
+
+BOTH = """\
+#include <stdio.h>
+#include <string.h>
+#include <one.h>
+#include <two.h>
+
+ONE_WORKSPACE_DEFINE(first);
+TWO_WORKSPACE_DEFINE(second);
+static const struct one_devices one_context;
+static const struct two_devices two_context;
+
+int main(void)
+{
+	const float x[4] = {1, -2, 3, 0.5f};
+	float y[2];
+
+	if (one_open(&first, &one_context) != 0 || two_open(&second, &two_context) != 0) {
+		return 1;
+	}
+	for (int round = 0; round < 2; round++) {
+		if (one_run(&(struct one_inputs){.x = x}, &(struct one_outputs){.y = y}, &first, &one_context) != 0) {
+			return 2;
+		}
+		printf("%s[%.9g, %.9g],", round == 0 ? "[" : "", y[0], y[1]);
+		memset(first.sram, 0xA5 + round, ONE_POOL_SRAM_SIZE);
+		if (two_run(&(struct two_inputs){.x = x}, &(struct two_outputs){.y = y}, &second, &two_context) != 0) {
+			return 3;
+		}
+		printf("[%.9g, %.9g]%s", y[0], y[1], round == 0 ? "," : "]");
+		memset(second.sram, 0x5A + round, TWO_POOL_SRAM_SIZE);
+	}
+	return 0;
+}
+"""
+
+
+COMPILED = {"usmp": made.usmp(), "workspace": made.workspace(), "packed": made.packed(), "graph": made.graph()}
+
+
+@pytest.mark.skipif(shutil.which("cc") is None or platform.machine() != "x86_64", reason="no C compiler for x86-64")
+@pytest.mark.parametrize("variant", COMPILED)
+def test_compiled_operators(variant, tmp_path):
+    """As TVM's LLVM target exports them: an object under lib, and for the C interface the wrapper's source."""
+    files = dict(COMPILED[variant])
+    source = tmp_path / "code.c"
+    source.write_bytes(files.pop("codegen/host/src/default_lib1.c"))
+    runtime = [f"-I{ROOT}/zephyr_module/{folder}" for folder in ("include", "include_tvm")]
+    flags = ["-O1", "-w", "-fno-stack-protector", "-fno-pic", "-mcmodel=small", "-fcf-protection=none"]
+    subprocess.run(["cc", *flags, *runtime, "-c", source, "-o", tmp_path / "code.o"], check=True)
+    files["codegen/host/lib/default_lib1.o"] = (tmp_path / "code.o").read_bytes()
+    done, text = imported(files, tmp_path)
+    assert "objects/x86-64/default_lib1.o" in done.files
+    assert "{target: x86-64, files: [objects/x86-64/default_lib1.o]}" in text
+    if variant in ("workspace", "packed"):
+        assert "workspace: 4096" in text  # nothing but metadata.json's upper bound
+    if variant != "graph":
+        assert any("main is compiled" in r for r in done.remarks)
+    x = np.array([[1, -2, 3, 0.5]], np.float32)
+    built = Built(tmp_path / "mine", tmp_path)
+    np.testing.assert_allclose(built.run([[x]])[0][0], made.reference(x), rtol=1e-6)
+
+
+def test_compiled_operators_of_an_unknown_target(tmp_path):
+    files = made.usmp()
+    with pytest.raises(OpwestError, match="'cortex-m99' is no named target"):
+        imported({**files, "codegen/host/lib/x.o": b""}, tmp_path, target="cortex-m99")
+
+
+def test_workspaces_that_the_caller_brought_to_tvm(tmp_path):
+    """With `workspace_pools` in the C interface there is no array: the header has the sizes."""
+    files = made.usmp()
+    wrapper, header = "codegen/host/src/default_lib0.c", "codegen/host/include/tvmgen_default.h"
+    files[wrapper] = (
+        files[wrapper]
+        .replace(b"static uint8_t global_workspace[48];\n", b"")
+        .replace(b"&global_workspace)", b"workspace_pools->sram)")
+    )
+    files[header] += b"struct tvmgen_default_workspace_pools {\n  void* sram;\n};\n"
+    files[header] += b"#define TVMGEN_DEFAULT_SRAM_WORKSPACE_POOL_SIZE 64\n"
+    done, text = imported(files, tmp_path)
+    assert "{name: sram, dtype: uint8, shape: [64], direction: scratch, align: 16}" in text
+    assert (
+        "the size of sram, 64 bytes, is an upper bound of the header's or metadata.json's: there is no array"
+        in done.remarks
+    )
+    planned(tmp_path / "mine")
+
+
+def test_several_devices_are_refused(tmp_path):
+    files = made.usmp(device=True)
+    name = "codegen/host/src/default_lib1.c"
+    files[name] = files[name].replace(
+        b", void* device_context_npu)", b", void* device_context_npu, void* device_context_dsp)"
+    )
+    with pytest.raises(OpwestError, match="main takes 2 device contexts: npu, dsp"):
+        imported(files, tmp_path)
+
+
+def test_names_of_inputs_from_the_relay_text_alone(tmp_path):
+    """Packed arguments, no C interface, and metadata.json of a version without ports."""
+    files = {**made.packed(), "metadata.json": made.metadata(5, with_ports=False)}
+    with pytest.raises(OpwestError, match="which parameters of tvmgen_default___tvm_main__ are inputs"):
+        imported({**files, "src/default.relay": b""}, tmp_path)
+    _, text = imported({n.replace("default.relay", "relay.txt"): c for n, c in files.items()}, tmp_path)
+    assert "x: {dtype: float32, shape: [1, 4]}" in text
