@@ -16,6 +16,7 @@
 #include <opwest/devices.h>
 #include <opwest/model.h>
 #include <opwest/port.h>
+#include <opwest/profile.h>
 #include <opwest/registry.h>
 #include <opwest/status.h>
 
@@ -165,6 +166,10 @@ struct conventions_workspace {
 	bool opened;
 	/** What became of each device. */
 	struct opwest_slot slots[2];
+#ifdef CONFIG_OPWEST_PROFILE
+	/** What the points of conventions_run() took; it grows from run to run: see opwest_profile_reset(). */
+	struct opwest_measure profile[13];
+#endif
 };
 
 /**
@@ -178,7 +183,8 @@ struct conventions_workspace {
 		workspace##_sram, \
 		OPWEST_STATUS_INIT, false, \
 		{OPWEST_SLOT_INIT, OPWEST_SLOT_INIT}, \
-	}
+		OPWEST_PROFILE_INIT \
+	} OPWEST_PROFILE_LIST(conventions, workspace)
 
 #ifndef __ZEPHYR__
 static const struct device conventions_host_npu = {"npu", NULL, NULL, NULL};
@@ -205,6 +211,11 @@ static const struct device conventions_host_dma = {"dma", NULL, NULL, NULL};
  * @return Another negative errno of a device: see workspace->status. What was activated is deactivated.
  */
 int conventions_open(struct conventions_workspace *workspace, const struct conventions_devices *devices);
+
+#ifdef CONFIG_OPWEST_PROFILE
+/* Another function, so that no code that was compiled without the option calls it with a smaller workspace. */
+#define conventions_run conventions_run_profiled
+#endif
 
 /**
  * @brief Run the model once: 11 operator calls, in order.
@@ -242,6 +253,11 @@ extern const struct opwest_model conventions_model;
 
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry conventions_registry;
+
+#ifdef CONFIG_OPWEST_PROFILE
+/** What is measured of conventions_run(), in the order in which it happens. */
+extern const struct opwest_point conventions_points[13];
+#endif
 
 #ifdef __cplusplus
 }

@@ -16,6 +16,10 @@ OPWEST_STATIC_ASSERT(sizeof(struct conventions_inputs) == 5 * sizeof(void *), "i
 OPWEST_STATIC_ASSERT(sizeof(struct conventions_outputs) == 3 * sizeof(void *), "outputs are pointers without padding");
 OPWEST_STATIC_ASSERT(CONVENTIONS_POOL_SRAM_ALIGN >= 64U && CONVENTIONS_POOL_SRAM_SIZE >= 512U, "pool sram is smaller than its plan");
 
+/* Nothing but with CONFIG_OPWEST_PROFILE. */
+#define BEGIN(point) OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, point)
+#define END(point) OPWEST_PROFILE_END(workspace->profile, conventions_points, point)
+
 /* Whether a buffer is there and aligned to so many bytes. */
 static inline bool usable(const void *buffer, uintptr_t align)
 {
@@ -84,6 +88,7 @@ int conventions_run(const struct conventions_inputs *inputs, const struct conven
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
+	BEGIN(0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->image, 16U)) {
 		return -EINVAL;
@@ -128,87 +133,131 @@ int conventions_run(const struct conventions_inputs *inputs, const struct conven
 	}
 
 	/* Step 0: scale (image, -3, 9000000000, 0.5, 1, scaled) */
+	BEGIN(1);
 	status = conventions_bridge_scale(inputs->image, -3, INT64_C(9000000000), 0.5f, 1,
 		(int32_t *)(void *)(pool_sram + 192));
+	END(1);
 	if (status != 0) {
 		return failed(status, workspace, 0U);
 	}
 
 	/* Step 1: smooth (scaled, smoothed, opwest_workspace) */
+	BEGIN(2);
 	status = conventions_bridge_smooth((const int32_t *)(void *)(pool_sram + 192),
 		(int32_t *)(void *)(pool_sram + 128), (uint8_t *)(void *)(pool_sram + 0));
+	END(2);
 	if (status != 0) {
 		return failed(status, workspace, 1U);
 	}
 
 	/* Step 2: gather (table, smoothed, work, gathered) */
+	BEGIN(3);
 	status = conventions_bridge_gather(conventions_constant_table,
 		(const int32_t *)(void *)(pool_sram + 128), (int32_t *)(void *)(pool_sram + 0),
 		(int32_t *)(void *)(pool_sram + 64));
+	END(3);
 	if (status != 0) {
 		return failed(status, workspace, 2U);
 	}
 
 	/* Step 3: negate (gathered) */
+	BEGIN(4);
 	conventions__negate((int32_t *)(void *)(pool_sram + 64));
+	END(4);
 
 	/* Step 4: move on dma (gathered, moved) */
+	BEGIN(5);
 	status = conventions_bridge_move((const int32_t *)(void *)(pool_sram + 64),
 		(int32_t *)(void *)(pool_sram + 0), devices->dma);
+	END(5);
 	if (status != 0) {
 		return failed(status, workspace, 4U);
 	}
 
 	/* Step 5: kinds (a, b, c, d, seen) */
+	BEGIN(6);
 	status = conventions_bridge_kinds(inputs->a, inputs->b, inputs->c, inputs->d, outputs->seen);
+	END(6);
 	if (status != 0) {
 		return failed(status, workspace, 5U);
 	}
 
 	/* Step 6: add (moved, smoothed, added) */
+	BEGIN(7);
 	status = conventions_bridge_add((const int32_t *)(void *)(pool_sram + 0),
 		(const int32_t *)(void *)(pool_sram + 128), (int32_t *)(void *)(pool_sram + 320));
+	END(7);
 	if (status != 0) {
 		return failed(status, workspace, 6U);
 	}
 
 	/* Step 7: launch launch on npu (added, 3, launched, opwest_arrays) */
+	BEGIN(8);
 	status = conventions_bridge_launch((const int32_t *)(void *)(pool_sram + 320), 3,
 		(int32_t *)(void *)(pool_sram + 384), (uint8_t *)(void *)(pool_sram + 0),
 		devices->npu);
+	END(8);
 	if (status != 0) {
 		return failed(status, workspace, 7U);
 	}
 	workspace->slots[0].launched = 7U;
 
 	/* Step 8: launch launch_packed on npu (launched, -1, launched_too, opwest_arrays) */
+	BEGIN(9);
 	status = conventions_bridge_launch_packed((const int32_t *)(void *)(pool_sram + 384), -1,
 		(int32_t *)(void *)(pool_sram + 448), (uint8_t *)(void *)(pool_sram + 176),
 		devices->npu);
+	END(9);
 	if (status != 0) {
 		return failed(status, workspace, 8U);
 	}
 
 	/* Wait for npu: steps 7, 8 */
+	BEGIN(10);
 	rc = opwest_devices_sync(&device_set, workspace->slots, &workspace->status, 0U);
+	END(10);
 	if (rc != 0) {
 		return abandoned(rc, workspace);
 	}
 
 	/* Step 9: mix (launched_too, 60000, 0.25, 0, table, d, scores, opwest_workspace) */
+	BEGIN(11);
 	status = conventions_bridge_mix((const int32_t *)(void *)(pool_sram + 448), 60000U, 0.25, 0,
 		conventions_constant_table, inputs->d, outputs->scores,
 		(uint8_t *)(void *)(pool_sram + 0));
+	END(11);
 	if (status != 0) {
 		return failed(status, workspace, 9U);
 	}
 
 	/* Step 10: total (scores, sum, opwest_workspace) */
+	BEGIN(12);
 	status = conventions_bridge_total(outputs->scores, outputs->sum,
 		(uint8_t *)(void *)(pool_sram + 0));
+	END(12);
 	if (status != 0) {
 		return failed(status, workspace, 10U);
 	}
 
-	return opwest_devices_close(&device_set, workspace->slots, &workspace->status);
+	rc = opwest_devices_close(&device_set, workspace->slots, &workspace->status);
+	END(0);
+	return rc;
 }
+
+#ifdef CONFIG_OPWEST_PROFILE
+const struct opwest_point conventions_points[13] = {
+	{"conventions", OPWEST_NO_STEP, OPWEST_NO_DEVICE, OPWEST_POINT_RUN},
+	{"scale", 0U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"smooth", 1U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"gather", 2U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"negate", 3U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"move", 4U, 1U, OPWEST_POINT_STEP},
+	{"kinds", 5U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"add", 6U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"launch", 7U, 0U, OPWEST_POINT_LAUNCH},
+	{"launch_packed", 8U, 0U, OPWEST_POINT_LAUNCH},
+	{"npu", 7U, 0U, OPWEST_POINT_WAIT},
+	{"mix", 9U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{"total", 10U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+};
+#endif

@@ -82,4 +82,7 @@ OPWEST_SERVE_MODEL(conventions) = {
 	.run = run_model,
 	.close = close_model,
 	.memory = memory,
+#ifdef CONFIG_OPWEST_PROFILE
+	.profile = &opwest_profiled_workspace,
+#endif
 };

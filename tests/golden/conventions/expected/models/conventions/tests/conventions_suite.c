@@ -16,6 +16,10 @@
 #include <conventions_devicetree.h>
 #endif
 #include <conventions.h>
+#if defined(CONFIG_THREAD_STACK_INFO) && !defined(CONFIG_ARCH_POSIX)
+#define MEASURES_STACK
+#include <opwest/stack.h>
+#endif
 
 /* What memory holds that was never written: nothing may depend on it. */
 #define RUBBISH 0xa5
@@ -135,6 +139,18 @@ ZTEST(conventions, test_workspace_may_hold_anything)
 	run_example();
 	outputs_are_as_kept("with what the workspace held before");
 }
+
+#ifdef MEASURES_STACK
+/* How much run needs is not known for all targets beforehand. */
+ZTEST(conventions, test_stack_of_run)
+{
+	open_on(RUBBISH);
+
+	const uint32_t used = opwest_stack_measure(run_example);
+
+	TC_PRINT("conventions: run took %" PRIu32 " bytes of stack\n", used);
+}
+#endif
 
 ZTEST(conventions, test_open_and_close)
 {
