@@ -89,7 +89,7 @@ def test_a_link_stays_a_link(tmp_path) -> None:
 
 def test_a_file_where_a_folder_is_needed(tmp_path) -> None:
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(OpwestError, match="the report can't be written: (Not a directory|File exists)"):
+    with pytest.raises(OpwestError, match=r"the report can't be written: (Not a directory|File exists)"):
         write_report(tmp_path / "file" / "report.html", "")
     assert (tmp_path / "file").read_text() == "mine"
 
