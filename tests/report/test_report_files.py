@@ -87,6 +87,13 @@ def test_a_link_stays_a_link(tmp_path) -> None:
     assert link.is_symlink() and read_report(target) == example()
 
 
+def test_a_file_where_a_folder_is_needed(tmp_path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(OpwestError, match=r"the report can't be written: (Not a directory|File exists)"):
+        write_report(tmp_path / "file" / "report.html", "")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_can_not_be_written(tmp_path) -> None:
     tmp_path.chmod(0o500)

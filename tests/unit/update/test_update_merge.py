@@ -4,7 +4,7 @@
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from opwest.update.merge import BETWEEN, OPWESTS, YOURS, marker_lines, merge_text
 from opwest.write import Merged
@@ -70,6 +70,7 @@ def test_other_markers_are_not_ours():
 LINES = st.lists(st.sampled_from("abcdefgh"), max_size=12)
 
 
+@settings(deadline=None)  # git is started for each
 @given(LINES, LINES, LINES)
 def test_nothing_is_lost(base, yours, new):
     """Every line that a side added is in the result; without changes on a side, the result is the other side."""
