@@ -10,17 +10,16 @@
 uint32_t __noinline opwest_stack_measure(void (*call)(void))
 {
 	volatile uint8_t here = 0U;
-	const struct k_thread *const thread = k_current_get();
-	volatile uint8_t *const lowest = (volatile uint8_t *)thread->stack_info.start;
-	volatile uint8_t *const top = &here - OWN;
-	volatile uint8_t *at;
+	const uintptr_t lowest = k_current_get()->stack_info.start;
+	const uintptr_t top = (uintptr_t)&here - OWN;
+	uintptr_t at;
 
 	/* Not memset(): it would fill its own frame. */
 	for (at = lowest; at < top; at++) {
-		*at = FILLED;
+		*(volatile uint8_t *)at = FILLED;
 	}
 	call();
-	for (at = lowest; at < top && *at == FILLED; at++) {
+	for (at = lowest; at < top && *(volatile uint8_t *)at == FILLED; at++) {
 	}
-	return (uint32_t)(&here - at);
+	return (uint32_t)((uintptr_t)&here - at);
 }
