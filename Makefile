@@ -80,3 +80,10 @@ $(BARE)/.installed: pyproject.toml | $(VENV)/.created
 
 clean:
 	rm -rf build $(VENV) examples/*/objects
+
+.PHONY: mutation
+
+# Mutation testing of the planning, checking and lock modules: long, and so not a part of `make test`.
+mutation: $(VENV)/.installed-dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'mutmut>=3.3'
+	@nice -n 10 $(BIN)/python scripts/mutation.py

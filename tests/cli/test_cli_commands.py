@@ -11,7 +11,7 @@ import pytest
 from golden_support import copy_project, emitted
 from opwest import __version__
 
-COMMANDS = ["generate", "update", "check", "init", "inspect", "run", "targets"]
+COMMANDS = ["generate", "update", "check", "init", "inspect", "run", "plan", "targets"]
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ def verify(blocks: Sequence[Block], offsets: Mapping[str, int], size: int, share
         position = sum(1 for other in live if other < entry)
         for other in live[max(position - 1, 0) : position + 1]:
             if other[0] < entry[1] and entry[0] < other[1]:
-                if other[0] == offset and other[2] in _below(block.name, taken):
+                if other[0] == offset and _took_over(block.name, other[2], taken):
                     continue
                 raise PlanError(f"{block.name} at {offset} overlaps {other[2]} at {other[0]}")
         live.insert(position, entry)
@@ -61,6 +61,11 @@ def _takers(blocks: Sequence[Block], shares: Sequence[Share]) -> dict[str, str]:
         if taken and taker and taken.first <= share.step == taker.first and taken.last <= taker.last:
             found[share.taker] = share.taken
     return found
+
+
+def _took_over(one: str, other: str, taken: Mapping[str, str]) -> bool:
+    """Whether one of two blocks is where it is because it took over the other's memory, directly or not."""
+    return other in _below(one, taken) or one in _below(other, taken)
 
 
 def _below(name: str, taken: Mapping[str, str]) -> set[str]:

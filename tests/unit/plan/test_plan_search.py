@@ -50,7 +50,7 @@ def islands(blocks):
     return search._islands(blocks)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@settings(max_examples=70, deadline=None, derandomize=True, database=None)
 @given(tiny(6, [1, 2, 4]))
 def test_small_problems_are_solved_to_the_optimum(blocks):
     plan = search.plan_pool(blocks)
@@ -59,7 +59,7 @@ def test_small_problems_are_solved_to_the_optimum(blocks):
     assert plan.size <= greedy.plan_pool(blocks).size
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@settings(max_examples=70, deadline=None, derandomize=True, database=None)
 @given(tiny(6, [1, 4]))
 def test_a_capacity_below_the_optimum_is_proven_to_be_too_small(blocks):
     best = least(blocks)
@@ -171,7 +171,7 @@ def tables(name):
     return blocks, int(found[0].name.split(".")[1])
 
 
-@pytest.mark.parametrize("name", ["example", "A", "D", "F", "J"])
+@pytest.mark.parametrize("name", ["example", "A", "B", "F", "H"])
 def test_problems_of_the_minimalloc_paper(name):
     blocks, capacity = tables(name)
     plan = search.plan_pool(blocks, capacity, budget=60_000)
@@ -182,6 +182,7 @@ def test_problems_of_the_minimalloc_paper(name):
 
 
 def test_the_same_problem_gives_the_same_plan():
-    blocks, capacity = tables("D")
-    first, second = (search.plan_pool(order, capacity) for order in (blocks, blocks[::-1]))
+    blocks, capacity = tables("B")
+    first, second = (search.plan_pool(order, capacity, 10_000) for order in (blocks, blocks[::-1]))
     assert first == second
+    assert first.size <= capacity

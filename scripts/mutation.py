@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mutation testing of modules that have to be right: planning, checking, the lock. Each against its own unit tests.
+
+mutmut changes one thing at a time; a mutant that no test notices survives. A sample is tried, the same for the same
+sources and number. Survivors are listed: `mutmut show NAME` in build/mutation/GROUP shows one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+GROUPS = {
+    "plan": (
+        "plan/*.py",
+        ["tests/unit/plan", "tests/cli/test_cli_plan.py", "tests/accelerators/test_random_schedules.py"],
+    ),
+    "dataflow": ("model/dataflow.py", ["tests/invalid"]),
+    "lock": ("write/lock.py", ["tests/unit/write/test_write_lock.py", "tests/unit/write/test_write_refused.py"]),
+}
+LEAST_SCORE = 80.0
+CONFIGURATION = """[tool.mutmut]
+source_paths = ["src"]
+only_mutate = ["src/opwest/{modules}"]
+also_copy = ["schemas", "project_template", "zephyr_module", "examples"]
+pytest_add_cli_args = ["-q", "-p", "no:xdist"]
+pytest_add_cli_args_test_selection = {tests}
+[tool.pytest.ini_options]
+pythonpath = ["tests"]
+filterwarnings = ["error"]
+markers = ["zephyr", "cross"]
+"""
+
+
+def prepare(group: str) -> Path:
+    """Copy the sources and tests of a group to a folder of its own, and return it."""
+    modules, tests = GROUPS[group]
+    folder = ROOT / "build" / "mutation" / group
+    shutil.rmtree(folder, ignore_errors=True)
+    leave = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "generator" / "opwest", folder / "src" / "opwest", ignore=leave)
+    for name in ("schemas", "project_template", "zephyr_module", "examples", "tests"):
+        shutil.copytree(ROOT / name, folder / name, ignore=leave)
+    text = CONFIGURATION.format(modules=modules, tests=str(tests).replace("'", '"'))
+    (folder / "pyproject.toml").write_text(text, encoding="utf-8")
+    return folder
+
+
+def mutmut(folder: Path, *words: str) -> str:
+    """Run mutmut in a folder and return what it prints."""
+    command = [str(Path(sys.executable).with_name("mutmut")), *words]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode and words[0] != "run":
+        raise SystemExit(f"{' '.join(command)}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def states(folder: Path) -> dict[str, str]:
+    """Return the state of every mutant: killed, survived, not checked and so on."""
+    return dict(re.findall(r"^\s*(\S+__mutmut_\d+): (.+)$", mutmut(folder, "results", "--all", "true"), re.MULTILINE))
+
+
+def main() -> int:
+    """Try a sample of mutants of every group; return 1 where a score is too low."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("groups", nargs="*", metavar="GROUP", help=f"{', '.join(GROUPS)} (default: all)")
+    options.add_argument("--most", type=int, default=1000, help="mutants in all (default: %(default)s)")
+    given = options.parse_args()
+    groups = given.groups or list(GROUPS)
+    folders = {group: prepare(group) for group in groups}
+    names = []
+    for group, folder in folders.items():
+        mutmut(folder, "run", "--max-children", "1", "no such mutant")  # makes all mutants, tries none
+        names += [(group, name) for name in sorted(states(folder))]
+    sample = sorted(random.Random(len(names)).sample(names, min(given.most, len(names))))
+    print(f"{len(names)} mutants, {len(sample)} of them tried")
+    low = False
+    for group, folder in folders.items():
+        chosen = [name for owner, name in sample if owner == group]
+        if not chosen:
+            continue
+        mutmut(folder, "run", "--max-children", "2", *chosen)
+        found = {name: state for name, state in states(folder).items() if name in set(chosen)}
+        killed = sum(state not in ("survived", "no tests", "not checked") for state in found.values())
+        score = 100 * killed / len(chosen)
+        low |= score < LEAST_SCORE
+        print(f"{group}: {killed} of {len(chosen)} killed, {score:.1f} % (at least {LEAST_SCORE:g} %)")
+        for name, state in sorted(found.items()):
+            if state in ("survived", "no tests", "not checked"):
+                print(f"  {state}: {name}")
+    return int(low)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

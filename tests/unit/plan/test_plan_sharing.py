@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results that take over an argument's memory: where that is found to be possible, and how the judge sees it."""
+
+import pytest
+from opwest import pipeline
+from opwest.diagnostics import Diagnostics
+from opwest.plan.problem import Block, Share
+from opwest.plan.sharing import merged
+from opwest.plan.verify import PlanError, verify
+
+SOURCE = """#include <stdint.h>
+struct device;
+int32_t op(const int8_t *x, int8_t *y);
+int32_t op(const int8_t *x, int8_t *y)
+{
+	*y = *x;
+	return 0;
+}
+int32_t two(const int8_t *x, const int8_t *z, int8_t *y);
+int32_t two(const int8_t *x, const int8_t *z, int8_t *y)
+{
+	*y = (int8_t)(*x + *z);
+	return 0;
+}
+int32_t start(const int8_t *x, int8_t *y, const struct device *dev);
+int32_t start(const int8_t *x, int8_t *y, const struct device *dev)
+{
+	(void)dev;
+	*y = *x;
+	return 0;
+}
+"""
+
+
+def places(work, steps, *, tensors="", inputs="x: {dtype: int8, shape: [64]}", constants="", planner="greedy"):
+    """Plan steps whose operators all work in place; return the offset of every buffer, and the size of the pool."""
+    data = "dtype: int8, shape: [64]"
+    (work / "op.c").write_text(SOURCE)
+    (work / "w.bin").write_bytes(bytes(64))
+    (work / "manifest.yaml").write_text(
+        "version: 1\nmodel: placed\nobjects: [{files: [op.c]}]\n"
+        "devices: {left: {devicetree: {nodelabel: left}}, right: {devicetree: {nodelabel: right}}}\n"
+        f"{constants}operators:\n"
+        f"  op: {{args: [{{name: x, {data}}}, {{name: y, {data}, direction: out, in_place: [x]}}]}}\n"
+        f"  two: {{args: [{{name: x, {data}}}, {{name: z, {data}}},"
+        f" {{name: y, {data}, direction: out, in_place: [x]}}]}}\n"
+        f"  start: {{device: {{}}, async: true, args: [{{name: x, {data}}},"
+        f" {{name: y, {data}, direction: out, in_place: [x]}}]}}\n"
+        f"run:\n  memory_planner: {planner}\n  inputs: {{{inputs}}}\n  outputs: {{y: {{{data}, external: true}}}}\n"
+        f"{tensors}  steps:\n" + "".join(f"    - {{{step}}}\n" for step in steps)
+    )
+    ((model, plan),) = pipeline.check([work / "manifest.yaml"], Diagnostics())
+    return {b.name: plan.place(b.name)[1] for b in model.buffers}, plan.pools["sram"].size
+
+
+@pytest.mark.parametrize("planner", ["greedy", "search"])
+def test_a_chain_needs_one_place(tmp_path, planner):
+    steps = ["call: op, args: [x, a]", "call: op, args: [a, b]", "call: op, args: [b, c]", "call: op, args: [c, y]"]
+    assert places(tmp_path, steps, planner=planner) == ({"a": 0, "b": 0, "c": 0}, 64)
+
+
+def test_not_where_a_later_step_reads_the_argument(tmp_path):
+    steps = ["call: op, args: [x, a]", "call: op, args: [a, b]", "call: two, args: [b, a, y]"]
+    _, size = places(tmp_path, steps)
+    assert size == 128
+
+
+def test_not_where_another_argument_has_the_tensor_too(tmp_path):
+    steps = ["call: op, args: [x, a]", "call: two, args: [a, a, b]", "call: op, args: [b, y]"]
+    assert places(tmp_path, steps)[1] == 128
+
+
+def test_inputs_of_the_workspace_are_taken_over_and_the_callers_are_not(tmp_path):
+    steps = ["call: op, args: [x, a]", "call: op, args: [a, y]"]
+    assert places(tmp_path, steps) == ({"a": 0}, 64)
+    own = "x: {dtype: int8, shape: [64], external: false}"
+    assert places(tmp_path, steps, inputs=own) == ({"a": 0, "x": 0}, 64)
+
+
+def test_constants_stay_as_they_are(tmp_path):
+    constants = "constants: {w: {file: w.bin, dtype: int8, shape: [64], pool: sram}}\nmemory: {sram: {}}\n"
+    steps = ["call: two, args: [w, x, a]", "call: op, args: [a, y]"]
+    assert places(tmp_path, steps, constants=constants)[1] == 128
+
+
+def test_devices_in_place(tmp_path):
+    steps = [
+        "call: op, args: [x, a]",
+        "call: start, device: left, args: [a, b]",
+        "call: start, device: left, args: [b, c]",
+        "call: op, args: [c, y]",
+    ]
+    assert places(tmp_path, steps) == ({"a": 0, "b": 0, "c": 0}, 64)
+
+
+def test_not_where_another_device_may_still_read(tmp_path):
+    def steps(second):
+        return [
+            "call: op, args: [x, a]",
+            "call: start, device: left, args: [a, b]",
+            f"call: start, device: {second}, args: [a, c]",
+            "call: two, args: [b, c, y]",
+        ]
+
+    # On one device c is written when b was: then a is free. On two devices a is still read.
+    assert places(tmp_path, steps("left"))[1] == 128
+    assert places(tmp_path, steps("right"))[1] == 192
+
+
+A, B = Block("a", 8, 1, 0, 2), Block("b", 8, 1, 2, 4)
+SHARE = Share("a", "b", 2)
+
+
+def test_the_judge_accepts_what_is_declared():
+    verify([A, B], {"a": 0, "b": 0}, 8, [SHARE])
+    third = Block("c", 4, 1, 4, 4)
+    verify([A, B, third], {"a": 0, "b": 0, "c": 0}, 8, [SHARE, Share("b", "c", 4)])
+
+
+@pytest.mark.parametrize(
+    ("blocks", "offsets", "shares"),
+    [
+        ([A, B], (0, 0), []),
+        ([A, B], (0, 0), [Share("b", "a", 2)]),
+        ([A, B], (0, 0), [Share("a", "b", 3)]),
+        ([A, B], (0, 4), [SHARE]),
+        ([Block("a", 8, 1, 0, 5), B], (0, 0), [SHARE]),
+        ([A, Block("b", 8, 1, 1, 4)], (0, 0), [SHARE]),
+        ([Block("a", 8, 1, 3, 3), B], (0, 0), [SHARE]),
+        ([A, B, Block("c", 8, 1, 2, 2)], (0, 0, 0), [SHARE]),
+        ([A, B, Block("c", 8, 1, 2, 2)], (0, 0, 7), [SHARE]),
+        ([A, B, Block("c", 8, 1, 2, 3)], (0, 0, 0), [SHARE, Share("x", "c", 2)]),
+    ],
+)
+def test_the_judge_refuses_what_is_not(blocks, offsets, shares):
+    places = {block.name: offset for block, offset in zip(blocks, offsets, strict=True)}
+    with pytest.raises(PlanError, match="overlaps"):
+        verify(blocks, places, 16, shares)
+
+
+def test_a_circle_of_shares_ends():
+    blocks = [Block("a", 8, 1, 2, 2), Block("b", 8, 1, 2, 2), Block("c", 8, 1, 2, 2)]
+    circle = [Share("a", "b", 2), Share("b", "a", 2)]
+    with pytest.raises(PlanError, match="c at 0 overlaps"):
+        verify(blocks, dict.fromkeys("abc", 0), 8, circle)
+
+
+def test_merging_takes_the_larger_of_everything():
+    blocks = [Block("a", 8, 4, 0, 2), Block("b", 6, 2, 2, 4), Block("c", 4, 8, 4, 9), Block("d", 1, 1, 0, 0)]
+    whole, owner = merged(blocks, [Share("b", "c", 4), Share("a", "b", 2)])
+    assert whole == [Block("a", 8, 8, 0, 9), Block("d", 1, 1, 0, 0)]
+    assert owner == {"a": "a", "b": "a", "c": "a", "d": "d"}
+    assert merged(blocks, []) == (blocks, {b.name: b.name for b in blocks})
