@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import atexit
 import importlib.util
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -114,9 +117,14 @@ def _smp_seeds() -> Sequence[bytes]:
 _SEPARATOR = b"\xff\xfe\xff"
 
 
-def _start_smp(_folder: Path) -> Read:
-    import asyncio
+@cache
+def _runner() -> asyncio.Runner:
+    runner = asyncio.Runner()
+    atexit.register(runner.close)
+    return runner
 
+
+def _start_smp(_folder: Path) -> Read:
     from opwest.board.smp_link import DEFAULT_GROUP, SmpLink
     from smp.header import Flag, Header, Version
     from smpclient.transport import SMPTransportDisconnected
@@ -148,7 +156,7 @@ def _start_smp(_folder: Path) -> Read:
         def initialize(self, _size: int) -> None:
             pass
 
-    runner = asyncio.Runner()
+    runner = _runner()
 
     def read(content: bytes) -> str:
         link = SmpLink.__new__(SmpLink)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers of boards that make no sense, and records that were edited: what is said of each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fuzz_boards import _SEPARATOR, _Shell, _smp_answers, _start_smp
+from golden_support import GOLDEN
+from opwest.board.link import Action, LinkError
+from opwest.diagnostics import OpwestError
+from opwest.host.record import check_record
+
+MODEL = "@opwest service 1 1 64\n@opwest model m\n@opwest output y {} {} {}\n@opwest end\n"
+AGAIN = "the connection loses characters, or the image is of another version of opwest"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size", "shape"), [("object", 8, "1"), ("int16", 4, "3"), ("int8", 0, "0"), ("float32", 4, "-1 -1")]
+)
+def test_a_tensor_that_cannot_be(dtype: str, size: int, shape: str) -> None:
+    with pytest.raises(LinkError) as caught:
+        _Shell([MODEL.format(dtype, size, shape).encode()]).describe()
+    seen = f"{dtype} {[int(word) for word in shape.split()]} of {size} bytes"
+    assert caught.value.message == f"the image on /dev/board has a tensor 'y' that can't be: {seen}"
+    assert caught.value.hint == AGAIN
+
+
+@pytest.mark.parametrize("line", ["done 0 - u - - - 1 2", "done 0 -", "error -1 EPERM"])
+def test_an_action_with_half_an_answer(line: str) -> None:
+    [model] = _Shell([MODEL.format("int8", 1, "1").encode()]).describe()
+    with pytest.raises(LinkError, match="`opwest open m` was answered by"):
+        _Shell([f"@opwest {line}\n".encode()]).act(model, Action.OPEN)
+
+
+def test_an_empty_line_is_a_lost_line() -> None:
+    with pytest.raises(LinkError, match="went away"):  # asked again, and nothing more comes
+        _Shell([b"@opwest \n@opwest end\n"]).describe()
+
+
+def smp(number: int, change: dict[str, Any]) -> str:
+    """Return what is said where one of the answers of a whole run has other values."""
+    cbor2 = pytest.importorskip("cbor2")
+    pytest.importorskip("smpclient")
+    answers = _smp_answers()
+    answers[number] = {key: value for key, value in {**answers[number], **change}.items() if value is not ...}
+    read = _start_smp(Path())
+    return read(_SEPARATOR.join(cbor2.dumps(answer) for answer in answers))
+
+
+@pytest.mark.parametrize(
+    ("number", "change", "said"),
+    [
+        (1, {"service": ...}, "the description of model came without a that makes sense"),
+        (1, {"inputs": "1"}, "the description of model came without a that makes sense"),
+        (2, {"dtype": "int99"}, "the image on has a tensor that of bytes"),
+        (2, {"shape": [True]}, "the description of tensor of m came without a that makes sense"),
+        (2, {"shape": 4}, "the description of tensor of m came without a that makes sense"),
+        (4, {"result": 1.5}, "the end of came without a that makes sense"),
+        (5, {"off": 0}, "input x was received as of bytes"),
+        (5, {"off": 1 << 40}, "input x was received as of bytes"),
+        (7, {"data": "text"}, "tensor y at came without a that makes sense"),
+        (7, {"data": b"12345"}, "output y came with of bytes"),
+        (7, {"rc": "x"}, "tensor y at came without a that makes sense"),
+        (3, {"err": "x"}, "['y']"),
+        (0, {"buf_size": "x"}, "['y']"),
+    ],
+)
+def test_answers_over_smp(number: int, change: dict[str, Any], said: str) -> None:
+    assert smp(number, change) == said
+
+
+def record() -> dict[str, Any]:
+    return json.loads((GOLDEN / "minimal/expected/.opwest/lock.json").read_text())["record"]
+
+
+def test_records_that_opwest_writes() -> None:
+    locks = sorted(GOLDEN.glob("*/expected*/.opwest/lock.json"))
+    assert len(locks) >= 7
+    for lock in locks:
+        check_record(json.loads(lock.read_text())["record"], lock.parent)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (["models"], 5, "record.models is no list"),
+        (["models"], [], "record.models is empty"),
+        (["models", 0], None, "record.models[0] is no object"),
+        (["runtime"], None, "record.runtime is None"),
+        (["models", 0, "constants"], 1, "record.models[0].constants is 1"),
+        (["models", 0, "name"], "../x", "'../x' is no path in the project"),
+        (["models", 0, "tensors", 0, "size"], True, "record.models[0].tensors[0].size is True"),
+        (["models", 0, "tensors", 0, "role"], "x", "'x' is no role"),
+        (["models", 0, "builds", 0, "sources"], ["/etc/x"], "'/etc/x' is no path in the project"),
+        (["models", 0, "builds", 0, "bits"], "64", "record.models[0].builds[0].bits is '64'"),
+    ],
+)
+def test_records_that_were_edited(path: list[Any], value: Any, said: str) -> None:
+    edited = record()
+    owner = edited
+    for part in path[:-1]:
+        owner = owner[part]
+    owner[path[-1]] = value
+    with pytest.raises(OpwestError) as caught:
+        check_record(edited, Path("app"))
+    assert str(caught.value) == (
+        f"app/.opwest/lock.json: error: the lock is damaged: {said}\n"
+        "  hint: restore it from version control, or make it again: opwest update DIR --manifest FILE"
+    )
