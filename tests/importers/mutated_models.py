@@ -150,6 +150,8 @@ def main() -> int:
             kept = Path(tempfile.gettempdir()) / f"opwest-mutated-{given.seed}-{number}{suffix}"
             kept.write_bytes(damaged)
             print(f"{kept}: {outcome.kind}: {outcome.said[:300]}", flush=True)
+        if (number + 1) % 50 == 0:
+            print(f"{number + 1} of {given.runs}", flush=True)
         return outcome
 
     with ThreadPoolExecutor(given.jobs) as pool:

@@ -30,7 +30,9 @@ def int8_cases(shape, count=30):
 def test_int8_operators_that_move_count_and_average(tmp_path):
     file, done, program = imported(int8_operators(), tmp_path)
     assert done.remarks == ()  # nothing is emulated in float
-    assert "float" not in (tmp_path / "model" / "operators.c").read_text()
+    text = (tmp_path / "model" / "operators.c").read_text()
+    assert "float" not in text
+    assert "math.h" not in text  # it would make Zephyr take a full C library
     cases = int8_cases((1, 7, 7, 3))
     _, wanted = run_litert(read_model(file), cases)
     for number, (one, other) in enumerate(zip(program.run(cases), wanted, strict=True)):
@@ -49,6 +51,7 @@ def test_int8_dense_of_rows(bias, tmp_path):
 
 def test_float_operators(tmp_path):
     file, _, program = imported(float_operators(), tmp_path)
+    assert "#include <math.h>" in (tmp_path / "model" / "operators.c").read_text()
     random = np.random.default_rng(2)
     cases = [[random.standard_normal((1, 5, 5, 3)).astype(np.float32)] for _ in range(10)]
     _, wanted = run_litert(read_model(file), cases)

@@ -147,7 +147,8 @@ def c_source(operators: Operators, writes: Mapping[str, int], remark: str, place
         if match is None or match[1] != PREFIX + name:
             raise fault(f"operator {name}: TVM's C code does not look as it is known to", place)
         parts.append(_definition(match, writes[name], len(operators.scratch[name])))
-    return _HEAD.format(remark=remark) + "".join(sorted(parts))
+    math = "#include <math.h>\n" if any(_OF_MATH.search(part.partition("{")[2]) for part in parts) else ""
+    return _HEAD.format(remark=remark, math=math) + "".join(sorted(parts))
 
 
 def _printed(variable: Any, function: Any) -> str:
@@ -162,10 +163,11 @@ def _printed(variable: Any, function: Any) -> str:
 
 
 _FUNCTION = re.compile(r"^TVM_DLL void (\w+)\(([^)]*)\) \{\n(.*?)^\}\n", re.MULTILINE | re.DOTALL)
+_OF_MATH = re.compile(r"\b(?:NAN|INFINITY|[a-z]\w*(?=\())")
+"""A call, or a constant of math.h. Including it without need would make Zephyr take a full C library."""
 _HEAD = """\
 /* {remark} */
-#include <math.h>
-#include <stdbool.h>
+{math}#include <stdbool.h>
 #include <stdint.h>
 """
 
