@@ -135,7 +135,8 @@ def test_dsp_intrinsics_say_which_processor_they_need(tmp_path):
     files[name] += b"static int use(int a, int b)\n{\n  return __SMLAD(a, b, 0);\n}\n"
     done, _ = imported(files, tmp_path)
     assert any("__SMLAD" in r and "DSP extension" in r for r in done.remarks)
-    assert "#if !defined(__ARM_FEATURE_DSP)\n#error" in (tmp_path / "mine/operators/default_lib1.c").read_text()
+    source = (tmp_path / "mine/operators/default_lib1.c").read_text()
+    assert "#if !defined(__ARM_FEATURE_DSP)\n#error" in source and "#else\n#include <cmsis_compiler.h>" in source
 
 
 def test_a_library_that_nobody_has_is_named(tmp_path):
@@ -304,3 +305,11 @@ def test_names_of_inputs_from_the_relay_text_alone(tmp_path):
         imported({**files, "src/default.relay": b""}, tmp_path)
     _, text = imported({n.replace("default.relay", "relay.txt"): c for n, c in files.items()}, tmp_path)
     assert "x: {dtype: float32, shape: [1, 4]}" in text
+
+
+def test_includes_of_any_length_are_no_traceback(tmp_path):
+    files = made.usmp()
+    name = "codegen/host/src/default_lib1.c"
+    files[name] = b'#include "' + b"x" * 5000 + b'.h"\n' + files[name]
+    imported(files, tmp_path)
+    planned(tmp_path / "mine")

@@ -172,7 +172,7 @@ def _guards(needs: Needs, targets: Sequence[str]) -> tuple[list[str], list[str]]
         words = "neither DSP nor MVE" if extension == "none" else extension
         return [guard(extension, cpu, why)], [f"calls of CMSIS-NN are generated for {cpu} ({words}), and for no other"]
     if needs.intrinsics:
-        name = needs.intrinsics[0]
+        name = next((i for i in needs.intrinsics if i[2:3].isupper()), needs.intrinsics[0])
         return [dsp_guard(name)], [
             f"operators use DSP intrinsics ({name}): a Cortex-M with the DSP extension is needed"
         ]

@@ -70,6 +70,9 @@ class Graph:
         self.rows = [self._index(r) for r in self._list(whole, "node_row_ptr")]
         self.entries = self._entries(whole.get("attrs"))
         self.heads = [self._reference(h) for h in self._list(whole, "heads")]
+        for node, _ in (*self.heads, *(i for n in self.nodes for i in n.inputs)):
+            if node >= len(self.nodes):
+                raise fault(f"the graph refers to node {node}", place, f"nodes 0 to {len(self.nodes) - 1}")
         self.peaks = Workspaces(code.functions, code.places)
         self.taken: set[str] = set()
         self.names: dict[tuple[int, int], str] = {}
@@ -226,7 +229,7 @@ class Graph:
                 raise fault(f"a node runs on TVM's device {device}", self.place, f"the processor, {_HOST}")
         entries = []
         for shape, dtype in zip(shapes, dtypes, strict=True):
-            if dtype not in DTYPES:
+            if not isinstance(dtype, str) or dtype not in DTYPES:
                 raise fault(f"the element type {str(dtype)[:40]!r}", self.place, ", ".join(DTYPES))
             if not isinstance(shape, list) or len(shape) > DIMENSIONS or any(type(n) is not int for n in shape):
                 raise fault("a shape is no list of numbers", self.place, "dimensions")

@@ -19,7 +19,10 @@ _PRAGMAS = """\
 #ifdef __GNUC__
 #pragma GCC diagnostic ignored "-Wunused-variable"
 #pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wpointer-sign"
 #pragma GCC diagnostic ignored "-Wmissing-braces"
+#pragma GCC diagnostic ignored "-Wincompatible-pointer-types"
 #ifdef __clang__
 #pragma GCC diagnostic ignored "-Wincompatible-pointer-types-discards-qualifiers"
 #else

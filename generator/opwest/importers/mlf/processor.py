@@ -129,4 +129,6 @@ def dsp_guard(intrinsic: str) -> str:
     words = (
         f"an Arm Cortex-M with the DSP extension is needed (Cortex-M4, M7, M33, M55): these operators use {intrinsic}"
     )
-    return f'#if !defined(__ARM_FEATURE_DSP)\n#error "{words}"\n#endif\n'
+    # CMSIS-NN's headers brought CMSIS's own with these names in TVM's time, and no more do.
+    core = "#else\n#include <cmsis_compiler.h>\n" if intrinsic[2:3].isupper() else ""
+    return f'#if !defined(__ARM_FEATURE_DSP)\n#error "{words}"\n{core}#endif\n'
