@@ -122,7 +122,9 @@ def test_paths_inside():
     assert is_inside("a") and is_inside("a/b.c") and is_inside(".opwest/x y") and is_inside("..a")
 
 
-@pytest.mark.parametrize("value", [DIGEST[1:], DIGEST + "0", DIGEST.upper(), "g" + DIGEST[1:], 7, None, list(DIGEST)])
+@pytest.mark.parametrize(
+    "value", [DIGEST[1:], DIGEST + "0", DIGEST.upper(), "g" + DIGEST[1:], "X" + DIGEST[1:], 7, None, list(DIGEST)]
+)
 def test_no_digests(value):
     assert not is_digest(value)
     assert is_digest(DIGEST)
