@@ -6,8 +6,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_SHAPES = re.compile(r"Tensor\[\(([0-9, ]*)\), (\w+)\]")
-_PARAMETER = re.compile(r"%([^\s,()]+?): Tensor\[\(([0-9, ]*)\), (\w+)\]")
+_NUMBERS = r"\(((?:[0-9]{1,12}, ?)*(?:[0-9]{1,12})?)\)"
+_SHAPES = re.compile(rf"Tensor\[{_NUMBERS}, (\w+)\]")
+_PARAMETER = re.compile(rf"%([^\s,()]+?): Tensor\[{_NUMBERS}, (\w+)\]")
 _MAIN = re.compile(r"def @main(?:\[[^\]]*\])?\(")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
@@ -58,4 +59,4 @@ def _types(text: str) -> tuple[Typed, ...] | None:
 
 
 def _shape(text: str) -> tuple[int, ...]:
-    return tuple(int(n) for n in text.split(",") if n.strip() and len(n) < 20)
+    return tuple(int(n) for n in text.split(",") if n.strip())
