@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from opwest.diagnostics import Location
 from opwest.model.context import Context
 from opwest.model.model import SourceFile
+from opwest.resources import resource
 
 
 def copy_source(context: Context, copies: list[SourceFile], path: PurePosixPath, content: bytes, at: Location) -> None:
@@ -31,11 +32,12 @@ def copy_source(context: Context, copies: list[SourceFile], path: PurePosixPath,
             if found is None:
                 if ".." not in header.parts and not header.is_absolute():
                     context.missing(header.as_posix())
-                context.faults.note(
-                    f"{file}:{line} includes {name!r}, which is not beside it in the manifest's folder",
-                    at,
-                    hint="right where the firmware's build provides this header; else put it there",
-                )
+                if not _in_runtime(name):
+                    context.faults.note(
+                        f"{file}:{line} includes {name!r}, which is not beside it in the manifest's folder",
+                        at,
+                        hint="right where the firmware's build provides this header; else put it there",
+                    )
                 continue
             known.add(header)
             context.files.add(header.as_posix())
@@ -57,6 +59,12 @@ def _read(folder: Path, header: PurePosixPath) -> bytes | None:
         return path.read_bytes()
     except (OSError, RuntimeError):  # a name that no file system takes, a loop of links, no permission
         return None
+
+
+def _in_runtime(name: str) -> bool:
+    """Whether the runtime provides a header: its own, or one of TVM's that operators of TVM include."""
+    runtime = resource("zephyr_module")
+    return any(_read(runtime / folder, PurePosixPath(name)) is not None for folder in ("include", "include_tvm"))
 
 
 def _quoted_includes(content: bytes) -> Iterator[tuple[int, str]]:

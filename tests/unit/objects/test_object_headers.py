@@ -65,6 +65,14 @@ def test_a_header_that_is_not_beside_its_file(project: Path, capsys: pytest.Capt
     assert not [path for path in (project / "app/models").rglob("*.h") if "outside" in path.name]
 
 
+def test_headers_of_the_runtime(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The build finds them: TVM's include its own in quotes."""
+    lines = '#define LEVEL 1\n#include "tvm/runtime/c_backend_api.h"\n#include "opwest/status.h"'
+    (project / "src" / "f.c").write_text(OPERATOR.format(lines))
+    code, text, _ = generate(project, capsys)
+    assert code == 0 and "includes" not in text
+
+
 def test_an_absolute_path_into_the_folder(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     name = project / "common" / "level.h"
     (project / "src" / "f.c").write_text(OPERATOR.format(f'#include "{name}"'))
