@@ -32,6 +32,8 @@ ELSEWHERE = {
     "the file has {path.stat().st_size} bytes": "test_invalid_files.py",
     "the manifest can't be read: {error.strerror}": "test_invalid_files.py",
     "{path.name} can't be read: {error.strerror}": "test_invalid_files.py: root may read every file",
+    "{path.name}: {key!r} has {size} bytes": "tests/fuzz: more than 1 GiB; an .npz can say so in few bytes",
+    "the version in %YAML is no version": "tests/fuzz/regressions/yaml",
     "this is not YAML: {error}": "no YAMLError without a place is known; kept for new versions of PyYAML",
 }
 

@@ -23,7 +23,17 @@ from typing import Any, BinaryIO
 from opwest.llvm.facts import Limits, LlvmError, printable
 from opwest.llvm.protocol import BrokenStreamError, Frame, read_frame, write_frame
 
-_KEPT_VARIABLES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")
+_MEASURED = "COVERAGE_PROCESS_CONFIG"  # our own tests look at what the child runs, too
+_KEPT_VARIABLES = (
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "PYTHONHOME",
+    "SYSTEMROOT",
+    "TEMP",
+    "TMP",
+    "TMPDIR",
+    _MEASURED,
+)
 _KEPT_STDERR = 1 << 16
 _USEFUL = re.compile(r"LLVM ERROR|Assertion|\berror:|bad_alloc|UNREACHABLE|MemoryError|not recognized")
 _HINT = "the file is damaged, or too much for LLVM; compile the operators again, or check it with `opt -passes=verify`"

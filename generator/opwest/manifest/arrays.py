@@ -112,9 +112,7 @@ def _no_archive() -> ArrayError:
 def _numpy(path: Path, key: str | None) -> Array:
     import numpy as np  # see load_numpy
 
-    array = load_numpy(path, key)
-    if not isinstance(array, np.ndarray):
-        raise ArrayError(f"{path.name} is an .npz file", "a file written by numpy.save")
+    array = np.asarray(load_numpy(path, key))
     dtype = np.dtype(array.dtype)
     if dtype.hasobject or dtype.names:
         raise _unreadable(path, ValueError("it holds Python objects or records"))
