@@ -36,7 +36,7 @@ RUNTIME_SYMBOLS = {
 REACHED = {"accelerated": ("control", "y"), "asynchronous": ("control", "raw", "report")}
 PUBLIC = ("open", "run", "close", "model", "registry", "operators")
 # Conversions of floats and 64 bits, which libgcc has, and what position-independent code asks for.
-SUPPORT = re.compile(r"__aeabi_[a-z0-9]+|__truncdfsf2|_GLOBAL_OFFSET_TABLE_")
+SUPPORT = re.compile(r"__aeabi_[a-z0-9]+|__truncdfsf2|__extendsfdf2|_GLOBAL_OFFSET_TABLE_")
 
 
 @pytest.fixture(scope="session")

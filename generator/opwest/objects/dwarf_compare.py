@@ -91,7 +91,7 @@ def _return_differences(returns: DwarfType, returns_status: bool) -> list[str]:
             return []
         return [f"declared to return nothing, the function returns {returns}, which would be ignored"]
     if returns.kind == "void":
-        return ["declared to return a status (int32_t), the function returns nothing"]
+        return ["declared to return a status (int32_t), the function returns nothing (declare it with `returns: void`)"]
     if returns.kind == "integer" and returns.size in (0, _STATUS_SIZE):
         return []
     return [f"declared to return a status (int32_t), the function returns {returns}"]

@@ -164,7 +164,7 @@ def test_differences_in_words(tmp_path: Path) -> None:
     ]
     bad = signature_of(tmp_path, "void f(const int8_t *a, float *b, const int8_t *c, struct other *d)")
     assert compare(bad, True, WANTED) == [
-        "declared to return a status (int32_t), the function returns nothing",
+        "declared to return a status (int32_t), the function returns nothing (declare it with `returns: void`)",
         "argument 2 'weight' is int8 tensor (const int8_t *), the function takes float *",
         "argument 3 'result' is int8 tensor (int8_t *), the function takes const int8_t *, which it does not write",
         "argument 4 'device' is const struct device *, the function takes struct other *",

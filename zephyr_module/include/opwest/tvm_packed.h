@@ -42,10 +42,6 @@ typedef union {
 	DLDevice v_device;
 } TVMValue;
 
-/** A function table, a library, a function of TVM's: never NULL's only meaning here. */
-typedef void *TVMModuleHandle;
-typedef void *TVMFunctionHandle;
-
 #endif /* TVM_RUNTIME_C_RUNTIME_API_H_ */
 
 #ifndef TVM_RUNTIME_C_BACKEND_API_H_
