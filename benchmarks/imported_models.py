@@ -163,6 +163,7 @@ def run(files: list[Path], work: Path, report: Report) -> None:
     for name, _, _, size, bound, shared in rows:
         report.limit(f"{name}: arena / lower bound", size / bound if bound else 1.0, 1.0)
         report.limit(f"{name}: arena / TVM's sharing", size / shared if shared else 1.0, 1.0)
+    print()
     try:
         require("arm-none-eabi-gcc", "arm-none-eabi-objdump", "arm-none-eabi-nm", EMULATOR)
         measure_images([file.stem for file in files], work, report, Images())
@@ -184,13 +185,13 @@ def measure_images(names: list[str], work: Path, report: Report, images: Images)
     version = execute(["arm-none-eabi-gcc", "-dumpversion"]).strip()
     report.table(f"Whole images for {BOARD}, Zephyr's default flags (-Os), gcc {version}.", columns, rows)
     if PEER_MODEL in names:
-        _, _, instructions, flash, ram = rows[-1]
-        title = f"{PEER_MODEL} beside {PEER['name']}, both with -DCONFIG_MULTITHREADING=n."
-        own = ["opwest", instructions, flash, ram]
-        peer = [PEER["name"], PEER["instructions"], PEER["flash"], PEER["ram"]]
-        report.table(title, ["", "instructions", "FLASH", "RAM"], [own, peer])
-        for what, mine, other in zip(("instructions", "FLASH", "RAM"), own[1:], peer[1:], strict=True):
-            report.limit(f"{PEER_MODEL}, {what}, opwest / {PEER['name']}", mine / other, 1.0)
+        title = f"{PEER_MODEL} beside {PEER['name']}, all with {ALONE}."
+        same, own = (row[2:] for row in rows[-2:])
+        peer = [PEER["instructions"], PEER["flash"], PEER["ram"]]
+        named = [["opwest, minimal C library", *own], ["opwest, newlib", *same], [f"{PEER['name']}, newlib", *peer]]
+        report.table(title, ["", "instructions", "FLASH", "RAM"], named)
+        for what, mine, other in zip(("instructions", "FLASH", "RAM"), same, peer, strict=True):
+            report.limit(f"{PEER_MODEL} with newlib, {what}, opwest / {PEER['name']}", mine / other, 1.0)
 
 
 if __name__ == "__main__":
