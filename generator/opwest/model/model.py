@@ -12,6 +12,7 @@ from opwest.llvm.facts import LlvmTarget
 from opwest.model.application import Application
 from opwest.model.conventions import PARAMETERS, ConventionName, WorkspaceNeed
 from opwest.model.dtypes import DType, TensorType
+from opwest.model.suite import Suite
 from opwest.objects.facts import FloatAbi, Fpu, Mve
 
 Direction = Literal["in", "out", "inout", "scratch"]
@@ -335,34 +336,6 @@ class External:
     provider: str
     kconfig: str | None
     location: Location
-
-
-@dataclass(frozen=True, slots=True)
-class Vectors:
-    """Golden vectors of one file: of every input and output the bytes of `count` cases, one after the other."""
-
-    file: str
-    count: int
-    content: tuple[tuple[str, bytes], ...] = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Tolerance:
-    """How far an output may be from a vector: `absolute` + `relative` * |what is wanted|."""
-
-    output: str
-    absolute: float
-    relative: float
-
-
-@dataclass(frozen=True, slots=True)
-class Suite:
-    """What the tests that come with the model compare; outputs without a tolerance bit for bit."""
-
-    vectors: tuple[Vectors, ...]
-    tolerances: tuple[Tolerance, ...]
-    repeatable: bool
-    """The same inputs give the same outputs: nothing keeps state."""
 
 
 @dataclass(frozen=True, slots=True)

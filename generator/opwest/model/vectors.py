@@ -10,7 +10,8 @@ from opwest.manifest.arrays import Array, ArrayError, array_names, read_array
 from opwest.manifest.yaml_reader import describe
 from opwest.model.context import Context, located_items
 from opwest.model.dtypes import DTYPES, TensorType, is_finite
-from opwest.model.model import Interface, Operator, Suite, Tolerance, Vectors
+from opwest.model.model import Interface, Operator
+from opwest.model.suite import Suite, Tolerance, Vectors
 
 
 def suite(

@@ -13,7 +13,8 @@ from typing import Any
 
 from opwest.model.c_names import CNames
 from opwest.model.dtypes import DTYPES
-from opwest.model.model import Model, Vectors
+from opwest.model.model import Model
+from opwest.model.suite import Vectors
 from opwest.plan.memory import MemoryPlan
 from opwest.render.boards import board_file
 from opwest.render.devices import device_rows
