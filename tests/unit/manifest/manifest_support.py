@@ -40,7 +40,7 @@ def copy_digits(folder: Path) -> Path:
         shutil.copy(DIGITS / file, folder)
     sources = ", ".join(f"operators/{path.name}" for path in sorted((DIGITS / "operators").glob("*.c")))
     text = (DIGITS / "manifest.yaml").read_text(encoding="utf-8")
-    text, count = re.subn(r"(?m)^objects:\n(  - .*\n)+", f"objects:\n  - {{files: [{sources}]}}\n", text)
+    text, count = re.subn(r"(?m)^objects:\n(  .*\n)+", f"objects:\n  - {{files: [{sources}]}}\n", text)
     assert count == 1
     manifest = folder / "manifest.yaml"
     manifest.write_text(text, encoding="utf-8")
