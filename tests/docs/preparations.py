@@ -13,6 +13,10 @@ from pathlib import Path
 import numpy as np
 from pages import ROOT
 
+sys.path.insert(0, str(ROOT / "tests" / "unit" / "manifest"))  # the example without compiled objects
+
+from manifest_support import copy_digits
+
 SMALL = ROOT / "tests" / "golden" / "minimal"
 
 
@@ -43,4 +47,33 @@ def regeneration(folder: Path) -> None:
         path.write_text("{{ application }}\n" if path.name == "NOTES.md.jinja" else "\n")
 
 
-PREPARATIONS: dict[str, Callable[[Path], None]] = {"README.md": readme, "regeneration.md": regeneration}
+def planning(folder: Path) -> None:
+    """A table of buffers, MiniMalloc's example."""
+    lines = ("id,lower,upper,size", "b1,0,3,4", "b2,3,9,4", "b3,0,9,4", "b4,9,21,4", "b5,0,21,4")
+    (folder / "buffers.csv").write_text("\n".join(lines) + "\n")
+
+
+def digits(folder: Path) -> None:
+    """The example, its operators as C sources, and an image."""
+    manifest = copy_digits(folder)
+    generate(manifest, folder / "app")
+    np.save(folder / "image.npy", np.zeros((1, 8, 8, 1), np.int8))
+
+
+def report(folder: Path) -> None:
+    """The same, what a run of it measured, and a report of before."""
+    digits(folder)
+    opwest = [sys.executable, "-m", "opwest"]
+    arguments = ["run", "app", "--host", "--input", "image=image.npy", "--json"]
+    done = subprocess.run([*opwest, *arguments], check=True, capture_output=True, cwd=folder)
+    (folder / "run.json").write_bytes(done.stdout)
+    subprocess.run([*opwest, "report", "app", "-o", "old.html"], check=True, capture_output=True, cwd=folder)
+
+
+PREPARATIONS: dict[str, Callable[[Path], None]] = {
+    "README.md": readme,
+    "planning.md": planning,
+    "profiling.md": digits,
+    "regeneration.md": regeneration,
+    "report.md": report,
+}
