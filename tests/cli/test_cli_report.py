@@ -157,7 +157,9 @@ def test_a_lock_with_a_damaged_record(opwest, project):
     for record in ({}, {"models": 3}, {"models": [3, {"name": 4}, {"name": "x", "inputs": 5}]}):
         lock.write_text(json.dumps({**value, "record": record}))
         text = refused(opwest, project, "-o", "r.html")
-        assert "lock.json: error: " in text and "restore it from version control, or make it again: opwest update" in text
+        assert (
+            "lock.json: error: " in text and "restore it from version control, or make it again: opwest update" in text
+        )
 
 
 def test_a_half_written_project(opwest, project):

@@ -104,6 +104,22 @@ def numbers_as_floats(model: dict) -> dict:
     return rounded(model)
 
 
+def check_supplied(actual: dict, manifest: dict) -> None:
+    """Take out the memory that opwest adds to calls: the workspace, then the arrays of asynchronous operators."""
+    for operator in actual["operators"]:
+        entry = manifest["operators"][operator["name"]]
+        supplied = operator["args"][len(entry["args"]) :]
+        del operator["args"][len(entry["args"]) :]
+        convention = entry.get("convention", manifest.get("convention", "unpacked"))
+        has_arrays = entry.get("async", False) and convention != "unpacked"
+        assert len(supplied) == ("workspace" in entry) + has_arrays
+        for argument in supplied:
+            assert argument["direction"] == "scratch" and argument["dtype"] == "uint8" and argument["size"] > 0
+        if "workspace" in entry:  # what is asked for in bytes here, and room for the bookkeeping
+            size = entry["workspace"]["size"] if isinstance(entry["workspace"], dict) else entry["workspace"]
+            assert not isinstance(size, int) or supplied[0]["size"] > size
+
+
 def describe(app: Path, work: Path, name: str) -> dict:
     text = (Path(__file__).parent / "programs" / "describe.c").read_text()
     work.mkdir()
@@ -125,6 +141,7 @@ def test_metadata_says_what_the_manifest_says(project, tmp_path):
     for path in manifests:
         manifest = yaml.load(path.read_text(), Loader=yamlcore.CoreLoader)
         actual = numbers_as_floats(describe(app, tmp_path / manifest["model"], manifest["model"]))
+        check_supplied(actual, manifest)
         pools, constant_size = actual.pop("pools"), actual.pop("constant_size")
         if manifest["run"].get("order") != "any":
             assert actual["steps"] == [[step["call"], step.get("device")] for step in manifest["run"]["steps"]]
