@@ -24,6 +24,8 @@ VARIANTS = {
     "workspace_v6": made.workspace(),
     "workspace_v5_old": made.workspace(version=5, old=True),
     "packed": made.packed(),
+    "packed_data": made.packed(shapes=False),
+    "packed_checked": made.packed(checked=True),
     "graph": made.graph(),
 }
 SAID = {"usmp_bare": {"x": Wanted(None, (1, 4)), "y": Wanted(None, (1, 2))}}
