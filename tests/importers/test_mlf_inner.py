@@ -4,6 +4,7 @@
 import json
 import shutil
 import subprocess
+import time
 
 import mlf_made as made
 import numpy as np
@@ -124,3 +125,16 @@ def test_packed_calls_that_can_not_be_are_not_believed(seen, written, tmp_path):
     files[name] = files[name].replace(seen, written, 1)
     done, _ = imported(files, tmp_path)
     assert any("not in the registry" in r and "tvmgen_default_fused_dense_relu" in r for r in done.remarks)
+
+
+@pytest.mark.parametrize(
+    "junk", [b"1" * 200_000, b"w" * 200_000, b"(" * 200_000, b"tvmgen_default_fused_dense(" + b"(" * 200_000]
+)
+def test_long_runs_of_characters_take_no_time(junk, tmp_path):
+    files = made.packed()
+    name = "codegen/host/src/default_lib1.c"
+    files[name] = files[name].replace(b"  TVMValue ret_val_0;", b"  " + junk + b";\n  TVMValue ret_val_0;", 1)
+    start = time.process_time()
+    done, _ = imported(files, tmp_path)
+    assert done.operators >= 1
+    assert time.process_time() - start < 10  # minutes, where a pattern starts anew at each character

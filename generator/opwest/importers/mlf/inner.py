@@ -27,6 +27,9 @@ _ALLOCATED = re.compile(
 _NAME = re.compile(r"\b(\w+)\s*\(")
 _OFFSET = re.compile(r"\(*&?\(*(?:\(\w+\s*\*\)\s*)?\(*(\w+)\)*\s*\[\s*\(?(\d{1,12})\)?\s*\]\)*\Z")
 
+_LONGEST = 500
+"""Characters of an argument that can be a place in main's memory."""
+
 
 @dataclass(frozen=True)
 class Region:
@@ -137,7 +140,7 @@ def _split(text: str) -> list[str]:
 def _given(text: str, names: Mapping[str, Region], constants: Mapping[tuple[str, int], int]) -> Region | None:
     if text in names:
         return names[text]
-    match = _OFFSET.match(text)
+    match = _OFFSET.match(text) if len(text) <= _LONGEST else None
     return _part(names, constants, match[1], int(match[2])) if match else None
 
 
