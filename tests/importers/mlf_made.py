@@ -244,21 +244,29 @@ _PACKED = (
 )
 
 
-def _unpack(names):
+def _unpack(names, checked=()):
+    """Return the entries of `args`; `checked` are shapes that the function insists on, as with TVM's assertions."""
     lines = ""
     for number, name in enumerate(names):
         lines += f"  void* arg_{name} = (((TVMValue*)args)[{number}].v_handle);\n"
+        lines += f"  int32_t arg_{name}_code = arg_type_ids[{number}];\n"
+    for name in names:
         lines += f"  void* {name} = (((DLTensor*)arg_{name})[0].data);\n"
+        lines += f"  void* arg_{name}_shape = (((DLTensor*)arg_{name})[0].shape);\n"
+    for name, shape in zip(names, checked, strict=False):
+        for at, size in enumerate(shape):
+            compared = f"{size} == ((int32_t)((int64_t*)arg_{name}_shape)[{at}])"
+            lines += f"  if (!({compared})) {{\n    return -1;\n  }}\n"
     return lines
 
 
-def _packed_operators(module):
+def _packed_operators(module, checked=False):
     code = _INCLUDES.format(target="")
     for name, value in {"b1": B1, "b2": B2}.items():
         code += array_text(f"constant_{name}", value)
     code += array_text("constant_w1", W1) + array_text("constant_w2", W2)
     for number, (name, rows, columns) in enumerate(((OPERATORS[0], 4, 3), (OPERATORS[1], 3, 2))):
-        body = _unpack(["p0", "T_out"]) + _dense(
+        body = _unpack(["p0", "T_out"], ((1, rows), (1, columns)) if checked else ()) + _dense(
             "((float*)p0)",
             f"constant_w{number + 1}",
             f"constant_b{number + 1}",
@@ -290,24 +298,49 @@ const TVMModule* TVMSystemLibEntryPoint(void) {{
 ;"""
 
 
-def packed(module="default"):
-    """Ahead of time with packed arguments: main builds arrays and tensors on its stack (interface `packed`)."""
-    code = _packed_operators(module)
-    body = "  TVMValue stack[2];\n  void* stack_value = stack;\n  int32_t stack_tcode[2];\n  DLTensor tensors[1];\n"
-    body += "  int64_t shape[2] = {1, 3};\n" + _unpack(["x_buffer_var", "y_buffer_var"])
+def _stack_tensor(number, data, shape):
+    """Return the lines that fill a tensor on the stack, as TVM's lowering of arrays writes them."""
+    one, first = f"  (((DLTensor*)stack_array)[{number}]", 2 * number
+    text = "".join(f"  ((int64_t*)stack_shape)[{first + k}] = (int64_t){n};\n" for k, n in enumerate(shape))
+    text += f"{one}.data) = {data};\n"
+    text += f"{one}.shape) = (&(((int64_t*)stack_shape)[{first}]));\n"
+    text += f"    uint64_t none_{data} = (uint64_t)0;\n"
+    text += f"{one}.strides) = (int64_t*)(*(void* *)(&(none_{data})));\n"
+    text += f"{one}.ndim) = (uint32_t){len(shape)};\n"
+    text += f"{one}.dtype.code) = (uint8_t)2;\n{one}.dtype.bits) = (uint8_t)32;\n{one}.dtype.lanes) = (uint16_t)1;\n"
+    return text + f"{one}.byte_offset) = (uint64_t)0;\n{one}.device.device_type) = (DLDeviceType)1;\n"
+
+
+def packed(module="default", shapes=True, checked=False):
+    """Ahead of time with packed arguments: main builds arrays and tensors on its stack (interface `packed`).
+
+    `shapes`: main fills the tensors in; else it gives them their data alone, and its own arguments as they are, as
+    releases with LegalizePackedCalls do. `checked`: operators insist on their shapes.
+    """
+    code = _packed_operators(module, checked)
+    stacks = {"tcode": 1, "value": 2, "array": 12, "shape": 4} | ({} if shapes else {"sid": 6})
+    body = "".join(f"  TVMValue stack_{n}_{k}[{n}];\n  void* stack_{k} = stack_{n}_{k};\n" for k, n in stacks.items())
+    body += _unpack(["x_buffer_var", "y_buffer_var"])
     body += "  void* sid_1 = TVMBackendAllocWorkspace(1, 0, (uint64_t)12, 0, 8);\n" + _checked("sid_1")
-    body += "  tensors[0] = *(DLTensor*)arg_x_buffer_var;\n  tensors[0].data = sid_1;\n  tensors[0].shape = shape;\n"
-    for given, name in (
-        (("arg_x_buffer_var", "tensors"), OPERATORS[0]),
-        (("tensors", "arg_y_buffer_var"), OPERATORS[1]),
+    for number, given in enumerate(
+        ((("x_buffer_var", (1, 4)), ("sid_1", (1, 3))), (("sid_1", (1, 3)), ("y_buffer_var", (1, 2))))
     ):
-        for number, one in enumerate(given):
-            body += (
-                f"  (((TVMValue*)stack_value)[{number}].v_handle) = {one};\n  ((int32_t*)stack_tcode)[{number}] = 7;\n"
-            )
-        body += f"  TVMValue ret_{name};\n  int32_t code_{name};\n"
-        given_to = f"stack_value, stack_tcode, 2, &ret_{name}, &code_{name}, NULL"
-        body += f"  if (tvmgen_{module}_{name}({given_to}) != 0) {{\n    return -1;\n  }}\n"
+        entries = []
+        for at, (data, shape) in enumerate(given):
+            if shapes:
+                body += _stack_tensor(at, data, shape).replace(f"none_{data}", f"none_{number}_{data}")
+                entries.append(f"(((DLTensor*)stack_array) + {at})")
+            elif data == "sid_1":
+                body += "  (((DLTensor*)stack_sid)[0].data) = sid_1;\n"
+                body += "  (((DLTensor*)stack_sid)[0].device.device_type) = (DLDeviceType)1;\n"
+                entries.append("stack_sid")
+            else:
+                entries.append(f"arg_{data}")
+        for at, one in enumerate(entries):
+            body += f"  (((TVMValue*)stack_value)[{at}].v_handle) = {one};\n  ((int32_t*)stack_tcode)[{at}] = 7;\n"
+        body += f"  TVMValue ret_val_{number};\n  int ret_type_code_{number};\n"
+        call = f"( (TVMValue*) stack_value , (int*) stack_tcode, 2, &ret_val_{number}, &ret_type_code_{number}, NULL)"
+        body += f"  if (tvmgen_{module}_{OPERATORS[number]}{call} != 0){{\n    return -1;\n  }}\n"
     body += "  if (TVMBackendFreeWorkspace(1, 0, sid_1) != 0) {\n    return -1;\n  }\n"
     code += _function(module, "__tvm_main__", _PACKED, body)
     return {

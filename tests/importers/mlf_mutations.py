@@ -10,6 +10,7 @@ import shutil
 import struct
 import tarfile
 import time
+from functools import partial
 
 import mlf_made as made
 from opwest.diagnostics import Diagnostics, OpwestError
@@ -18,7 +19,7 @@ from opwest.pipeline import check
 
 SECONDS = 10
 BYTES = 512 << 20
-VARIANTS = (made.usmp, made.workspace, made.packed, made.graph, made.cmsis_nn)
+VARIANTS = (made.usmp, made.workspace, made.packed, partial(made.packed, shapes=False), made.graph, made.cmsis_nn)
 _EVIL_NAMES = (
     b"../evil",
     b"/tmp/opwest-evil",

@@ -23,6 +23,7 @@ from opwest.model.dtypes import DTYPES
 NAME = "whole_model"
 """The operator that main becomes."""
 
+_MOST_NAMES = 50
 _TYPES = {"input": "in", "output": "out"}
 
 
@@ -72,7 +73,7 @@ def draft(model: Model) -> Draft:
             listed.append(tensor.name)
             for n in tensor.shape:
                 size *= n
-            regions[one.parameter.name] = Region(size, "tensor")
+            regions[one.parameter.name] = Region(size, "tensor", tensor.dtype, tensor.shape)
         elif role == "device":
             made.devices.append(identifier(name, "device"))
         else:
@@ -182,25 +183,27 @@ def _by_names(model: Model, function: Function) -> list[Given]:
 
 def _seen(model: Model, bound: Sequence[_Bound], role: Role) -> list[Seen]:
     sizes = model.header.sizes or {}
+    passed = _passed_on(model.code) if any(b.parameter.dtype is None for b in bound) else {}
     found = []
     for one in bound:
         if one.given.role == role:
             macro = f"TVMGEN_{model.metadata.module}_{one.given.name}_SIZE".upper()
-            dtype = one.parameter.dtype or _passed_on(model.code, one.parameter.name)
+            dtype = one.parameter.dtype or passed.get(one.parameter.name)
             found.append(Seen(one.given.name, dtype, sizes.get(macro)))
     return found
 
 
-def _passed_on(code: Code, name: str) -> str | None:
-    """Return the element type that operators take a parameter of main with, where main's own is `void *`."""
+def _passed_on(code: Code) -> dict[str, str]:
+    """Return the element types that operators take what main passes on with, by main's variables."""
     main = code.functions.get(code.main)
     given = Calls(main, code.functions, {}, {}).given if main is not None else {}
+    found: dict[str, str] = {}
     for called, calls in given.items():
         for arguments in calls:
             for parameter, text in zip(code.functions[called].parameters, arguments, strict=False):
-                if text == name and parameter.dtype is not None:
-                    return parameter.dtype
-    return None
+                if parameter.dtype is not None:
+                    found.setdefault(text, parameter.dtype)
+    return found
 
 
 def _pool(model: Model, name: str, role: Role, made: Draft) -> Pool:
@@ -263,16 +266,13 @@ def _inner(
     code = model.code
     main = code.functions.get(code.main)
     if main is None:
-        made.remarks.append("main is compiled: what it calls is not in the registry, as nothing tells the arguments")
-        return []
-    if is_packed(main):
-        made.remarks.append("main has packed arguments: what it calls is not in the registry, as no shapes are told")
+        made.remarks += _untold(code)
         return []
     every = dict(regions)
     for text in code.texts.values():
         for array in arrays(text):
             if array.constant:
-                every[array.name] = Region(array.count * DTYPES[array.dtype].size, "tensor")
+                every[array.name] = Region(array.count * DTYPES[array.dtype].size, "tensor", array.dtype)
     calls = Calls(main, code.functions, every, members)
     peaks = Workspaces(code.functions, code.places)
     found, unread = [], []
@@ -283,10 +283,32 @@ def _inner(
             unread.append(name)
             continue
         short = identifier(name.removeprefix(f"tvmgen_{model.metadata.module}_"), "operator")
-        found.append(Operator(_free(short, taken), name, args, peaks.peak(name)))
+        convention = "packed" if is_packed(function) else "unpacked"
+        found.append(Operator(_free(short, taken), name, args, peaks.peak(name), convention))
     if unread:
-        made.remarks.append(f"not in the registry, as main's call can't be read: {', '.join(unread[:5])}")
+        why = "as neither main's call nor the operator tells the size or the element type of every argument"
+        made.remarks.append(f"not in the registry, {why}: {_listed(unread)}")
     return found
+
+
+def _untold(code: Code) -> list[str]:
+    """Return the remark that names the operators of a compiled main.
+
+    Debug information would tell types, and nothing in a folder the sizes: metadata.json has the operators' workspaces,
+    the Relay text is from before operators were fused.
+    """
+    defined = {s for _, m in code.objects.values() for s, d in m.defined.items() if d.kind == "function"}
+    names = sorted((defined | set(code.functions)) - code.glue - {code.main})
+    if not names:
+        return []
+    why = "main is compiled, and nothing in the folder tells the sizes of what operators take"
+    return [f"not in the registry: {why} ({_listed(names)}). Declare those that you want to call"]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names for a remark, as many as can be read."""
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"{', '.join(name[:200] for name in names[:_MOST_NAMES])}{more}"
 
 
 def _free(name: str, taken: set[str]) -> str:

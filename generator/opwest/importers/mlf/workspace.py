@@ -14,7 +14,7 @@ ALIGN = 16
 """What each allocation is rounded up to: the runtime's default for operators of microTVM's."""
 
 _EVENT = re.compile(
-    r"(?:(?P<variable>\w+)\s*=\s*(?:\([^()]*\)\s*)?)?\bTVMBackendAllocWorkspace\s*\(\s*[\w()]+,\s*[\w()]+,\s*"
+    r"(?:\b(?P<variable>\w+)\s*=\s*(?:\([^()]*\)\s*)?)?\bTVMBackendAllocWorkspace\s*\(\s*[\w()]+,\s*[\w()]+,\s*"
     r"(?:\((?:\(uint64_t\)|uint64_t)\)?\s*)?\(*(?P<size>[^,]{1,80}?)\)*,|"
     r"\bTVMBackendFreeWorkspace\s*\(\s*[\w()]+,\s*[\w()]+,\s*(?P<freed>\w+)\s*\)|"
     r"\b(?P<called>\w+)\s*\("
