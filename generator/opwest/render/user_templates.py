@@ -139,11 +139,16 @@ class UserRenderer:
         self.faults.error(message, self.user.place(place, line), hint=hint)
 
     def _place(self, error: Exception) -> tuple[str, int] | None:
-        """Return the innermost line of the user's templates that an error came through."""
+        """Return the innermost line of the user's templates that an error came through.
+
+        Of an endless recursion it is the outermost: where the stack ends is chance.
+        """
         names = {str(self.user.place(name)): name for name in self.user.templates}
         frames: Iterator[Any] = traceback.walk_tb(error.__traceback__)
         found = [(names[f.f_code.co_filename], line) for f, line in frames if f.f_code.co_filename in names]
-        return found[-1] if found else None
+        if not found:
+            return None
+        return found[0 if isinstance(error, RecursionError) else -1]
 
     def _load(self, name: str) -> tuple[str, str, Callable[[], bool]] | None:
         text = self.user.templates.get(name)
