@@ -8,6 +8,7 @@ compilers use, so that editors and build tools find the line.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -41,16 +42,21 @@ class Diagnostic:
 
     def __str__(self) -> str:
         where = f"{self.location}: " if self.location else "opwest: "
-        lines = [f"{where}{self.severity}: {self.message}"]
+        lines = [f"{where}{self.severity}: {_readable(self.message)}"]
         if self.expected:
-            lines.append(f"  expected: {self.expected}")
+            lines.append(f"  expected: {_readable(self.expected)}")
         if self.hint:
-            lines.append(f"  hint: {self.hint}")
+            lines.append(f"  hint: {_readable(self.hint)}")
         return "\n".join(lines)
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as plain JSON values."""
         return asdict(self)
+
+
+def _readable(text: str) -> str:
+    """Return a text whose words of more than 1,000 characters, which only damaged input has, lack their middle."""
+    return re.sub(r"\S{1001,}", lambda word: f"{word[0][:400]}…{word[0][-200:]}", text)
 
 
 class OpwestError(Exception):
