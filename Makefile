@@ -6,6 +6,7 @@
 # make fuzz   mutated inputs for every reader, and libFuzzer for what runs on devices; RUNS=N inputs each (default:
 #             200,000, and 2,000,000 of libFuzzer), SECONDS=S at most for each reader
 # make mutated-models   300 damaged model files through the importer (needs the packages of opwest[tvm])
+# make mutation  mutants of planning, checks and the lock, each against its own unit tests: long
 # make mutate-mlf  10,000 damaged Model Library Format tars through the importer
 
 PYTHON ?= python3
@@ -13,7 +14,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BARE := build/without-llvmlite
 
-.PHONY: demo test test-without-llvmlite bench fuzz mutated-models mutate-mlf clean
+.PHONY: demo test test-without-llvmlite bench fuzz mutated-models mutate-mlf mutation clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -80,8 +81,6 @@ $(BARE)/.installed: pyproject.toml | $(VENV)/.created
 
 clean:
 	rm -rf build $(VENV) examples/*/objects
-
-.PHONY: mutation
 
 # Mutation testing of the planning, checking and lock modules: long, and so not a part of `make test`.
 mutation: $(VENV)/.installed-dev

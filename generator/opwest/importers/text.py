@@ -24,6 +24,16 @@ def identifier(text: str, otherwise: str) -> str:
     return name[:60]
 
 
+def free_name(name: str, taken: set[str]) -> str:
+    """Return a name, with a number where it is taken already; it is taken from then on."""
+    free, number = name, 1
+    while free in taken:
+        number += 1
+        free = f"{name}_{number}"
+    taken.add(free)
+    return free
+
+
 @dataclass(frozen=True)
 class ObjectFile:
     """A file of operators: for a target, or C for any."""

@@ -17,7 +17,7 @@ from opwest.importers.mlf.ports import Seen, Sources, check_wanted, same_name, t
 from opwest.importers.mlf.relay import Relay
 from opwest.importers.mlf.workspace import ALIGN, Workspaces
 from opwest.importers.mlf.wrapper import Given, Header, Pool, Role, Wrapper
-from opwest.importers.text import identifier
+from opwest.importers.text import free_name, identifier
 from opwest.model.dtypes import DTYPES
 
 NAME = "whole_model"
@@ -78,7 +78,7 @@ def draft(model: Model) -> Draft:
             made.devices.append(identifier(name, "device"))
         else:
             pool = _pool(model, name, role, made)
-            free = _free(identifier(name, role), taken)
+            free = free_name(identifier(name, role), taken)
             direction = "scratch" if pool.content is None else "in"
             args.append(Argument(free, "uint8", (pool.size,), direction, max(pool.align, ALIGN), one.pointer))
             regions[one.parameter.name] = Region(pool.size, role)
@@ -284,7 +284,7 @@ def _inner(
             continue
         short = identifier(name.removeprefix(f"tvmgen_{model.metadata.module}_"), "operator")
         convention = "packed" if is_packed(function) else "unpacked"
-        found.append(Operator(_free(short, taken), name, args, peaks.peak(name), convention))
+        found.append(Operator(free_name(short, taken), name, args, peaks.peak(name), convention))
     if unread:
         why = "as neither main's call nor the operator tells the size or the element type of every argument"
         made.remarks.append(f"not in the registry, {why}: {_listed(unread)}")
@@ -309,12 +309,3 @@ def _listed(names: Sequence[str]) -> str:
     """Return names for a remark, as many as can be read."""
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return f"{', '.join(name[:200] for name in names[:_MOST_NAMES])}{more}"
-
-
-def _free(name: str, taken: set[str]) -> str:
-    free, number = name, 1
-    while free in taken:
-        number += 1
-        free = f"{name}_{number}"
-    taken.add(free)
-    return free

@@ -18,7 +18,7 @@ from opwest.importers.mlf.draft import Tensor, WantedTensors
 from opwest.importers.mlf.limits import ELEMENTS
 from opwest.importers.mlf.metadata import Metadata, Port
 from opwest.importers.mlf.relay import Relay, Typed
-from opwest.importers.text import identifier
+from opwest.importers.text import free_name, identifier
 from opwest.model.dtypes import DTYPES
 
 
@@ -46,7 +46,7 @@ def tensors(role: str, seen: Sequence[Seen], sources: Sources, taken: set[str]) 
     ports = sources.metadata.inputs if role == "input" else sources.metadata.outputs
     found = []
     for number, one in enumerate(seen):
-        name = _unique(identifier(one.name, role), taken)
+        name = free_name(identifier(one.name, role), taken)
         port = _port(ports, one.name, number, len(seen))
         typed = _typed(role, sources.relay, one.name, number, len(seen))
         found.append(_tensor(name, role, one, port, typed, sources))
@@ -113,12 +113,3 @@ def _typed(role: str, relay: Relay, name: str, number: int, count: int) -> Typed
 def same_name(one: str, other: str) -> bool:
     """Return whether two spellings are of one tensor: C code has `_` where names have other characters."""
     return re.sub(r"\W", "_", one) == re.sub(r"\W", "_", other)
-
-
-def _unique(name: str, taken: set[str]) -> str:
-    free, number = name, 1
-    while free in taken:
-        number += 1
-        free = f"{name}_{number}"
-    taken.add(free)
-    return free

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opwest.importers.text import WIDTH, ObjectFile, comment, identifier, object_line
+from opwest.importers.text import WIDTH, ObjectFile, comment, free_name, identifier, object_line
 from opwest.importers.tvm.codegen import PREFIX, Scratch
 from opwest.importers.tvm.source import Port, Source
 from opwest.importers.tvm.steps import Step, Steps, Tensor
@@ -28,12 +28,7 @@ def name_tensors(steps: Steps, source: Source) -> Names:
     taken: set[str] = set()
 
     def give(tensor: Tensor, wanted: str) -> None:
-        name, number = wanted, 1
-        while name in taken:
-            number += 1
-            name = f"{wanted}_{number}"
-        taken.add(name)
-        names[tensor] = name
+        names[tensor] = free_name(wanted, taken)
 
     for role, tensors, ports in (
         ("input", steps.inputs, source.inputs),
