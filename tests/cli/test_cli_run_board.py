@@ -171,11 +171,12 @@ def test_native_sim_is_asked_through_its_shell(run, west, plug):
     assert "latency: 1.235 ms" in done.out and "of simulated time" in done.out
 
 
-def test_an_image_that_ends_while_it_is_asked(run, west, plug):
+@pytest.mark.parametrize("seconds", [0, 0.6])
+def test_an_image_that_ends_while_it_is_asked(run, west, plug, seconds):
     answer = SmpBoard(Model())
     answer.unplug_at = 7
     board = plug(answer)
-    west.tell(config=QEMU, run=f"redirected to {board.device}\nqemu: fatal: Lockup", run_ends=True)
+    west.tell(config=QEMU, run=f"redirected to {board.device}\nqemu: fatal: Lockup", run_ends=seconds)
     done = run("mps2/an385")
     assert done.code == 1 and f"{board.device} went away" in done.err and "qemu: fatal: Lockup" in done.err
 

@@ -74,9 +74,14 @@ class RunningImage:
             time.sleep(0.02)
         return self._device
 
-    def ended(self) -> bool:
-        """Whether the image has ended by itself."""
-        return self._process.poll() is not None
+    def ended(self, seconds: float) -> bool:
+        """Whether the image has ended by itself, or does so in these seconds: its device goes away a little earlier."""
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        self._reader.join(seconds)
+        return True
 
     def said(self) -> str:
         """Return the last lines it printed."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from opwest.board.compare import difference
 from opwest.board.image import RunningImage
-from opwest.board.link import Link, LinkError, Served
+from opwest.board.link import Link, LinkError, ModelError, Served
 from opwest.board.ports import check_device, choose_device, wait_for_device
 from opwest.board.progress import Progress, make_progress
 from opwest.board.session import Outcome, check_tensors, find_model, run_model
@@ -37,6 +37,8 @@ from opwest.zephyr.checks import check_board
 from opwest.zephyr.workspace import Workspace, find_workspace
 
 _INSTALL = "pip install 'opwest[board]'"
+_ENDING = 1.0
+"""Seconds in which an image that went away has ended, to be asked for its last words."""
 
 
 def run_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -188,7 +190,7 @@ def _connected(options: argparse.Namespace, build: Build, progress: Progress) ->
                 try:
                     yield link
                 except LinkError as error:
-                    if image.ended():
+                    if not isinstance(error, ModelError) and image.ended(_ENDING):
                         raise LinkError(f"{error.message}\n{image.said()}", error.hint) from error
                     raise
         return

@@ -137,14 +137,14 @@ def start(west: FakeWest, build: Build) -> RunningImage:
 def test_an_image_names_its_device(west: FakeWest, build: Build, said: str) -> None:
     west.tell(run=said)
     with start(west, build) as image:
-        assert image.device(10) == "/dev/pts/5" and not image.ended()
+        assert image.device(10) == "/dev/pts/5" and not image.ended(0)
         process = image._process.pid
-    assert image.ended()
+    assert image.ended(0)
     assert not Path(f"/proc/{process}").exists() or "Z" in Path(f"/proc/{process}/stat").read_text().split()[2]
 
 
 def test_an_image_that_ends(west: FakeWest, build: Build) -> None:
-    west.tell(run="qemu: could not load kernel", run_ends=True, fails="run")
+    west.tell(run="qemu: could not load kernel", run_ends=0, fails="run")
     with start(west, build) as image, pytest.raises(LinkError) as caught:
         image.device(10)
     assert caught.value.message == (
