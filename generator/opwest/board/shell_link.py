@@ -89,8 +89,8 @@ class ShellLink:
         lines = self._ask(command, self._timeout, b"done|error")
         if lines is None:
             raise self._silence(f"the end of `opwest {command}`", self._timeout)
-        kind, *words = lines[-1].split()
         try:
+            kind, *words = lines[-1].split()
             if kind != "done":
                 raise ValueError
             result, error, code, hook, device, operator, step, nanoseconds = ("" if w == "-" else w for w in words)

@@ -14,6 +14,7 @@ _TENSOR = {
     **dict.fromkeys(("name", "role", "dtype", "c_type", "macro", "buffer", "elements"), str),
     **dict.fromkeys(("size", "align"), int),
     "placed": bool,
+    "reached": (str, None),
     "shape": [int],
 }
 _BUILD = {
@@ -58,7 +59,9 @@ def _fault(value: Any, shape: Any, where: str) -> str | None:
     if isinstance(shape, dict):
         if not isinstance(value, dict):
             return f"{where} is no object"
-        found = (_fault(value.get(key), inner, f"{where}.{key}") for key, inner in shape.items())
+        if lacking := [key for key in shape if key not in value]:
+            return f"{where} has no {lacking[0]!r}"
+        found = (_fault(value[key], inner, f"{where}.{key}") for key, inner in shape.items())
         return next((fault for fault in found if fault), None)
     if isinstance(shape, list):
         if not isinstance(value, list):

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 LARGEST = 1 << 30
 """Bytes of one array: what is compressed in an .npz file may be anything."""
+_LONGEST_REASON = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,7 @@ def _check_size(path: Path, key: str, loaded: Any) -> None:
 
 def _unreadable(path: Path, error: Exception) -> ArrayError:
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    reason = reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…"  # numpy repeats whole headers
     return ArrayError(f"{path.name} can't be read: {reason}", "plain numbers written by numpy.save or numpy.savez")
 
 

@@ -116,7 +116,8 @@ def _opened(name: str, project: Path) -> Path:
 
 def moved(manifests: Sequence[Path], project: Path) -> Diagnostic | None:
     """Return what to say where manifests are no longer where they were."""
-    missing = [path for path in manifests if not path.exists()]
+    # Unlike pathlib's, this takes a path that can't be, as one too long, for one where nothing is.
+    missing = [path for path in manifests if not os.path.exists(path)]  # noqa: PTH110
     if not missing:
         return None
     names = ", ".join(str(path) for path in missing)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -126,7 +127,7 @@ def _origin(project: Path, request: Request, record: dict[str, Any]) -> Origin:
         origin = replace(origin, template=None)
     elif request.template is not None:
         origin = replace(origin, template=request.template)
-    elif origin.template is not None and not origin.template.is_dir():
+    elif origin.template is not None and not os.path.isdir(origin.template):  # noqa: PTH112  (see moved)
         raise _fault(
             f"the template is no longer where it was: {origin.template}",
             project / ".opwest/origin.json",

@@ -198,7 +198,7 @@ def _projects(manifest: str) -> dict[str, str]:
     content = _yaml(manifest)
     inner = content.get("manifest") if isinstance(content, dict) else None
     projects = _named(inner.get("projects")) if isinstance(inner, dict) else []
-    return {str(p["name"]): str(p.get("path", p["name"])) for p in projects}
+    return {str(p["name"]): str(p["path"] if _is_name(p.get("path")) else p["name"]) for p in projects}
 
 
 def _yaml(text: str) -> Any:
