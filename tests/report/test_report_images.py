@@ -57,6 +57,7 @@ def test_symbols_become_names_of_the_manifest(made, image):
     assert not list(faults)
     (linked,) = found.images
     assert linked.source == "zephyr.elf"
+    assert linked.flash is None and linked.ram is None  # an object: not linked
     items = {(item.name, item.kind): item.bytes for item in linked.items}
     own = items.pop((OWN, "other"))
     assert items == {
@@ -69,6 +70,26 @@ def test_symbols_become_names_of_the_manifest(made, image):
     assert 24 + 8 < own < 64  # and the function made_pointer
     assert ("op0, again", "code", 200) in [(i.name, i.kind, i.bytes) for i in big.images[0].items]
     assert [i.bytes for i in linked.items] == sorted((i.bytes for i in linked.items), reverse=True)
+
+
+def test_the_whole_image_has_a_size(made, image):
+    linker = "MEMORY { F : ORIGIN = 0x1000000, LENGTH = 1M  R : ORIGIN = 0x2000000, LENGTH = 1M }\nSECTIONS {"
+    linker += " .rodata : { *(.text*) *(.rodata*) *(.eh_frame) } >F  .data : { *(.data*) } >R AT>F"
+    linker += " .bss (NOLOAD) : { *(.bss*) } >R  /DISCARD/ : { *(.note*) *(.comment) } }"
+    (image.parent / "image.ld").write_text(linker)
+    (image.parent / "more.c").write_text("int changing[25] = {1}; int made__absent;")
+    command = ["cc", "-nostdlib", "-static", "-no-pie", "-fno-pic", "-fno-builtin", "-Wl,-T,image.ld", "-Wl,-e,0"]
+    command += ["-Wl,--build-id=none", "zephyr.elf", "more.c", "-o", "linked.elf"]
+    subprocess.run(command, cwd=image.parent, check=True, stderr=subprocess.DEVNULL)
+    (found,) = add_images([made], [image.parent / "linked.elf"], Diagnostics())
+    (linked,) = found.images
+    constants = 96 + 40 + 24 + 8 + 200 + 500 + 64 + 16 + 32
+    assert constants + 100 < linked.flash < constants + 400
+    assert 1000 + 100 + 4 <= linked.ram < 1000 + 100 + 100
+    text = page(report_of(found))
+    assert f"of {linked.flash:,} in the whole image" in text and f"{linked.ram:,}" in text
+    changes = compare(report_of(found), report_of(replace(found, images=(replace(linked, ram=linked.ram + 8),))))
+    assert [(c.name.partition(" (")[0], c.verdict) for c in changes] == [("linked.elf", "worse")]
 
 
 def test_an_image_is_shown_and_compared(made, image):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opwest.report import data, labels, memory_map, timeline, treemap, words
 from opwest.report.collect import collect, take_over
-from opwest.report.figures import HEAD, MAP_HEIGHT, map_row
+from opwest.report.figures import HEAD, MAP_HEIGHT, map_row, timeline_rows
 from opwest.report.labels import part
 from opwest.report.live import live_bytes
 from report_support import buffer, examined, example, model, step, with_limit
@@ -150,6 +150,26 @@ def test_a_launch_lasts_until_the_next_or_until_it_is_waited_for() -> None:
     assert (1, 3, 4, "launched", "conv_features") in bars
     assert (0, 2, 3, "run", "stretch") in bars
     assert [(m.kind, m.lane, m.at) for m in laid.marks if m.kind == "wait"] == [("wait", 1, 5), ("wait", 2, 6)]
+
+
+def test_phones_have_taller_lanes_where_names_only_fit_upright() -> None:
+    wide, narrow = timeline_rows(example().models[0])
+    assert (wide["classes"], narrow["classes"]) == ("wide", "narrow")
+    assert narrow["lane"] > wide["lane"] and [b["name"] for b in narrow["bars"]] == [b["name"] for b in wide["bars"]]
+    names = {label["text"] for bar in narrow["bars"] for label in bar["labels"] if "t1" in label["classes"]}
+    assert names == {
+        "stretch",
+        "weigh",
+        "add",
+        "arg_max",
+        "conv_scores",
+        "conv_f…tures",
+        "hidden…tures",
+        "hidden…cores",
+    }
+    assert all("t0" in label["classes"] or "t1" in label["classes"] for b in narrow["bars"] for label in b["labels"])
+    (alone,) = timeline_rows(model([], [step(0, "conv"), step(1, "copy")]))
+    assert alone["classes"] == "" and alone["lane"] == wide["lane"]
 
 
 def test_the_processor_waits_for_a_synchronous_device() -> None:

@@ -87,6 +87,7 @@ def _shown(value: Any) -> str:
 def _ram(model: data.Model, _: data.Model) -> dict[str, Any]:
     found: dict[str, Any] = {f"pool {pool.name}, bytes": pool.planned for pool in model.pools}
     found |= {f"pool {pool.name}, least possible": pool.lower_bound for pool in model.pools}
+    found |= {f"{i.source} ({i.machine}), RAM bytes": i.ram for i in model.images if i.ram is not None}
     return found | _totals(model.objects, "state", "state of objects")
 
 
@@ -94,6 +95,8 @@ def _flash(model: data.Model, _: data.Model) -> dict[str, Any]:
     found: dict[str, Any] = {"constants, bytes": sum(one.bytes for one in model.constants)}
     for image in model.images:
         found[f"the model in {image.source} ({image.machine}), bytes"] = sum(one.bytes for one in image.items)
+        if image.flash is not None:
+            found[f"{image.source} ({image.machine}), flash bytes"] = image.flash
         found |= {f"{one.name} in {image.source}, bytes": one.bytes for one in image.items if one.kind != "constant"}
     found |= _totals(model.objects, "code", "code")
     found |= {f"constant {one.name}, bytes": one.bytes for one in model.constants}

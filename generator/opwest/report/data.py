@@ -233,6 +233,10 @@ class Image:
     """The file's name."""
     machine: str
     items: tuple[ImageItem, ...]
+    flash: int | None = None
+    """Bytes of the whole image that lie in flash, Zephyr's included; None where it is not linked."""
+    ram: int | None = None
+    """Bytes of the whole image that lie in RAM; data with initial values counts in both."""
 
 
 @dataclass(frozen=True, slots=True)

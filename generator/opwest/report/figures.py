@@ -17,6 +17,8 @@ HEAD: Final = 24
 FOOT: Final = 20
 LIVE_HEIGHT: Final = 44
 LANE: Final = 32
+LANE_TALL: Final = 96
+"""On phones, where names only fit upright."""
 LANE_GAP: Final = 14
 UNITS: Final = 10_000
 THIN: Final = 5
@@ -130,36 +132,55 @@ def _live_row(place: Rectangle) -> dict[str, str]:
     }
 
 
+def timeline_rows(model: data.Model, profile: data.Profile | None = None) -> list[dict[str, Any]]:
+    """Return the schedule of a model, or a measured run: one figure, or one for wide screens and one for phones.
+
+    Phones have their own where it names more bars.
+    """
+    wide = timeline_row(model, profile)
+    phones = {tier: TIERS[tier] for tier in ("t0", "t1")}
+    tall = timeline_row(model, profile, phones, LANE_TALL)
+    if _named(tall) <= _named(wide):
+        return [{**wide, "classes": ""}]
+    others = {tier: plot for tier, plot in TIERS.items() if tier not in phones}
+    return [{**timeline_row(model, profile, others), "classes": "wide"}, {**tall, "classes": "narrow"}]
+
+
+def _named(row: dict[str, Any]) -> int:
+    """Return how many bars have a name on a phone."""
+    return sum(any("t1" in label["classes"] for label in bar["labels"]) for bar in row["bars"])
+
+
 def timeline_row(
-    model: data.Model, profile: data.Profile | None = None, tiers: Mapping[str, float] = TIERS
+    model: data.Model, profile: data.Profile | None = None, tiers: Mapping[str, float] = TIERS, lane: int = LANE
 ) -> dict[str, Any]:
-    """Return the schedule of a model, or a run of it that was measured."""
+    """Return the schedule of a model, or a run of it that was measured; lanes have so many pixels."""
     found = timeline.lay_out(model) if profile is None else timeline.lay_out_measured(model, profile)
     kinds = {bar.kind for bar in found.bars}
     marks = {mark.kind for mark in found.marks}
-    height = len(found.lanes) * (LANE + LANE_GAP)
+    height = len(found.lanes) * (lane + LANE_GAP)
     return {
         "lanes": [
             {
                 "name": name,
                 "short": shortened(name, 8),
                 "long": shortened(name, 12),
-                "y": index * (LANE + LANE_GAP) + LANE_GAP // 2,
-                "middle": _lane_middle(index),
+                "y": _lane_top(index, lane),
+                "middle": _lane_top(index, lane) + lane // 2,
             }
             for index, name in enumerate(found.lanes)
         ],
-        "lane": LANE,
+        "lane": lane,
         "height": height,
         "total": height + FOOT,
-        "bars": [_bar_row(bar, found.length, tiers) for bar in found.bars],
+        "bars": [_bar_row(bar, found.length, tiers, lane) for bar in found.bars],
         "marks": [
             {
                 "kind": mark.kind,
                 "text": mark.text,
                 "x": part(mark.at / found.length),
-                "from": _lane_middle(0) + (LANE // 2 if mark.kind == "wait" else 0),
-                "to": _lane_middle(mark.lane) - (LANE // 2 if mark.kind == "launch" else 0),
+                "from": _lane_top(0, lane) + (lane if mark.kind == "wait" else lane // 2),
+                "to": _lane_top(mark.lane, lane) + (0 if mark.kind == "launch" else lane // 2),
             }
             for mark in found.marks
         ],
@@ -181,8 +202,8 @@ def _legend(measured: bool) -> list[tuple[str, str]]:
 _MARKS = {"launch": "launch", "wait": "wait for a device"}
 
 
-def _lane_middle(lane: int) -> int:
-    return lane * (LANE + LANE_GAP) + LANE_GAP // 2 + LANE // 2
+def _lane_top(index: int, lane: int) -> int:
+    return index * (lane + LANE_GAP) + LANE_GAP // 2
 
 
 def _times(model: data.Model, profile: data.Profile | None, found: timeline.Timeline) -> list[dict[str, str]]:
@@ -200,10 +221,10 @@ def _times(model: data.Model, profile: data.Profile | None, found: timeline.Time
     ]
 
 
-def _bar_row(bar: timeline.Bar, length: float, tiers: Mapping[str, float]) -> dict[str, Any]:
+def _bar_row(bar: timeline.Bar, length: float, tiers: Mapping[str, float], lane: int) -> dict[str, Any]:
     place = Rectangle(bar.first / length, 0, (bar.end - bar.first) / length, 1)
-    y = bar.lane * (LANE + LANE_GAP) + LANE_GAP // 2
-    found = labels(bar.label, "", place.width, LANE - 4, dict(tiers)) if bar.label else ()
+    y = _lane_top(bar.lane, lane)
+    found = labels(bar.label, "", place.width, lane - 4, dict(tiers)) if bar.label else ()
     return {
         "kind": bar.kind,
         "name": bar.text.split(";")[0],
@@ -211,7 +232,7 @@ def _bar_row(bar: timeline.Bar, length: float, tiers: Mapping[str, float]) -> di
         "x": part(place.x),
         "width": part(place.width),
         "y": y,
-        "labels": _label_rows(found, place, y + LANE / 2),
+        "labels": _label_rows(found, place, y + lane / 2),
     }
 
 

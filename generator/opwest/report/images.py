@@ -5,12 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Final
 
+from elftools.elf.elffile import ELFFile
+
 from opwest.diagnostics import Diagnostics, Location
 from opwest.model.c_names import CNames
-from opwest.objects.elf import SHF_ALLOC, SHT_NOBITS, parse_elf
+from opwest.objects.elf import SHF_ALLOC, SHT_NOBITS, Elf, parse_elf
 from opwest.objects.facts import ObjectError
 from opwest.report import data
 
@@ -27,7 +30,8 @@ def add_images(models: Sequence[data.Model], files: Sequence[Path], faults: Diag
     for path in files:
         at = Location(str(path))
         try:
-            machine, symbols = _symbols(path)
+            elf = _elf(path)
+            symbols = _symbols(elf)
         except OSError as error:
             faults.error(f"the image can't be read: {error.strerror or error}", at, expected=_EXPECTED)
             continue
@@ -40,20 +44,36 @@ def add_images(models: Sequence[data.Model], files: Sequence[Path], faults: Diag
             faults.error(f"the image has no symbols of {names}", at, expected=_EXPECTED)
             continue
         found = [
-            replace(model, images=(*model.images, data.Image(path.name, machine, items))) if items else model
+            replace(model, images=(*model.images, _image(path, elf, items))) if items else model
             for model, items in zip(found, parts, strict=True)
         ]
     return found
 
 
-def _symbols(path: Path) -> tuple[str, dict[str, int]]:
-    """Return the machine, and the bytes of every function and object in flash by name."""
+def _image(path: Path, elf: Elf, items: tuple[data.ImageItem, ...]) -> data.Image:
+    """Return what an image has of a model, and its size: what the linker prints where code runs from flash."""
+    try:
+        headers = [one.header for one in ELFFile(BytesIO(elf.content)).iter_segments("PT_LOAD")]
+    except Exception:  # what pyelftools makes of noise is its own affair
+        headers = []
+    if not headers:  # not linked
+        return data.Image(path.name, elf.machine_name, items)
+    moved = [one for one in headers if one.p_vaddr != one.p_paddr or one.p_memsz != one.p_filesz]
+    flash, ram = sum(one.p_filesz for one in headers), sum(one.p_memsz for one in moved)
+    return data.Image(path.name, elf.machine_name, items, flash, ram)
+
+
+def _elf(path: Path) -> Elf:
     if path.stat().st_size > _LARGEST:
         raise ObjectError(f"it has more than {_LARGEST} bytes")
     content = path.read_bytes()
     if not content.startswith(b"\x7fELF"):
         raise ObjectError("it is no ELF file")
-    elf = parse_elf(content)
+    return parse_elf(content)
+
+
+def _symbols(elf: Elf) -> dict[str, int]:
+    """Return the bytes of every function and object in flash by name."""
     table = elf.symbol_table()
     if table is None:
         raise ObjectError("it has no symbol table")
@@ -68,7 +88,7 @@ def _symbols(path: Path) -> tuple[str, dict[str, int]]:
         if symbol.info & 0xF in (_OBJECT, _FUNCTION) and (name, symbol.value) not in seen:
             seen.add((name, symbol.value))
             sizes[name] = sizes.get(name, 0) + symbol.size
-    return elf.machine_name, sizes
+    return sizes
 
 
 def _items(model: data.Model, models: Sequence[str], symbols: dict[str, int]) -> tuple[data.ImageItem, ...]:

@@ -58,6 +58,8 @@ def _fitting(name: str, second: str, width: float, height: float) -> tuple[str, 
         return name, True, None
     if room >= LEAST and height >= LINE:
         return shortened(name, room), False, None
+    if along >= LEAST and width >= LINE + 2:
+        return shortened(name, along), True, None
     return None
 
 

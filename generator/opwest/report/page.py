@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from opwest.report import data, palette, sizes, words
 from opwest.report.changes import Change
-from opwest.report.figures import map_row, timeline_row, treemap_row
+from opwest.report.figures import map_row, timeline_rows, treemap_row
 from opwest.report.files import DATA_ID, to_json
 from opwest.report.timeline import measured_name, measured_time
 
@@ -129,7 +129,7 @@ def _model(model: data.Model) -> dict[str, Any]:
             ]
         ),
         "several_pools": len(model.pools) > 1,
-        "timeline": timeline_row(model),
+        "timelines": timeline_rows(model),
         "steps": _limited(_step_rows(model)),
         "devices": model.devices,
         "flash": [{**row, "maps": treemap_row(row["items"])} for row in flash],
@@ -256,7 +256,7 @@ def _profile(model: data.Model, profile: data.Profile) -> dict[str, Any]:
         if profile.stack_used is None
         else f"{words.number(profile.stack_used)} of {words.counted(profile.stack_size or 0, 'byte')}",
         "rows": _limited(rows),
-        "timeline": timeline_row(model, profile) if inside else None,
+        "timelines": timeline_rows(model, profile) if inside else [],
     }
 
 

@@ -65,20 +65,21 @@ def _users(operators: tuple[str, ...]) -> str:
 
 def flash_rows(model: data.Model) -> list[dict[str, Any]]:
     """Return the flash of a model: in images, for targets, or what is known before anything is compiled."""
-    found = [_flash_row(f"{one.source} ({one.machine})", image_items(one)) for one in model.images]
+    found = [_flash_row(f"{one.source} ({one.machine})", image_items(one), one.flash) for one in model.images]
     known = targets(model)
     if known or not found:
         found += [_flash_row(target, flash_items(model, target)) for target in known or (None,)]
     return found
 
 
-def _flash_row(target: str | None, items: list[dict[str, Any]]) -> dict[str, Any]:
+def _flash_row(target: str | None, items: list[dict[str, Any]], whole: int | None = None) -> dict[str, Any]:
     total = sum(item["bytes"] for item in items)
     largest = max((item["bytes"] for item in items), default=1)
     return {
         "target": target,
         "items": items,
         "total": total,
+        "whole": whole,
         "rows": [
             {
                 **item,
@@ -110,6 +111,7 @@ def ram_rows(model: data.Model) -> list[dict[str, Any]]:
                 "" if len(frames) == len(model.operators) else f"; {len(frames)} of {len(model.operators)} are known"
             )
             rows.append(_ram_row("largest stack frame", frames[largest], f"of {largest}, for {target}{known}"))
+    rows += [_ram_row("whole image", one.ram, f"of {one.source}, Zephyr's included") for one in model.images if one.ram]
     return rows
 
 
