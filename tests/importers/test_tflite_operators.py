@@ -7,7 +7,7 @@ from importers.importers_support import Built, need_tvm
 
 need_tvm(("tflite", "tflite"), ("ai_edge_litert", "ai-edge-litert"))
 
-from importers.tflite_made import float_operators, int8_operators, rows_of_dense  # noqa: E402
+from importers.tflite_made import convolution, float_operators, int8_operators, rows_of_dense  # noqa: E402
 from opwest.importers.tvm import Options, import_model  # noqa: E402
 from opwest.importers.tvm.read import read_model  # noqa: E402
 from opwest.importers.tvm.vectors import run_litert  # noqa: E402
@@ -47,6 +47,48 @@ def test_int8_dense_of_rows(bias, tmp_path):
     cases = int8_cases((1, 5, 4))
     _, wanted = run_litert(read_model(file), cases)
     assert all(np.array_equal(a[0], b[0]) for a, b in zip(program.run(cases), wanted, strict=True))
+
+
+CONVOLUTIONS = {
+    "same": (3, 8, 0),
+    "valid": (4, 6, 1),
+    "odd channels": (2, 5, 0, 2),
+    "one channel": (1, 1, 0),
+    "nine channels, stride": (3, 9, 1, 2),
+    "dilated": (2, 4, 0, 1, 2),
+    "dilated, valid": (2, 4, 1, 1, 2),
+    "depthwise": (8, 8, 0, 1, 1, 1),
+    "depthwise, stride": (7, 7, 0, 2, 1, 1),
+    "depthwise, valid": (4, 4, 1, 1, 1, 1),
+    "depthwise, two each": (3, 6, 0, 1, 1, 2),
+}
+
+
+@pytest.mark.parametrize("case", CONVOLUTIONS)
+def test_int8_convolutions(case, tmp_path):
+    channels, *others = CONVOLUTIONS[case]
+    file, done, program = imported(convolution(channels, *others), tmp_path)
+    assert done.remarks == ()
+    assert "float" not in (tmp_path / "model" / "operators.c").read_text()
+    cases = int8_cases((1, 9, 6, channels))
+    _, wanted = run_litert(read_model(file), cases)
+    found = program.run(cases)
+    assert len({int(v) for [y] in found for v in y.flat}) > 20
+    assert all(np.array_equal(a[0], b[0]) for a, b in zip(found, wanted, strict=True))
+
+
+def test_padding_is_asked_about_once_for_all_channels(tmp_path):
+    """Rows before the loop over columns, columns before the channels: not for each product."""
+    imported(convolution(3, 8, 0), tmp_path)
+    text = (tmp_path / "model" / "operators.c").read_text()
+    inner = text[text.index("total_ptr[0] = (total_ptr[0]") :]
+    assert inner.index("total_ptr[3]") < inner.index("}") and text.count("if (") <= 2 * 2 and "condval" not in text
+
+
+def test_sums_beyond_int32_are_not_computed_in_it(tmp_path):
+    content = rows_of_dense(True, 2_147_480_000)
+    _, done, _ = imported(content, tmp_path)
+    assert len(done.remarks) == 1 and "emulated in float" in done.remarks[0]
 
 
 def test_float_operators(tmp_path):

@@ -12,8 +12,8 @@ AVERAGE_POOL_2D, FULLY_CONNECTED, CUSTOM, ADD = 1, 9, 32, 0
 def tflite_model(tensors, operators, inputs, outputs, signature=None):
     """Return a TFLite file; a signature is the shape of the first tensor as far as it is fixed.
 
-    tensors: (name, shape, type, array or None, scale or None, zero point); operators: (code, inputs, outputs, options),
-    where options are None or (type, function of a builder).
+    tensors: (name, shape, type, array or None, scale, one per channel or None, zero point); operators: (code, inputs,
+    outputs, options), where options are None or (type, function of a builder).
     """
     b = flatbuffers.Builder(1024)
 
@@ -39,10 +39,12 @@ def tflite_model(tensors, operators, inputs, outputs, signature=None):
             buffers.append(tflite.BufferEnd(b))
         quantization = None
         if scale is not None:
-            scales, zeros = numbers([scale], np.float32), numbers([zero], np.int64)
+            each = np.atleast_1d(scale)
+            scales, zeros = numbers(each, np.float32), numbers([zero] * len(each), np.int64)
             tflite.QuantizationParametersStart(b)
             tflite.QuantizationParametersAddScale(b, scales)
             tflite.QuantizationParametersAddZeroPoint(b, zeros)
+            tflite.QuantizationParametersAddQuantizedDimension(b, max(len(shape) - 1 if name == "depthwise" else 0, 0))
             quantization = tflite.QuantizationParametersEnd(b)
         text, dims = b.CreateString(name), numbers(shape, np.int32)
         fixed = numbers(signature, np.int32) if signature is not None and not made else None
@@ -201,18 +203,46 @@ def int8_operators():
     return tflite_model(tensors, operators, [0], [2, 4, 6, 13])
 
 
-def rows_of_dense(bias):
-    """Return an int8 model that is a fully connected layer on [1,5,4] with seven results each."""
+def rows_of_dense(bias, first=0):
+    """Return an int8 model: a fully connected layer on [1,5,4] with seven results each, and `first` added to a bias."""
     random = np.random.default_rng(9)
+    biases = random.integers(-900, 900, 7).astype(np.int32)
+    biases[0] += first
     tensors = [
         ("x", [1, 5, 4], INT8, None, 0.1, 7),
         ("weights", [7, 4], INT8, random.integers(-127, 128, (7, 4)).astype(np.int8), 0.02, 0),
-        ("bias", [7], INT32, random.integers(-900, 900, 7).astype(np.int32), 0.002, 0),
+        ("bias", [7], INT32, biases, 0.002, 0),
         ("y", [1, 5, 7], INT8, None, 0.15, -20),
     ]
     options = _built("FullyConnectedOptions", KeepNumDims=True)
     reads = [0, 1, 2] if bias else [0, 1, -1]
     return tflite_model(tensors, [(FULLY_CONNECTED, reads, [3], options)], [0], [3])
+
+
+def convolution(channels, results, padding, stride=1, dilation=1, multiplier=0):
+    """Return an int8 model that is a convolution of [1,9,6,channels] by 3 by 2: padding 0 is SAME, 1 is VALID.
+
+    With a multiplier it is depthwise, and has that many results for each channel. Each result has a scale of its own.
+    """
+    random = np.random.default_rng(channels + 10 * results)
+    reach = [(size - 1) * dilation + 1 for size in (3, 2)]
+    edges = [-(-n // stride) if padding == 0 else (n - r) // stride + 1 for n, r in zip((9, 6), reach, strict=True)]
+    shape = [1, 3, 2, results] if multiplier else [results, 3, 2, channels]
+    name = "depthwise" if multiplier else "weights"
+    scales = random.uniform(0.005, 0.02, results)
+    tensors = [
+        ("x", [1, 9, 6, channels], INT8, None, 0.1, 7),
+        (name, shape, INT8, random.integers(-127, 128, shape).astype(np.int8), scales, 0),
+        ("bias", [results], INT32, random.integers(-900, 900, results).astype(np.int32), 0.1 * scales, 0),
+        ("y", [1, *edges, results], INT8, None, 0.3, -20),
+    ]
+    values = {"Padding": padding, "StrideW": stride, "StrideH": stride}
+    values |= {"DilationWFactor": dilation, "DilationHFactor": dilation}
+    if multiplier:
+        values["DepthMultiplier"] = multiplier
+    code = tflite.BuiltinOperator.DEPTHWISE_CONV_2D if multiplier else tflite.BuiltinOperator.CONV_2D
+    options = _built("DepthwiseConv2DOptions" if multiplier else "Conv2DOptions", **values)
+    return tflite_model(tensors, [(code, [0, 1, 2], [3], options)], [0], [3])
 
 
 def float_operators():

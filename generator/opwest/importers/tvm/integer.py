@@ -8,7 +8,7 @@ operators, int32 sums, and TFLite's fixed-point scaling with its two roundings. 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from opwest.importers.tvm.integer_kernels import AveragePool, Convolution, Dense, Mean, Requantize
@@ -170,17 +170,44 @@ def _layer(call: Any, values: dict[Any, Any]) -> _Layer | None:
         return None
     requantize = Requantize(int(out_zero), fixed[0], once=is_dense)
     flat = bias.reshape(-1)
+    if not _fits(flat, weights.array, in_zero):
+        return None
     extra = () if requantize.fixed is not None else (fixed[1], fixed[2])
     if is_dense:
         if weights.array.ndim != 2:
             return None
-        return _Layer(Dense(int(in_zero), requantize), data.args[0], (weights.array, flat, *extra), "dense")
+        folded = _folded(flat, weights.array, int(in_zero))
+        return _Layer(Dense(requantize), data.args[0], (weights.array, folded, *extra), "dense")
     found = _convolution(product.attrs, weights.array, _shape(data), shape, int(in_zero), requantize)
     if found is None:
         return None
     kernel, array = found
+    if not any(kernel.padding):
+        kernel, flat = replace(kernel, zero=0), _folded(flat, array, kernel.zero)
     name = "depthwise_conv2d" if kernel.multiplier else "conv2d"
     return _Layer(kernel, data.args[0], (np.ascontiguousarray(array), flat, *extra), name)
+
+
+def _sums(weights: Any) -> Any:
+    """Return the sum of the weights of each channel, which is the last dimension, as int64."""
+    import numpy as np
+
+    return weights.reshape(-1, weights.shape[-1]).astype(np.int64).sum(axis=0)
+
+
+def _folded(bias: Any, weights: Any, zero: int) -> Any:
+    """Return the bias that takes the zero point into account: sum((x - zero) * w) is sum(x * w) - zero * sum(w)."""
+    import numpy as np
+
+    return (bias - zero * _sums(weights)).astype(np.int32)
+
+
+def _fits(bias: Any, weights: Any, zero: int) -> bool:
+    """Return whether no sum of int8 data times weights, on the way or at the end, leaves int32."""
+    import numpy as np
+
+    most = (128 + abs(int(zero))) * _sums(np.abs(weights.astype(np.int64)))
+    return bool((np.abs(bias.astype(np.int64)) + most).max() < 1 << 31)
 
 
 def _mean(call: Any, values: dict[Any, Any], out_scale: float, out_zero: int) -> _Layer | None:

@@ -21,16 +21,28 @@ class Requantize:
         """Return one int8. Twice is gemmlowp's way: a doubling high multiplication, then a rounding shift."""
         from tvm import tirx
 
-        wide = total.astype("int64") * multiplier.astype("int64")
+        def const(number: int, dtype: str = "int32") -> Any:
+            return tirx.const(number, dtype)
+
+        # Named values: TVM would widen both parts of a sum before it adds them, and write what is used twice two times.
+        sum_ = tirx.Var("sum", "int32")
+        wide = sum_.astype("int64") * multiplier.astype("int64")
         if self.once:
-            places = shift.astype("int64") + tirx.const(31, "int64")
-            half = tirx.const(1, "int64") << (places - tirx.const(1, "int64"))
+            places = shift.astype("int64") + const(31, "int64")
+            half = const(1, "int64") << (places - const(1, "int64"))
             value = ((wide + half) >> places).astype("int32")
+            low = self._limited(value)
         else:
-            high = ((wide + tirx.const(1 << 30, "int64")) >> tirx.const(31, "int64")).astype("int32")
-            half = (tirx.const(1, "int32") << shift) >> tirx.const(1, "int32")
-            away = (high >> tirx.const(31, "int32")) * tirx.min(shift, tirx.const(1, "int32"))
-            value = (high + half + away) >> shift
+            high = tirx.Var("high", "int32")
+            half = (const(1) << shift) >> const(1)
+            away = (high >> const(31)) * tirx.min(shift, const(1))
+            doubled = ((wide + const(1 << 30, "int64")) >> const(31, "int64")).astype("int32")
+            low = tirx.Let(high, doubled, self._limited((high + half + away) >> shift))
+        return tirx.Let(sum_, total, low)
+
+    def _limited(self, value: Any) -> Any:
+        from tvm import tirx
+
         value = value + tirx.const(self.zero, "int32")
         low, top = tirx.const(-128, "int32"), tirx.const(127, "int32")
         return tirx.max(tirx.min(value, top), low).astype("int8")
@@ -57,9 +69,8 @@ def _shifted(value: Any, zero: int) -> Any:
 
 @dataclass(frozen=True)
 class Dense:
-    """A fully connected layer: int8 [..., k] times int8 [k, m]."""
+    """A fully connected layer: int8 [..., k] times int8 [k, m]. The bias takes the data's zero point into account."""
 
-    zero: int
     requantize: Requantize
 
     def __call__(self, data: Any, weights: Any, bias: Any, *scales: Any) -> Any:
@@ -69,7 +80,7 @@ class Dense:
         k = te.reduce_axis((0, weights.shape[0]), "k")
         total = te.compute(
             (*data.shape[:-1], weights.shape[1]),
-            lambda *i: te.sum(_shifted(data[(*i[:-1], k)], self.zero) * weights[k, i[-1]].astype("int32"), axis=k),
+            lambda *i: te.sum(_shifted(data[(*i[:-1], k)], 0) * weights[k, i[-1]].astype("int32"), axis=k),
             name="total",
         )
         return self.requantize.tensor(total, bias, scales)
@@ -80,6 +91,7 @@ class Convolution:
     """A convolution of NHWC by HWIO, or of each channel by itself, where `multiplier` is not 0."""
 
     zero: int
+    """What is subtracted from the data; 0 where the bias takes it into account, as it can without padding."""
     requantize: Requantize
     result: tuple[int, ...]
     strides: tuple[int, ...]
