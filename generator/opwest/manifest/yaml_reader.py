@@ -199,7 +199,10 @@ class _Builder:
                 self._fail(f"{event.value!r} holds half of a surrogate pair", event, expected="whole characters")
             return event.value
         try:
-            return self.loader.construct_object(yaml.ScalarNode(tag, event.value, event.start_mark, event.end_mark))
+            value = self.loader.construct_object(yaml.ScalarNode(tag, event.value, event.start_mark, event.end_mark))
+            if isinstance(value, int):
+                str(value)  # Python refuses to write out numbers of thousands of digits, which it reads in base 16
+            return value
         except (ValueError, OverflowError, yaml.YAMLError):
             self._fail(f"{_shown(event.value)} can't be read as {tag.rsplit(':', 1)[1]}", event)
 

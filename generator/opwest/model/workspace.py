@@ -38,6 +38,7 @@ class _Placing:
         self.flow = flow
         self.run = context.section("run")
         self.buffers: list[Buffer] = []
+        self.placed: set[str] = set()
         self.line = max((p.cache_line or 1 for p in names.pools.values()), default=1)
 
     def place(self) -> Workspace:
@@ -57,8 +58,7 @@ class _Placing:
         outputs = self._interfaces("output", self.names.outputs.values())
         for constant in self.names.constants.values():
             self._constant(constant)
-        placed = {b.name for b in self.buffers}
-        steps = tuple(replace(s, bindings=tuple(_bound(b, placed) for b in s.bindings)) for s in self.flow.steps)
+        steps = tuple(replace(s, bindings=tuple(_bound(b, self.placed) for b in s.bindings)) for s in self.flow.steps)
         return Workspace(tuple(self.buffers), steps, inputs, outputs)
 
     def _add(
@@ -73,7 +73,8 @@ class _Placing:
     ) -> None:
         hint = "external: true leaves its memory to the caller" if role in ("input", "output") else None
         pools = candidate_pools(self.faults, self.names.pools, agents, pool, name, at, hint)
-        if pools:
+        if pools and name not in self.placed:  # else it has two roles, which was reported
+            self.placed.add(name)
             align = max(align, DEFAULT_ALIGNMENT)
             self.buffers.append(Buffer(name, role, type_, align, pools, self._incoherent(agents), at))
 
