@@ -19,6 +19,8 @@ from opwest.manifest.located import Items, Mapping, Position
 
 MAX_DEPTH = 64
 """Nested collections; a manifest needs eight."""
+MOST_BITS = 14_000
+"""Of an integer: 4,300 digits are the most that Python writes out."""
 MAX_EXPANSION = 100_000
 """Values that aliases may add to a file. Sharing a shape a thousand times is fine, a bomb is not."""
 
@@ -200,11 +202,15 @@ class _Builder:
             return event.value
         try:
             value = self.loader.construct_object(yaml.ScalarNode(tag, event.value, event.start_mark, event.end_mark))
-            if isinstance(value, int):
-                str(value)  # Python refuses to write out numbers of thousands of digits, which it reads in base 16
-            return value
         except (ValueError, OverflowError, yaml.YAMLError):
             self._fail(f"{_shown(event.value)} can't be read as {tag.rsplit(':', 1)[1]}", event)
+        if isinstance(value, int) and value.bit_length() > MOST_BITS:  # the schema's validator takes it for anything
+            self._fail(
+                f"{_shown(event.value)} is an integer of {value.bit_length()} bits",
+                event,
+                expected=f"at most {MOST_BITS} bits",
+            )
+        return value
 
     def _add(self, frame: _Frame, value: Any, position: Position, event: Any) -> None:
         """Put `value` into the collection on top of the stack."""
