@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +27,25 @@ from cortex_m3_qemu import EMULATOR, supported_plugin, symbols
 
 ROOT = Path(__file__).resolve().parents[1]
 BOARD = "mps2/an385"
-# hello_world_int8 of tflite-micro's example, built on the same tree, compiler and board with -DCONFIG_MULTITHREADING=n,
-# counted by a QEMU plugin from one mark to the next around an inference.
-PEER = {"name": "tflite-micro", "instructions": 8057, "flash": 68728, "ram": 9336}
-PEER_MODEL = "hello_world_int8"
+# tflite-micro on the same Zephyr tree, compiler and board with -DCONFIG_MULTITHREADING=n, outputs equal to LiteRT's,
+# counted by a QEMU plugin from one mark to the next around an inference: instructions, FLASH, RAM, used arena. Of the
+# reference kernels only hello_world was measured; on convolutions they take 17 to 20 times what CMSIS-NN takes. Their
+# arena holds inputs, outputs and tables of the interpreter too.
+REFERENCE, CMSIS_NN = "tflite-micro, reference kernels", "tflite-micro, CMSIS-NN"
+PEERS: dict[str, dict[str, tuple[int, int, int, int]]] = {
+    "hello_world_int8": {REFERENCE: (8_057, 68_728, 9_336, 784), CMSIS_NN: (4_002, 77_072, 10_768, 868)},
+    "kws_int8": {CMSIS_NN: (10_550_000, 177_180, 32_648, 23_044)},
+    "ad01_int8": {CMSIS_NN: (957_000, 351_340, 12_656, 2_756)},
+}
 SMALL = ("-DCONFIG_MINIMAL_LIBC=y",)
 ALONE = "-DCONFIG_MULTITHREADING=n"
 FULL = ("-DCONFIG_NEWLIB_LIBC=y", ALONE)
 """For models that call expf and the like. Debian's newlib has no locks for threads."""
+SMALLEST = ("hello_world_int8",)
+"""Models that are built in the smallest way that there is, too."""
+ALLOWED = {("kws_int8", CMSIS_NN, "instructions"): 1.2}
+"""Where the goal is not to be below: CMSIS-NN's convolutions are written by hand."""
+RUNS = 3
 SECONDS = 300
 
 
@@ -166,32 +178,41 @@ def run(files: list[Path], work: Path, report: Report) -> None:
     print()
     try:
         require("arm-none-eabi-gcc", "arm-none-eabi-objdump", "arm-none-eabi-nm", EMULATOR)
-        measure_images([file.stem for file in files], work, report, Images())
+        measure_images({str(row[0]): int(row[3]) for row in rows}, work, report, Images())
     except SkippedError as reason:
         report.skip("images", reason)
 
 
-def measure_images(names: list[str], work: Path, report: Report, images: Images) -> None:
+def measure_images(arenas: dict[str, int], work: Path, report: Report, images: Images) -> None:
     """Build and count."""
     plugin, rows = None, []
-    variants = [(name, FULL if needs_libm(work / name / "app") else SMALL) for name in names]
-    if PEER_MODEL in names:
-        variants += [(PEER_MODEL, FULL), (PEER_MODEL, (*SMALL, ALONE))]
+    variants = [(name, FULL if needs_libm(work / name / "app") else SMALL) for name in arenas]
+    variants += [(name, FULL) for name in PEERS if name in arenas and (name, FULL) not in variants]
+    variants += [(name, (*SMALL, ALONE)) for name in SMALLEST if name in arenas]
     for number, (name, options) in enumerate(variants):
         image, flash, ram = images.build(work / name / "app", work / f"build_{number}", *options)
         plugin = plugin or supported_plugin(work, functools.partial(count, image, name))
-        rows.append([name, " ".join(options), count(image, name, plugin), flash, ram])
+        # The least of several: an interrupt of Zephyr's clock can fall into a run, and is no part of it.
+        least = min(count(image, name, plugin) for _ in range(RUNS))
+        rows.append([name, " ".join(options), least, flash, ram])
     columns = ["model", "options of the build", "instructions", "FLASH", "RAM"]
     version = execute(["arm-none-eabi-gcc", "-dumpversion"]).strip()
     report.table(f"Whole images for {BOARD}, Zephyr's default flags (-Os), gcc {version}.", columns, rows)
-    if PEER_MODEL in names:
-        title = f"{PEER_MODEL} beside {PEER['name']}, all with {ALONE}."
-        same, own = (row[2:] for row in rows[-2:])
-        peer = [PEER["instructions"], PEER["flash"], PEER["ram"]]
-        named = [["opwest, minimal C library", *own], ["opwest, newlib", *same], [f"{PEER['name']}, newlib", *peer]]
-        report.table(title, ["", "instructions", "FLASH", "RAM"], named)
-        for what, mine, other in zip(("instructions", "FLASH", "RAM"), same, peer, strict=True):
-            report.limit(f"{PEER_MODEL} with newlib, {what}, opwest / {PEER['name']}", mine / other, 1.0)
+    for name, peers in PEERS.items():
+        own = next((row[2:] for row in rows if row[:2] == [name, " ".join(FULL)]), None)
+        if own is not None:
+            compare(name, (*own, arenas[name]), peers, report)
+
+
+def compare(name: str, own: Sequence[int], peers: dict[str, tuple[int, int, int, int]], report: Report) -> None:
+    """Show a model beside tflite-micro; what is above it is a limit that is not met."""
+    title = f"{name} beside tflite-micro, all with newlib and {ALONE}."
+    columns = ["", "instructions", "FLASH", "RAM", "arena"]
+    report.table(title, columns, [["opwest", *own], *([peer, *figures] for peer, figures in peers.items())])
+    for peer, figures in peers.items():
+        for what, mine, other in zip(columns[1:], own, figures, strict=True):
+            report.limit(f"{name}, {what}, opwest / {peer}", mine / other, ALLOWED.get((name, peer, what), 1.0))
+    print()
 
 
 if __name__ == "__main__":
