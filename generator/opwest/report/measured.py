@@ -179,6 +179,10 @@ def _time(value: Mapping[str, Any], key: str) -> float:
 
 def _finite(value: object) -> float | None:
     """Return a finite number, None for all else: `--json` writes infinities as text."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-        return float(value)
-    return None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:  # an integer of hundreds of digits
+        return None
+    return number if math.isfinite(number) else None
