@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from fuzz_readers import Reader, readers
 HANGS_AFTER = 900.0
 """Seconds without a new input, after which a process is ended: C code that does not come back."""
 _RESTARTS = 20
+_OWN_FAULT = 3
+"""How a worker ends where the fuzzer itself raised: whatever a reader raises is caught."""
 
 
 def main() -> int:
@@ -70,6 +73,8 @@ def _campaign(reader: Reader, given: argparse.Namespace) -> dict[str, Any]:
                 row["inputs"], row["cpu_seconds"] = done["inputs"], round(row["cpu_seconds"] + done["cpu"], 1)
                 break
             number, content = Current.read(Path(work) / "current")
+            if ended.startswith(f"exit code {_OWN_FAULT}:"):
+                raise RuntimeError(f"the fuzzer of {reader.name} failed behind input {number}: {ended}")
             failure = Failure(reader.name, f"the process ended: {ended}", content, "")
             row["defects"].append(_stored(failure))
             row["inputs"] = max(number, row["inputs"]) + 1
@@ -115,16 +120,19 @@ def _work(reader: Reader, given: argparse.Namespace) -> int:
     limit_process()
     folder = work / "files"
     folder.mkdir()
-    for found in fuzz(
-        reader, folder, seed=given.seed, runs=given.runs, seconds=given.seconds, start=given.start, note=current.note
-    ):
-        if isinstance(found, Failure):
-            with (work / "found").open("a") as file:
-                file.write(json.dumps(_stored(found)) + "\n")
-        else:
-            used = os.times()
-            cpu = used.user + used.system + used.children_user + used.children_system
-            (work / "done").write_text(json.dumps({"inputs": found, "cpu": cpu}))
+    try:
+        limits = {"runs": given.runs, "seconds": given.seconds, "start": given.start}
+        for found in fuzz(reader, folder, seed=given.seed, **limits, note=current.note):
+            if isinstance(found, Failure):
+                with (work / "found").open("a") as file:
+                    file.write(json.dumps(_stored(found)) + "\n")
+            else:
+                used = os.times()
+                cpu = used.user + used.system + used.children_user + used.children_system
+                (work / "done").write_text(json.dumps({"inputs": found, "cpu": cpu}))
+    except Exception:
+        traceback.print_exc()
+        return _OWN_FAULT
     return 0
 
 

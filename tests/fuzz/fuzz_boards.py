@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,9 @@ from opwest.board.progress import Progress
 from opwest.board.session import check_tensors, find_model, run_model
 from opwest.board.shell_link import ShellLink
 from opwest.zephyr.workspace import Workspace
+
+Use = Callable[[Any], str]
+"""What is done with a link to a board. Returns what came of it in words."""
 
 _SHELL = (
     b"uart:~$ \x1b[1;32m@opwest service 1 1 64\r\n@opwest model m\r\n@opwest input x int16 4 2\r\n@opwest output y int16 4 2\r\n"
@@ -85,11 +88,13 @@ def _run(link: Any) -> str:
     return f"{sorted(outcome.outputs)}"
 
 
-def _start_shell(_folder: Path) -> Read:
-    return lambda content: _run(_Shell(content.split(b"\0")))
+def start_shell(_folder: Path, use: Use = _run) -> Read:
+    """Return the reader of a shell's answers: what `use` does with the link."""
+    return lambda content: use(_Shell(content.split(b"\0")))
 
 
-def _smp_answers() -> list[dict[str, Any]]:
+def smp_answers() -> list[dict[str, Any]]:
+    """Return the answers of a board that serves one model, and runs it once."""
     return [
         {"buf_size": 384, "buf_count": 4},
         {"service": 1, "models": 1, "name": "m", "inputs": 1, "outputs": 1},
@@ -106,15 +111,15 @@ def _smp_answers() -> list[dict[str, Any]]:
 def _smp_seeds() -> Sequence[bytes]:
     import cbor2
 
-    whole = [cbor2.dumps(answer) for answer in _smp_answers()]
+    whole = [cbor2.dumps(answer) for answer in smp_answers()]
     refused = [*whole[:2], cbor2.dumps({"rc": 5})]
     return [
-        _SEPARATOR.join(answers)
+        SEPARATOR.join(answers)
         for answers in (whole, refused, whole[:5], [cbor2.dumps({"err": {"group": 1, "rc": 3}})])
     ]
 
 
-_SEPARATOR = b"\xff\xfe\xff"
+SEPARATOR = b"\xff\xfe\xff"
 
 
 @cache
@@ -124,7 +129,8 @@ def _runner() -> asyncio.Runner:
     return runner
 
 
-def _start_smp(_folder: Path) -> Read:
+def start_smp(_folder: Path, use: Use = _run) -> Read:
+    """Return the reader of an SMP server's answers: what `use` does with the link."""
     from opwest.board.smp_link import DEFAULT_GROUP, SmpLink
     from smp.header import Flag, Header, Version
     from smpclient.transport import SMPTransportDisconnected
@@ -162,8 +168,8 @@ def _start_smp(_folder: Path) -> Read:
         link = SmpLink.__new__(SmpLink)
         link.device, link._timeout, link._group, link._sequence = "/dev/board", 1.0, DEFAULT_GROUP, 0
         link._malformed, link._console, link._runner = None, b"", runner
-        link._transport = Transport(content.split(_SEPARATOR))  # type: ignore[assignment]
-        return _run(link)
+        link._transport = Transport(content.split(SEPARATOR))  # type: ignore[assignment]
+        return use(link)
 
     return read
 
@@ -192,7 +198,7 @@ def _start_workspace(folder: Path) -> Read:
 
 
 READERS = (
-    Reader("shell answers", lambda: _SHELL, _start_shell, text_mutator(_SHELL_WORDS, pattern=r"[\w@.-]+|\S")),
-    *([Reader("SMP answers", _smp_seeds, _start_smp, mutate_bytes)] if importlib.util.find_spec("smpclient") else []),
+    Reader("shell answers", lambda: _SHELL, start_shell, text_mutator(_SHELL_WORDS, pattern=r"[\w@.-]+|\S")),
+    *([Reader("SMP answers", _smp_seeds, start_smp, mutate_bytes)] if importlib.util.find_spec("smpclient") else []),
     Reader("workspace", lambda: _WORKSPACE, _start_workspace, mutate_yaml),
 )

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What runs on devices, under libFuzzer with AddressSanitizer and UndefinedBehaviorSanitizer.
 
-The service behind Zephyr's shell and behind MCUmgr (with Zephyr's own zcbor, where ZEPHYR_BASE has it), and calls by
-name. Needs clang with libFuzzer. What breaks is stored in tests/fuzz/regressions/device.
+The service behind Zephyr's shell and behind MCUmgr (with Zephyr's own zcbor, where ZEPHYR_BASE has it), calls by name,
+and all that operators of TVM's conventions are given and may call. Needs clang with libFuzzer. What breaks is stored in
+tests/fuzz/regressions/device.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ FLAGS = ("-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Wno-missing-field-init
 SANITIZERS = ("-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all")
 _CONFIG = ("-DCONFIG_SHELL_CMD_BUFF_SIZE=1024", "-DCONFIG_MCUMGR_TRANSPORT_NETBUF_SIZE=384")
 _CONFIG += ("-DCONFIG_OPWEST_SERVICE_SMP_GROUP=28535",)
+_PACKED = ("operators", "memory", "host_port", "zephyr_port")
 _WORDS = "open close run read write describe m empty a absent y 0 1 4 299 300 4294967295 00 ffFF zz -1".split()
 
 
@@ -118,6 +120,20 @@ def build_call(work: Path) -> Path:
     return _compile(work, "fuzz_call", [*sources, stub], options)
 
 
+def build_packed(work: Path) -> Path:
+    """Return the fuzzer of TVM's conventions, on a generated model whose operators are the fuzzer's."""
+    source = work / "packed_source"
+    shutil.rmtree(source, ignore_errors=True)
+    app = generate_quickly(copy_project("conventions", source), work / "packed_app", vendored=False)
+    model = app / "models" / "conventions"
+    sources = [HERE / f"{part}.c" for part in ("fuzz_packed", *(f"packed_{part}" for part in _PACKED))]
+    sources += [model / f"src/conventions_{part}.c" for part in ("bridges", "metadata", "registry", "run", "tvm_crt")]
+    sources += [model / "constants.S"]
+    sources += [RUNTIME / "src" / f"{part}.c" for part in ("call", "devices", "registry", "status", "metadata")]
+    options = [*_include(HERE / "stubs", model / "include", model / "src"), f"-Wa,-I{model / 'constants'}"]
+    return _compile(work, "fuzz_packed", [*sources, RUNTIME / "src/tvm_backend.c"], options)
+
+
 def _shell_seeds() -> Sequence[bytes]:
     lines = "describe\nopen m\nwrite m a 0 00ff\nwrite m a 299 01\nrun m\nread m y 0\nread m a 44\nclose m\nrun m\n"
     return [lines.encode(), b"write m absent 0 00\nopen empty\nwrite m a 4294967295 zz\n", b"write m a 0 " + b"0" * 600]
@@ -170,11 +186,18 @@ def _call_seeds() -> Sequence[bytes]:
     ]
 
 
+def _packed_seeds() -> Sequence[bytes]:
+    by_name = [bytes([0, number]) + bytes(range(1, 90)) for number in range(11)]
+    in_table = [bytes([5, number, how]) + bytes(range(40)) for number in range(11) for how in (0, 3, 13)]
+    return [*by_name, *in_table, b"\2" + bytes(300), b"\7" + b"\x01\x04\x28\x05\x00\x08\x05\x04\x09\x04\x03\x07" * 9]
+
+
 _KEYS = [_cbor(key) for key in ("model", "tensor", "off", "do", "data")]
 TARGETS = (
     Target("shell", build_shell, _shell_seeds, [word.encode() for word in _WORDS]),
     Target("smp", build_smp, _smp_seeds, _KEYS),
     Target("call", build_call, _call_seeds, [b"store", b"copy_int8", b"start", b"add", b"finish", b"tick", b"on"]),
+    Target("packed", build_packed, _packed_seeds),
 )
 
 
@@ -192,7 +215,8 @@ def run(target: Target, work: Path, runs: int, seed: int = 1) -> dict[str, Any]:
         (corpus / f"seed_{number}").write_bytes(content)
     words = work / f"{target.name}.dict"
     words.write_text("".join(f'"{"".join(f"{chr(92)}x{byte:02x}" for byte in word)}"\n' for word in target.words))
-    command = [str(program), str(corpus), f"-runs={runs}", f"-seed={seed}", f"-dict={words}", "-max_len=1200"]
+    command = [str(program), str(corpus), f"-runs={runs}", f"-seed={seed}", "-max_len=1200"]
+    command += [f"-dict={words}"] if target.words else []  # an empty dictionary is an error
     command += ["-print_final_stats=1", f"-artifact_prefix={crashes}", "-timeout=20", "-rss_limit_mb=2048"]
     begin = time.monotonic()
     log = work / f"{target.name}.log"

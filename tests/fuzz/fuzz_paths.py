@@ -8,6 +8,8 @@ TESTS = Path(__file__).resolve().parents[1]
 for _folder in (
     TESTS,
     TESTS / "golden",
+    TESTS / "report",
+    TESTS / "importers",
     *(TESTS / "unit" / name for name in ("board", "manifest", "objects", "write")),
 ):
     if str(_folder) not in sys.path:

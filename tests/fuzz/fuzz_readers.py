@@ -34,10 +34,14 @@ def readers() -> dict[str, Reader]:
     import fuzz_arrays
     import fuzz_boards
     import fuzz_ir
+    import fuzz_libraries
     import fuzz_manifests
+    import fuzz_measures
     import fuzz_objects
     import fuzz_projects
+    import fuzz_reports
     import fuzz_templates
 
     modules = (fuzz_manifests, fuzz_objects, fuzz_ir, fuzz_arrays, fuzz_projects, fuzz_templates, fuzz_boards)
+    modules += (fuzz_reports, fuzz_libraries, fuzz_measures)
     return {reader.name: reader for module in modules for reader in module.READERS}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What main calls with packed arguments: in the registry with the shapes that the folder tells, or named."""
 
+import contextlib
 import json
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ import mlf_made as made
 import numpy as np
 import pytest
 from importers_support import planned
-from opwest.diagnostics import Diagnostics
+from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.host.compile import HostCompiler, build_program
 from opwest.importers.mlf import Options, import_mlf
 from opwest.pipeline import generate
@@ -128,9 +129,17 @@ def test_packed_calls_that_can_not_be_are_not_believed(seen, written, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "junk", [b"1" * 200_000, b"w" * 200_000, b"(" * 200_000, b"tvmgen_default_fused_dense(" + b"(" * 200_000]
+    "junk",
+    [
+        b"1" * 200_000,
+        b"w" * 200_000,
+        b"(" * 200_000,
+        b"tvmgen_default_fused_dense(" + b"(" * 200_000,
+        b"void* x = " + b" " * 200_000 + b"!",
+        b"void* arg_p0 = (" + b"\n" * 200_000 + b"(DLTensor*) x)",
+    ],
 )
-def test_long_runs_of_characters_take_no_time(junk, tmp_path):
+def test_long_runs_of_characters_in_main_take_no_time(junk, tmp_path):
     files = made.packed()
     name = "codegen/host/src/default_lib1.c"
     files[name] = files[name].replace(b"  TVMValue ret_val_0;", b"  " + junk + b";\n  TVMValue ret_val_0;", 1)
@@ -138,3 +147,24 @@ def test_long_runs_of_characters_take_no_time(junk, tmp_path):
     done, _ = imported(files, tmp_path)
     assert done.operators >= 1
     assert time.process_time() - start < 10  # minutes, where a pattern starts anew at each character
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        b"static struct " + b"w" * 100_000 + b" {",
+        b"static float" + b" " * 100_000 + b"x;",
+        b"int32_t f(" + b"w" * 19_000 + b"!) {\n}",
+        b"static const struct a {\n  float w[2] __attribute__" + b"\n" * 100_000 + b"!;\n} a = {\n};",
+    ],
+)
+def test_long_runs_of_characters_between_functions_take_no_time(junk, tmp_path):
+    files = made.usmp()
+    name = "codegen/host/src/default_lib0.c"
+    files[name] = files[name] + b"\n" + junk + b"\n"
+    tar = tmp_path / "mine.tar"
+    tar.write_bytes(made.tar_of(files))
+    start = time.process_time()
+    with contextlib.suppress(OpwestError):
+        import_mlf(tar, tmp_path / "mine", Options(model="mine"))
+    assert time.process_time() - start < 10

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The golden projects are subjects here too."""
+"""The golden projects are subjects here too, and images made by hand."""
 
 import sys
 from pathlib import Path
 
-_GOLDEN = Path(__file__).resolve().parents[1] / "golden"
-if str(_GOLDEN) not in sys.path:
-    sys.path.insert(0, str(_GOLDEN))
+_TESTS = Path(__file__).resolve().parents[1]
+for _folder in (_TESTS / "golden", _TESTS / "unit" / "objects"):
+    if str(_folder) not in sys.path:
+        sys.path.insert(0, str(_folder))

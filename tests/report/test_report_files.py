@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,10 @@ from golden_support import PROJECTS, copy_project
 from opwest.diagnostics import OpwestError
 from opwest.report import data
 from opwest.report.codec import decode, encode
-from opwest.report.files import is_report, read_report, write_report
+from opwest.report.files import is_report, read_report, to_json, write_report
 from opwest.report.page import page, pretty_json
 from opwest.report.picture import picture
-from report_support import HOSTILE, example, hostile, report_of
+from report_support import HOSTILE, example, hostile, model, report_of
 
 EXPECTED = Path(__file__).parent / "expected"
 
@@ -138,3 +139,18 @@ def test_every_field_of_a_report_is_checked(report) -> None:
     spoil(value)
     assert decode(data.Report, value) == example()
     assert HOSTILE in encode(report)["opwest"]
+
+
+@pytest.mark.parametrize(("number", "seen"), [("NaN", "nan"), ("1e999", "inf"), ("9" * 400, f"{'9' * 20}…")])
+def test_numbers_that_no_measurement_can_be(tmp_path, number, seen) -> None:
+    made = replace(
+        model([], []), results=(data.Results("r", None, None, (), (data.OutputError("y", 1, 1, 2.5, 0.5),)),)
+    )
+    path = tmp_path / "before.json"
+    path.write_text(to_json(report_of(made)).replace("2.5", number))
+    with pytest.raises(OpwestError) as caught:
+        read_report(path)
+    assert caught.value.diagnostics[0].message == (
+        "the report to compare with can't be read: "
+        f"models[0].results[0].errors[0].largest is {seen}, which no measurement can be"
+    )

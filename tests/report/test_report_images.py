@@ -8,7 +8,9 @@ import subprocess
 from dataclasses import replace
 
 import pytest
+from elf_writer import build_elf
 from opwest.diagnostics import Diagnostics
+from opwest.objects.elf import parse_elf
 from opwest.report import data, sizes
 from opwest.report.changes import compare
 from opwest.report.images import HELPERS, OWN, add_images
@@ -126,3 +128,17 @@ def test_what_is_no_image_of_the_model(made, image, tmp_path):
     ):
         assert reason in fault
         assert "expected: an image of this project, as `west build` leaves it: build/zephyr/zephyr.elf" in fault
+
+
+def test_a_symbol_larger_than_its_file(made, tmp_path):
+    content = bytearray(build_elf(symbols=[("made__op0", 1, 2, 1)], sections=[(".text", 1, 6, b"\x90" * 16)]))
+    elf = parse_elf(bytes(content))
+    at = elf.sections[elf.symbol_table()].offset + 24 + 16  # st_size of the first symbol
+    content[at : at + 8] = (1 << 63).to_bytes(8, "little")
+    (tmp_path / "zephyr.elf").write_bytes(content)
+    faults = Diagnostics()
+    assert add_images([made], [tmp_path / "zephyr.elf"], faults) == [made]
+    [fault] = faults
+    assert fault.message == (
+        f"the image can't be read: symbol 'made__op0' has {1 << 63} bytes, and the whole file {len(content)}"
+    )

@@ -119,6 +119,14 @@ def test_a_profile_of_other_steps_is_warned_of(models, tmp_path) -> None:
         ({"points": profile_json()["points"][1:]}, "the first of 'points' is not the whole run"),
         ({"points": [{**profile_json()["points"][0], "mean": "NaN"}]}, "'mean' is not a time, but 'NaN'"),
         ({"points": [{**profile_json()["points"][0], "steps": [-1]}]}, "'steps' of a point is not a list of steps"),
+        (
+            {"points": [*profile_json()["points"], {**profile_json()["points"][1], "device": None}]},
+            "'device' of a launch is empty or not text",
+        ),
+        (
+            {"points": [*profile_json()["points"], {**profile_json()["points"][3], "device": ""}]},
+            "'device' of a wait is empty or not text",
+        ),
     ],
 )
 def test_damaged_profiles_are_refused(models, tmp_path, change, reason) -> None:

@@ -30,7 +30,7 @@ from opwest.board.link import (
     check_version,
     printable,
 )
-from opwest.host.profile import Profile, make_measure
+from opwest.host.profile import Profile, make_measure, make_profile
 
 DEFAULT_GROUP = 28535
 """CONFIG_OPWEST_SERVICE_SMP_GROUP of the runtime."""
@@ -163,13 +163,15 @@ class SmpLink:
         for number in range(min(head.number("points"), _MOST_POINTS)):
             asked = {"model": model.index, "point": number}
             point = self._ask(OP.READ, _POINT, asked, f"point {number} of {model.name}")
-            numbers = (point.number(key) for key in ("runs", "last", "min", "max", "total"))
-            measures.append(
-                make_measure(
-                    point.text("kind"), point.text("name"), point.number("step"), point.number("device"), *numbers
-                )
-            )
-        return Profile(head.number("hz"), head.number("used"), head.number("stack"), tuple(measures))
+            numbers = [point.number(key) for key in ("step", "device", "runs", "last", "min", "max", "total")]
+            try:
+                measures.append(make_measure(point.text("kind"), point.text("name"), *numbers))
+            except ValueError as error:
+                raise LinkError(f"{self.device}: point {number} of {model.name} makes no sense: {error}") from error
+        try:
+            return make_profile(head.number("hz"), head.number("used"), head.number("stack"), measures)
+        except ValueError as error:
+            raise LinkError(f"{self.device}: the measures of {model.name} make no sense: {error}") from error
 
     def disconnect(self) -> None:
         """Let go of the device."""

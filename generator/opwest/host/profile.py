@@ -140,7 +140,7 @@ def parse_measures(lines: Iterable[str]) -> Profile | None:
     head: list[int] | None = None
     measures: list[Measure] = []
     for line in lines:
-        verb, *words = line.split()
+        verb, *words = line.split() or [""]
         try:
             if verb == "measures":
                 head = [int(word) for word in words]
@@ -152,14 +152,35 @@ def parse_measures(lines: Iterable[str]) -> Profile | None:
                 measures.append(make_measure(kind, name, int(step), int(device), *map(int, numbers)))
         except ValueError:
             return None
-    if head is None or len(head) != 4 or head[0] != len(measures) or not measures:
+    if head is None or len(head) != 4 or head[0] != len(measures):
         return None
-    return Profile(head[1], head[2], head[3], tuple(measures))
+    try:
+        return make_profile(head[1], head[2], head[3], measures)
+    except ValueError:
+        return None
+
+
+def make_profile(frequency: int, stack_used: int, stack_size: int, measures: Sequence[Measure]) -> Profile:
+    """Return a profile as the runtime tells it. Raises ValueError where it can't be one."""
+    _check_counts(frequency, stack_used, stack_size)
+    if not measures or measures[0].kind != "run":
+        raise ValueError("the first point is not the whole run")
+    return Profile(frequency, stack_used, stack_size, tuple(measures))
 
 
 def make_measure(kind: str, name: str, step: int, device: int, *numbers: int) -> Measure:
-    """Return a point as the runtime tells it: runs, last, min, max, total."""
+    """Return a point as the runtime tells it: runs, last, min, max, total. Raises ValueError for what can't be one."""
+    _check_counts(step, device, *numbers)
+    if not (kind.isprintable() and name.isprintable()):
+        raise ValueError(f"it is called {kind!r:.20} {name!r:.60}")
     return Measure(kind, name, None if step == NONE else step, None if device == NONE else device, *numbers)
+
+
+def _check_counts(*numbers: int) -> None:
+    """Raise ValueError where a number is none of the runtime's, which have 64 bits at most."""
+    for number in numbers:
+        if not 0 <= number < 1 << 64:
+            raise ValueError(f"a count is {number:.6g}" if abs(number) < 1 << 1000 else "a count is endless")
 
 
 def keep_profile(profile: Profile, path: Path | None) -> list[str]:

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import math
 import types
 import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, fields, is_dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -24,7 +26,7 @@ def decode(kind: type[T], value: object, place: str = "") -> T:
     """
     if not isinstance(value, dict):
         raise ValueError(f"{place or 'the whole'} is not an object")
-    hints = typing.get_type_hints(kind)
+    hints = _hints(kind)  # type: ignore[arg-type]  # every type is hashable
     found = {}
     for field in fields(kind):  # type: ignore[arg-type]
         where = f"{place}.{field.name}".lstrip(".")
@@ -33,6 +35,12 @@ def decode(kind: type[T], value: object, place: str = "") -> T:
         elif field.default is MISSING and field.default_factory is MISSING:
             raise ValueError(f"{where} is missing")
     return kind(**found)
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    """Return the types of a dataclass's fields: evaluating them takes longer than reading a buffer."""
+    return typing.get_type_hints(kind)
 
 
 def _field(hint: Any, value: object, where: str) -> Any:
@@ -52,12 +60,21 @@ def _field(hint: Any, value: object, where: str) -> Any:
     if is_dataclass(hint):
         return decode(hint, value, where)  # type: ignore[arg-type]
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        value = _real(value, where)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{where} is {value}, which no measurement can be")
     if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
         raise ValueError(f"{where} is {value!r:.40}, not {_WORDS[hint]}")
     if hint is int and not 0 <= typing.cast(int, value) < 1 << 63:
         raise ValueError(f"{where} is {value}, which no size or count can be")
     return value
+
+
+def _real(value: int, where: str) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{where} is {str(value)[:20]}…, which no measurement can be") from None
 
 
 _WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}

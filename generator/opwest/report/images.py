@@ -85,6 +85,8 @@ def _symbols(elf: Elf) -> dict[str, int]:
         if section is None or not section.flags & SHF_ALLOC or section.kind == SHT_NOBITS or not symbol.size:
             continue
         name = names.name(symbol.name)
+        if symbol.size > len(content):
+            raise ObjectError(f"symbol {name[:80]!r} has {symbol.size} bytes, and the whole file {len(content)}")
         if symbol.info & 0xF in (_OBJECT, _FUNCTION) and (name, symbol.value) not in seen:
             seen.add((name, symbol.value))
             sizes[name] = sizes.get(name, 0) + symbol.size

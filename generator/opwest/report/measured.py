@@ -97,6 +97,8 @@ def _point(row: Mapping[str, Any]) -> data.Point:
     if not isinstance(steps, list) or not all(_is_count(step) for step in steps):
         raise _UnusableError("'steps' of a point is not a list of steps")
     step, operator, device = row.get("step"), row.get("operator"), row.get("device")
+    if row.get("kind") in ("launch", "wait") and not (isinstance(device, str) and device):
+        raise _UnusableError(f"'device' of a {row['kind']} is empty or not text")
     return data.Point(
         kind=_text(row, "kind"),
         step=step if _is_count(step) else None,
@@ -177,6 +179,10 @@ def _time(value: Mapping[str, Any], key: str) -> float:
 
 def _finite(value: object) -> float | None:
     """Return a finite number, None for all else: `--json` writes infinities as text."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-        return float(value)
-    return None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:  # an integer of hundreds of digits
+        return None
+    return number if math.isfinite(number) else None

@@ -18,11 +18,12 @@ _DEFINITION = re.compile(
     r"^(?:TVM_DLL[ \t]+)?(int32_t|int|void)[ \t]+(\w+)[ \t]*\(([^()]{0,20000})\)\s*\{", re.MULTILINE
 )
 _END = re.compile(r"^\}", re.MULTILINE)
+_WIDE = re.compile(r"\s{3,}")
 _PARAMETER = re.compile(
-    r"\s*(?:const\s+)?(?:struct\s+)?(\w+)\s*((?:\*\s*(?:const\s+|restrict\s+|__restrict\s+)*)*)(\w+)\s*\Z"
+    r"\s*(?:const\s+)?(?:struct\s+)?(\w+)(\s*(?:\*\s*(?:const\s+|restrict\s+|__restrict\s+)*)+|\s+)(\w+)\s*\Z"
 )
 _ARRAY = re.compile(
-    r"^static\s+(const\s+)?(?:struct\s+)?(\w+)\s*(?:__attribute__\s*\(\((.{0,200}?)\)\)\s*)?(\w+)\s*\[\s*(\d{1,10})\s*\]\s*(=|;)",
+    r"^static\s+(const\s+)?(?:struct\s+)?(\w+)\s+(?:__attribute__\s*\(\((.{0,200}?)\)\)\s*)?(\w+)\s*\[\s*(\d{1,10})\s*\]\s*(=|;)",
     re.MULTILINE,
 )
 _ALIGNED = re.compile(r"aligned\((\d{1,5})\)")
@@ -72,7 +73,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Function:
-    """A function definition. `start` and `end` are its place in the text."""
+    """A function definition. `start` and `end` are its place in the text; `body` has no long runs of white space."""
 
     name: str
     returns: str
@@ -103,8 +104,13 @@ def functions(text: str) -> dict[str, Function]:
         at = end.end() if end else len(text)
         parameters = tuple(_parameter(p) for p in match[3].split(",") if p.strip() not in ("", "void"))
         body = text[match.end() : end.start() if end else len(text)]
-        found.setdefault(match[2], Function(match[2], match[1], parameters, body, match.start(), at))
+        found.setdefault(match[2], Function(match[2], match[1], parameters, _narrow(body), match.start(), at))
     return found
+
+
+def _narrow(text: str) -> str:
+    """Return a text without long runs of white space: what is searched for in it may be spaced in many places."""
+    return _WIDE.sub(lambda run: "\n" if "\n" in run[0] else " ", text)
 
 
 def _parameter(text: str) -> Parameter:

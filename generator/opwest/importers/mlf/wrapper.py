@@ -23,7 +23,7 @@ _GIVEN = re.compile(r"(inputs|outputs|devices|workspace_pools|constant_pools)->(
 _STATIC = re.compile(r"(\w+)[\s)]*\Z")
 _POOL = re.compile(r"static\s+(const\s+)?struct\s+(\w+)\s*\{([^{}]*)\}\s*(\w+)\s*=\s*\{")
 _VALUES = re.compile(r"\.(\w+)\s*=\s*\{")
-_POOL_MEMBER = re.compile(r"^\s*(\w+)\s+(\w+)\s*\[(\d{1,10})\]\s*(__attribute__[^;]{0,200})?;", re.MULTILINE)
+_POOL_MEMBER = re.compile(r"^[ \t]*(\w+)\s+(\w+)\s*\[(\d{1,10})\]\s*(__attribute__[^;]{0,200})?;", re.MULTILINE)
 _ALIGNED = re.compile(r"aligned\((\d{1,5})\)")
 
 

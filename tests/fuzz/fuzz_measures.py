@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: E501 - lists of words
+"""Readers of what images say that their steps took: over the shell, over SMP, on a host; and of build folders."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import fuzz_paths  # noqa: F401
+from fuzz_boards import SEPARATOR, smp_answers, start_shell, start_smp
+from fuzz_mutators import mutate_bytes, text_mutator
+from fuzz_readers import Read, Reader
+from opwest.board.link import LinkError
+from opwest.board.progress import Progress
+from opwest.board.session import find_model
+from opwest.board.west import Build, brief
+from opwest.diagnostics import Diagnostics
+from opwest.host.profile import Profile, parse_measures
+from opwest.report.measured import add_measured
+from opwest.zephyr.workspace import Workspace
+from report_support import model, step
+
+_POINTS = (
+    b"@opwest measures 4 25000000 812 4096\r\n@opwest point 0 run m 65535 65535 4 9 1 9 20\r\n@opwest point 1 launch f 0 0 4 9 1 9 20\r\n"
+    b"@opwest point 2 step g 1 65535 4 9 1 9 20\r\n@opwest point 3 wait npu 0 0 4 9 1 9 20\r\n@opwest end\r\n",
+    b"@opwest measures 1 1000000000 0 0\r\n@opwest point 0 run m 65535 65535 0 0 0 0 0\r\n@opwest end\r\n",
+)
+_DESCRIPTION = b"@opwest service 1 1 64\r\n@opwest model m\r\n@opwest end\r\n\0"
+_WORDS = (
+    "@opwest measures point end run launch step wait cache f m 0 1 -1 2 4 65535 65536 18446744073709551615 18446744073709551616 1e9 ٣ \0 \r\n "
+    + "9" * 400
+).split(" ")
+_text = text_mutator([*_WORDS, ""], pattern=r"[\w@.-]+|\S")
+
+
+def _use(profile: Profile, folder: Path) -> str:
+    """Show a profile, write it, and make a report of what was written."""
+    told = profile.labelled("made", "board", "board", ["npu"])
+    assert all(line.isprintable() for line in told.as_text())
+    path = folder / "profile.json"
+    path.write_text(json.dumps(told.as_json(), allow_nan=False))
+    faults = Diagnostics()
+    add_measured([model([], [step(0, "f", "npu"), step(1, "g")])], [path], faults)
+    return f"{len(profile.measures)} {[one.message[-12:] for one in faults][:1]}"
+
+
+def _ask(link: Any, *, folder: Path) -> str:
+    try:
+        profile = link.measures(find_model(link.describe(), "m", link.device))
+    except LinkError as fault:
+        assert fault.message.strip() and len(fault.message) < 5_000, fault.message[:100]
+        return " ".join(word for word in fault.message.split() if word.isalpha())
+    return _use(profile, folder)
+
+
+def _start_host(folder: Path) -> Read:
+    """Read what a program of the host prints, as `opwest run --profile` does."""
+
+    def read(content: bytes) -> str:
+        lines = content.decode("utf-8", "replace").splitlines()
+        profile = parse_measures(line.removeprefix("@opwest ") for line in lines if line.startswith("@opwest "))
+        return "none" if profile is None else _use(profile, folder)
+
+    return read
+
+
+def _smp_seeds() -> Sequence[bytes]:
+    import cbor2
+
+    point = {
+        "kind": "run",
+        "name": "m",
+        "step": 65535,
+        "device": 65535,
+        "runs": 4,
+        "last": 9,
+        "min": 1,
+        "max": 9,
+        "total": 20,
+    }
+    head = {"points": 3, "hz": 25_000_000, "used": 812, "stack": 4096}
+    more = [
+        {**point, "kind": "launch", "name": "f", "step": 0, "device": 0},
+        {**point, "kind": "wait", "name": "npu", "device": 0},
+    ]
+    whole = [cbor2.dumps(one) for one in (*smp_answers()[:4], head, point, *more)]
+    return [SEPARATOR.join(whole), SEPARATOR.join([*whole[:4], cbor2.dumps({**head, "points": 1}), whole[5]])]
+
+
+_BUILDS = (
+    b'CONFIG_OPWEST_SERVICE=y\nCONFIG_MCUMGR_TRANSPORT_UART=y\nCONFIG_OPWEST_SERVICE_SMP=y\n# CONFIG_X is not set\nCONFIG_BOARD="b"\n'
+    b"/ {\n\tchosen {\n\t\tzephyr,console = &uart0; /* in x.dts:1 */\n\t\tzephyr,flash = &flash0;\n\t};\n};\n",
+    b'CONFIG_MCUMGR_TRANSPORT_UART=y\n/ {\n\tchosen {\n\t\tzephyr,uart-mcumgr = "/soc/uart";\n\t};\n\tx {\n\t};\n};\n',
+    b"CMake Error at x.cmake:3 (message):\n  no board\n\x1b[31mFATAL ERROR: command exited\nx.c:1: error: `y` overflowed by 3 bytes\n",
+)
+_BUILD_WORDS = (
+    "CONFIG_OPWEST_SERVICE CONFIG_ARCH_POSIX CONFIG_OPWEST_SERVICE_SMP =y =n chosen { }; zephyr,console zephyr,shell-uart zephyr,uart-mcumgr = &uart0 ; "
+    '/* */ error: \x1b[0m [1/2] ccache "'
+).split(" ")
+
+
+def _start_build(folder: Path) -> Read:
+    """Read a folder that west has configured, and what west said."""
+    (folder / "zephyr").mkdir()
+    build = Build(Workspace(folder), "west", folder, "b", folder, Progress(None))
+
+    def read(content: bytes) -> str:
+        for name in (".config", "zephyr.dts"):
+            (folder / "zephyr" / name).write_bytes(content)
+        said = brief(content.decode("utf-8", "replace"))
+        assert len(said) < 20_000
+        found = [str(len(said.splitlines()))]
+        for look in (build._check_service, build._missing_uart):
+            try:
+                found.append(str(look() is None))
+            except LinkError as fault:
+                found.append(" ".join(word for word in fault.message.split() if word.isalpha()))
+        return " ".join(found)
+
+    return read
+
+
+def _start_shell(folder: Path) -> Read:
+    return start_shell(folder, partial(_ask, folder=folder))
+
+
+def _start_smp(folder: Path) -> Read:
+    return start_smp(folder, partial(_ask, folder=folder))
+
+
+READERS = (
+    Reader("shell measures", lambda: [_DESCRIPTION + one for one in _POINTS], _start_shell, _text),
+    Reader("host measures", lambda: _POINTS, _start_host, _text),
+    *([Reader("SMP measures", _smp_seeds, _start_smp, mutate_bytes)] if importlib.util.find_spec("smpclient") else []),
+    Reader("build", lambda: _BUILDS, _start_build, text_mutator(_BUILD_WORDS, pattern=r"\w+|\S")),
+)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an image tells of its measures, where it can't be right."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from opwest.board.link import LinkError
+from opwest.host.profile import make_measure, make_profile, parse_measures
+
+HEAD = "measures 2 1000 0 0"
+RUN = "point 0 run m 65535 65535 4 9 1 9 20"
+STEP = "point 1 step f 0 65535 4 9 1 9 20"
+
+
+def test_whole_answers() -> None:
+    profile = parse_measures([HEAD, RUN, STEP])
+    assert profile is not None
+    assert [(one.kind, one.mean) for one in profile.measures] == [("run", 5.0), ("step", 5.0)]
+    assert parse_measures([HEAD, "", RUN, " ", STEP]) == profile
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [],
+        [""],
+        ["measures 0 1000 0 0"],
+        ["measures 2 -1 0 0", RUN, STEP],
+        [HEAD, STEP.replace("1 step", "0 step"), STEP],
+        [HEAD, RUN, STEP.replace(" 20", f" {'9' * 400}")],
+        [HEAD, RUN, STEP.replace(" 20", f" {'9' * 5000}")],
+        [HEAD, RUN, STEP.replace("0 65535", "0 -7")],
+        [HEAD, RUN, STEP.replace(" f ", " \x1b[2Jf ")],
+    ],
+)
+def test_answers_that_are_no_profile(lines: list[str]) -> None:
+    assert parse_measures(lines) is None
+
+
+def test_why_they_are_none() -> None:
+    with pytest.raises(ValueError, match=r"^a count is -7$"):
+        make_measure("step", "f", 0, -7, 4, 9, 1, 9, 20)
+    with pytest.raises(ValueError, match=r"^a count is 1e\+40$"):
+        make_measure("step", "f", 0, 0, 4, 9, 1, 9, 10**40)
+    with pytest.raises(ValueError, match=r"^a count is endless$"):
+        make_measure("step", "f", 0, 0, 4, 9, 1, 9, 10**400)
+    with pytest.raises(ValueError, match=r"^it is called 'step' '\\x07'$"):
+        make_measure("step", "\7", 0, 0, 4, 9, 1, 9, 20)
+    with pytest.raises(ValueError, match=r"^the first point is not the whole run$"):
+        make_profile(1000, 0, 0, [])
+
+
+def _link(answers: list[dict[str, Any]]) -> Any:
+    pytest.importorskip("smpclient")
+    from opwest.board.smp_link import SmpLink, _Answer
+
+    link = SmpLink.__new__(SmpLink)
+    link.device = "/dev/board"
+    link._ask = lambda *_: _Answer(answers.pop(0), "/dev/board", "what is asked")  # type: ignore[method-assign]
+    return link
+
+
+def test_measures_over_smp_that_make_no_sense() -> None:
+    model = SimpleNamespace(index=0, name="m")
+    head = {"points": 1, "hz": 1000, "used": 0, "stack": 0}
+    point = {"kind": "run", "name": "m", "step": 65535, "device": 65535}
+    point |= {"runs": 4, "last": 9, "min": 1, "max": 9, "total": 20}
+    assert _link([head, point]).measures(model).measures[0].mean == 5.0
+    with pytest.raises(LinkError) as caught:
+        _link([{**head, "points": 0}]).measures(model)
+    assert caught.value.message == "/dev/board: the measures of m make no sense: the first point is not the whole run"
+    with pytest.raises(LinkError) as caught:
+        _link([head, {**point, "device": -1}]).measures(model)
+    assert caught.value.message == "/dev/board: point 0 of m makes no sense: a count is -1"
