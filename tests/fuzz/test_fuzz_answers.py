@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fuzz_boards import _SEPARATOR, _Shell, _smp_answers, _start_smp
+from fuzz_boards import SEPARATOR, _Shell, smp_answers, start_smp
 from golden_support import GOLDEN
 from opwest.board.link import Action, LinkError
 from opwest.diagnostics import OpwestError
@@ -45,10 +45,10 @@ def smp(number: int, change: dict[str, Any]) -> str:
     """Return what is said where one of the answers of a whole run has other values."""
     cbor2 = pytest.importorskip("cbor2")
     pytest.importorskip("smpclient")
-    answers = _smp_answers()
+    answers = smp_answers()
     answers[number] = {key: value for key, value in {**answers[number], **change}.items() if value is not ...}
-    read = _start_smp(Path())
-    return read(_SEPARATOR.join(cbor2.dumps(answer) for answer in answers))
+    read = start_smp(Path())
+    return read(SEPARATOR.join(cbor2.dumps(answer) for answer in answers))
 
 
 @pytest.mark.parametrize(

@@ -142,3 +142,15 @@ def test_a_symbol_larger_than_its_file(made, tmp_path):
     assert fault.message == (
         f"the image can't be read: symbol 'made__op0' has {1 << 63} bytes, and the whole file {len(content)}"
     )
+
+
+def test_segments_larger_than_their_file(made, image):
+    test_the_whole_image_has_a_size(made, image)
+    content = bytearray((image.parent / "linked.elf").read_bytes())
+    offset = int.from_bytes(content[32:40], "little")  # e_phoff of a 64-bit ELF file; p_filesz is at 32 in a header
+    content[offset + 32 : offset + 40] = (1 << 62).to_bytes(8, "little")
+    (image.parent / "broken.elf").write_bytes(content)
+    faults = Diagnostics()
+    add_images([made], [image.parent / "broken.elf"], faults)
+    (fault,) = faults
+    assert fault.message.startswith("the image can't be read: its segments have 46116860184")

@@ -21,6 +21,7 @@ OWN: Final = "run, metadata, registry, runtime"
 HELPERS: Final = "helpers of operators"
 _EXPECTED: Final = "an image of this project, as `west build` leaves it: build/zephyr/zephyr.elf"
 _LARGEST: Final = 1 << 30
+_MOST_RAM: Final = 1 << 40
 _OBJECT, _FUNCTION = 1, 2
 
 
@@ -31,7 +32,7 @@ def add_images(models: Sequence[data.Model], files: Sequence[Path], faults: Diag
         at = Location(str(path))
         try:
             elf = _elf(path)
-            symbols = _symbols(elf)
+            symbols, whole = _symbols(elf), _whole(elf)
         except OSError as error:
             faults.error(f"the image can't be read: {error.strerror or error}", at, expected=_EXPECTED)
             continue
@@ -44,23 +45,29 @@ def add_images(models: Sequence[data.Model], files: Sequence[Path], faults: Diag
             faults.error(f"the image has no symbols of {names}", at, expected=_EXPECTED)
             continue
         found = [
-            replace(model, images=(*model.images, _image(path, elf, items))) if items else model
+            replace(model, images=(*model.images, data.Image(path.name, elf.machine_name, items, *whole)))
+            if items
+            else model
             for model, items in zip(found, parts, strict=True)
         ]
     return found
 
 
-def _image(path: Path, elf: Elf, items: tuple[data.ImageItem, ...]) -> data.Image:
-    """Return what an image has of a model, and its size: what the linker prints where code runs from flash."""
+def _whole(elf: Elf) -> tuple[int | None, int | None]:
+    """Return what the whole image takes in flash and in RAM: what the linker prints where code runs from flash."""
     try:
         headers = [one.header for one in ELFFile(BytesIO(elf.content)).iter_segments("PT_LOAD")]
     except Exception:  # what pyelftools makes of noise is its own affair
         headers = []
     if not headers:  # not linked
-        return data.Image(path.name, elf.machine_name, items)
+        return None, None
     moved = [one for one in headers if one.p_vaddr != one.p_paddr or one.p_memsz != one.p_filesz]
     flash, ram = sum(one.p_filesz for one in headers), sum(one.p_memsz for one in moved)
-    return data.Image(path.name, elf.machine_name, items, flash, ram)
+    if flash > len(elf.content) or ram > _MOST_RAM:
+        raise ObjectError(
+            f"its segments have {flash} bytes in the file, which has {len(elf.content)}, and {ram} in memory"
+        )
+    return flash, ram
 
 
 def _elf(path: Path) -> Elf:
@@ -85,8 +92,8 @@ def _symbols(elf: Elf) -> dict[str, int]:
         if section is None or not section.flags & SHF_ALLOC or section.kind == SHT_NOBITS or not symbol.size:
             continue
         name = names.name(symbol.name)
-        if symbol.size > len(content):
-            raise ObjectError(f"symbol {name[:80]!r} has {symbol.size} bytes, and the whole file {len(content)}")
+        if symbol.size > len(elf.content):
+            raise ObjectError(f"symbol {name[:80]!r} has {symbol.size} bytes, and the whole file {len(elf.content)}")
         if symbol.info & 0xF in (_OBJECT, _FUNCTION) and (name, symbol.value) not in seen:
             seen.add((name, symbol.value))
             sizes[name] = sizes.get(name, 0) + symbol.size
