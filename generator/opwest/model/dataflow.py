@@ -29,6 +29,8 @@ class Intermediate:
     name: str
     location: Location
     type: TensorType
+    typed: bool
+    """Whether the type is known. The shape of its first writer is missing otherwise, which was reported there."""
     align: int = 1
     read: bool = False
 
@@ -210,6 +212,8 @@ class _Dataflow:
         tensor = self.tensors.get(name)
         if tensor is None:
             tensor = self.tensors[name] = self._introduce(argument, name, place)
+        elif not tensor.typed:
+            tensor.type, tensor.typed = argument.type, argument.location not in self.context.untyped
         else:
             self._agree(argument, tensor.type, f"tensor {name!r}", place)
         if argument.is_written:
@@ -221,11 +225,11 @@ class _Dataflow:
     def _introduce(self, argument: Argument, name: str, place: Location) -> Intermediate:
         """Return a new intermediate tensor: its type is its first writer's, and what the manifest says must agree."""
         check_name("tensor", name, place, self.faults)
-        tensor = Intermediate(name, place, argument.type)
+        tensor = Intermediate(name, place, argument.type, argument.location not in self.context.untyped)
         entry = self.declared.get(name, {})
         tensor.align = max(tensor.align, entry.get("align", 1))
         for key, actual in (("dtype", argument.type.dtype.name), ("shape", list(argument.type.shape))):
-            if key in entry and entry[key] != actual and argument.location not in self.context.untyped:
+            if key in entry and entry[key] != actual and tensor.typed:
                 self.faults.error(
                     f"tensor {name!r} is declared with {key} {entry[key]}, "
                     f"but the step that writes it makes {argument.type}",
