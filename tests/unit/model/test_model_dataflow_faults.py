@@ -178,6 +178,16 @@ CASES: dict[str, tuple[str, list[str]]] = {
         manifest("relu: [x, tall]", "add: [tall, §tal, y]", "relu: [tal, u]"),
         [f"error: tensor 'tal' {NEVER}\n  hint: did you mean 'tall'?"],
     ),
+    "of a tensor that is never written, nothing more is said": (
+        manifest("add: [x, §t, y]", "wide: [t, u]", "words: [t, v]", "add: [t, t, w]", tensors="t: {dtype: int16}"),
+        [f"error: tensor 't' {NEVER}\n  hint: there is: x"],
+    ),
+    "nor of one that an unknown operator may write": (
+        manifest("§rellu: [x, t]", "add: [x, t, y]", "wide: [t, u]", "words: [t, v]").replace(
+            "- §{call: rellu", "- {call: §rellu"
+        ),
+        ["error: there is no operator 'rellu'\n  hint: did you mean 'relu'?"],
+    ),
     "what may be read": (
         manifest("relu: [x, t]", "add: [t, §mystery, y]", constants=WEIGHT),
         [f"error: tensor 'mystery' {NEVER}\n  hint: there is: t, w, x"],
@@ -197,6 +207,14 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "one tensor is read twice, and a later argument written": (
         manifest("relu: [x, t]", "add: [t, t, §t]", "relu: [t, y]"),
         [ALIASED.format("a", "result")],
+    ),
+    "reads come before writes, whatever the order of the arguments": (
+        manifest("backwards: [t, §§t]", "relu: [x, y]"),
+        [
+            ALIASED.format("result", "data"),
+            "error: tensor 't' is read by step 0 before it is written: it is written first by this step itself\n"
+            + ORDER,
+        ],
     ),
     "an alias beside a number": (
         manifest("relu: [x, t]", "scale: [t, 1, §t]", "relu: [t, y]"),
@@ -218,6 +236,10 @@ CASES: dict[str, tuple[str, list[str]]] = {
             "error: 'x' is declared as intermediate tensor and as input" + TWOFOLD.format("{inputs}"),
             f"error: tensor 't' {NEVER}\n  hint: there is: x, y",
         ],
+    ),
+    "a constant that is declared as a tensor too": (
+        manifest("add: [w, x, y]", constants=WEIGHT, tensors="§w: {}"),
+        ["error: 'w' is declared as intermediate tensor and as constant" + TWOFOLD.format("{constants}")],
     ),
     "an output with two meanings counts as written": (
         manifest("relu: [x, y]", tensors="§y: {}"),
@@ -288,11 +310,9 @@ CASES: dict[str, tuple[str, list[str]]] = {
 def test_what_is_said_and_where(case: str, tmp_path: Path) -> None:
     (tmp_path / "w.bin").write_bytes(bytes(4))
     text, expected = CASES[case]
-    _, said, places = resolved(text, tmp_path)
-    lines = {
-        key: str(next(n for n, line in enumerate(text.splitlines(), 1) if line.startswith(f"  {key}: ")))
-        for key in ("inputs", "outputs")
-    }
-    for key, line in lines.items():
-        expected = [message.replace(f"{{{key}}}", line) for message in expected]
+    flow, said, places = resolved(text, tmp_path)
+    for number, line in enumerate(text.splitlines(), start=1):
+        key = line.strip().partition(":")[0]
+        expected = [message.replace(f"{{{key}}}", str(number)) for message in expected]
     assert said == [f"{place}: {message}" for place, message in zip(places, expected, strict=True)]
+    assert all(isinstance(name, str) for name in flow.agents), "numbers are touched by nobody"
