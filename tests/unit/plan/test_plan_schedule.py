@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules: waits, lives and order, as small cases with their results, and at random beside the rules in plain form."""
+"""Schedules: waits, lives and order, as small cases, and at random beside the rules in plain form."""
 
 import pytest
 from opwest.plan.schedule import Life, plan_schedule
