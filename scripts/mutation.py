@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 GROUPS = {
-    "plan": ("plan/*.py", ["tests/unit/plan", "tests/cli/test_cli_plan.py"]),
+    "plan": ("plan/*.py", ["tests/unit/plan"]),
     "dataflow": (
         "model/dataflow.py",
         ["tests/unit/model/test_model_dataflow.py", "tests/unit/model/test_model_dataflow_faults.py"],
