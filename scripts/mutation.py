@@ -82,7 +82,7 @@ def mutmut(folder: Path, *words: str, may_fail: bool = False) -> str:
     environment = {**os.environ, "PYTHONHASHSEED": "0"}  # the order of tests would differ from run to run
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
     if done.returncode and not may_fail:
-        raise SystemExit(f"{' '.join(command)}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+        raise SystemExit(f"{' '.join(command)[:200]}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
     return done.stdout
 
 
