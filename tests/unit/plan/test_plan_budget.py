@@ -39,9 +39,9 @@ class Told:
 def plan(monkeypatch):
     """Plan one island whose greedy plan has 100 bytes and whose bound is 60, with a `pack` that is told."""
 
-    def planned(least, nodes, *, capacity=None, budget=1000, unit=4, size=100, bound=60):
+    def planned(least, nodes, *, capacity=None, budget=1000, unit=4, align=None, size=100, bound=60):
         told = Told(least, nodes)
-        blocks = [Block("top", unit, unit, 0, 0), Block("rest", 2 * unit, unit, 0, 0)]
+        blocks = [Block("top", unit, align or unit, 0, 0), Block("rest", 2 * unit, align or unit, 0, 0)]
         first = PoolPlan({"top": size - unit, "rest": 0}, size, unit, bound)
         monkeypatch.setattr(search, "pack", told)
         monkeypatch.setattr(greedy, "plan_pool", lambda given: first)
@@ -74,6 +74,11 @@ def test_sizes_are_multiples_of_what_divides_all_blocks(plan):
     assert (size, [capacity for capacity, _ in asked]) == (70, [60, 80, 70])
     size, asked = plan(61, 0, unit=1)
     assert (size, [capacity for capacity, _ in asked]) == (61, [60, 80, 70, 65, 62, 61])
+
+
+def test_alignments_count_where_sizes_are_no_multiples_of_them(plan):
+    size, asked = plan(73, 0, unit=12, align=8)
+    assert (size, [capacity for capacity, _ in asked]) == (76, [60, 80, 68, 72, 76])
 
 
 def test_each_trial_has_half_of_what_is_left(plan):

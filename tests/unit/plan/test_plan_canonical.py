@@ -88,6 +88,12 @@ def test_what_needs_no_search():
     assert pack([Block("a", 5, 4, 3, 9)], 5, 100).offsets == [0]
 
 
+def test_a_component_of_too_many_blocks_is_not_searched(monkeypatch):
+    monkeypatch.setattr(canonical, "MOST_BLOCKS", 7)
+    assert pack(HARD, 13, 10_000).offsets is not None
+    assert pack([*HARD, Block("one", 1, 1, 9, 9)], 13, 10_000) == Outcome(None, False, 0)
+
+
 def test_components_are_solved_one_by_one():
     """Under one block that always lives, groups that share no time: the work adds up, it does not multiply."""
     groups = 6

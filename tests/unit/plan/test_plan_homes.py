@@ -165,6 +165,11 @@ def test_a_small_result_takes_over_where_that_is_a_gain():
     assert sizes(["in -> a", "a -> b@0", "b -> out"], a=64, b=8) == (64, 64, {"a": 0, "b": 0})
 
 
+def test_of_plans_that_are_as_large_the_one_with_most_sharing_is_taken():
+    steps = ["in -> a", "a -> b@0", "b -> out", "in -> c", "c -> out"]
+    assert sizes(steps, a=64, b=64, c=128) == (128, 128, {"a": 0, "b": 0, "c": 0})
+
+
 def test_a_small_result_does_not_hold_the_memory_of_a_large_argument():
     steps = ["in -> a", "a -> b@0", "in -> c", "b c -> out"]
     size, bound, _ = sizes(steps, a=100, b=4, c=100)

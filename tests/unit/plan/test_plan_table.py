@@ -89,6 +89,7 @@ FAULTS = {
     HEADER + "a,0,2,²\n": ["t.csv:2:7: error: size is '²'" + NUMBER.format(1)],
     HEADER + f"a,0,2,{1 << 48}\n": [f"t.csv:2:7: error: size is '{1 << 48}'" + NUMBER.format(1)],
     HEADER + f"a,0,2,{'4'.zfill(21)}\n": [f"t.csv:2:7: error: size is '{'4'.zfill(21)}'" + NUMBER.format(1)],
+    HEADER + f"a,{'4'.zfill(21)},9,4\n": [f"t.csv:2:3: error: lower is '{'4'.zfill(21)}'" + NUMBER.format(0)],
     HEADER + f"a,0,2,{'1' * 5000}\n": [f"t.csv:2:7: error: size is '{'1' * 399}…{'1' * 199}'" + NUMBER.format(1)],
     "id,lower,upper,size,alignment\na,0,2,4,0\n": ["t.csv:2:9: error: alignment is '0'" + NUMBER.format(1)],
     HEADER + "a,5,5,4\n": [
