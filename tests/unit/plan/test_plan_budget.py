@@ -28,6 +28,7 @@ class Told:
         self.asked = []
 
     def __call__(self, blocks, capacity, budget):
+        assert type(capacity) is int and type(budget) is int
         self.asked.append((capacity, budget))
         if capacity < self.least:
             return Outcome(None, False, min(self.nodes, budget))
@@ -113,7 +114,7 @@ def at(time, blocks, name):
 
 
 def test_only_what_exceeds_the_size_is_planned_anew(monkeypatch):
-    small = [Block("small", 3, 1, 20, 25)]
+    small = [Block("small", 13, 1, 20, 25)]  # as high as the size that is tried
     blocks = [*at(40, HARD, "y"), *small, *at(0, HARD, "x")]
     asked = []
 
@@ -131,6 +132,20 @@ def test_only_what_exceeds_the_size_is_planned_anew(monkeypatch):
     assert {name[0] for name in first} == {"x"} and {name[0] for name in second} == {"y"}
     assert one[:2] == [13, 500] and two[:2] == [13, 500 - one[2]], "what is left for the second"
     assert one[2] == two[2] > 0
+
+
+def test_the_nodes_of_all_islands_count(monkeypatch):
+    blocks = [Block("x", 4, 1, 0, 0), Block("y", 4, 1, 1, 1)]
+    monkeypatch.setattr(greedy, "plan_pool", lambda given: PoolPlan({"x": 96, "y": 96}, 100, 1, 60))
+    budgets = []
+
+    def pack(island, capacity, budget):
+        budgets.append(budget)
+        return Outcome([0], False, 7) if island[0].name == "x" else Outcome(None, False, 5)
+
+    monkeypatch.setattr(search, "pack", pack)
+    search.plan_pool(blocks, budget=1000)
+    assert budgets[:4] == [500, 493, 494, 487], "of 1000 the first trial took 12"
 
 
 def test_where_one_island_fails_the_rest_is_not_tried(monkeypatch):

@@ -190,6 +190,17 @@ def test_the_bound_is_the_least_of_all_ways_to_share():
     assert (size, bound) == (104, 104)
 
 
+def test_the_bound_may_be_that_of_a_plan_that_is_not_the_smallest(monkeypatch):
+    def plan_pool(blocks, planner):
+        shared = len(blocks) == 1
+        return PoolPlan(
+            {b.name: 64 * i for i, b in enumerate(blocks)}, 150 if shared else 128, 1, 64 if shared else 128
+        )
+
+    monkeypatch.setattr(memory, "plan_pool", plan_pool)
+    assert sizes(["in -> a", "a -> b@0", "b -> out"], a=64, b=64) == (128, 64, {"a": 0, "b": 64})
+
+
 def test_shares_across_pools_are_none():
     model = model_of(
         *["in -> a", "a -> b@0", "b -> out"],

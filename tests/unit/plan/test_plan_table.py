@@ -173,6 +173,6 @@ def test_a_solved_table():
 
 
 def test_a_table_without_its_offsets_is_read_back():
-    rows = [Row('a "quoted"', 0, 3, 4, 8), Row("b\nc", 3, 9, 16, 1)]
+    rows = [Row('a "quoted"', 0, 3, 4, 8), Row("b\nc", 3, 9, 16, 1), Row("d\r\ne", 0, 1, 2, 1)]
     lines = solved_table(rows, {row.name: 0 for row in rows}).replace(",0\n", "\n").replace(",offset\n", "\n")
     assert read(lines) == (rows, [])
