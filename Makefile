@@ -84,5 +84,5 @@ clean:
 
 # Mutation testing of the planning, checking and lock modules: long, and so not a part of `make test`.
 mutation: $(VENV)/.installed-dev
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'mutmut>=3.3'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'mutmut==3.8.*'
 	@nice -n 10 $(BIN)/python scripts/mutation.py

@@ -29,6 +29,8 @@ class Intermediate:
     name: str
     location: Location
     type: TensorType
+    typed: bool
+    """Whether the type is known. The shape of its first writer is missing otherwise, which was reported there."""
     align: int = 1
     read: bool = False
 
@@ -77,8 +79,8 @@ class _Dataflow:
         self.writers = first_writers(context, names.operators)
         self.uncertain = named_by_unknown_operators(context, names.operators)
         self.scratch: list[Scratch] = []
-        self.twofold = check_roles(context)
-        """Names with two meanings: reported, and nothing more said of them."""
+        self.settled = check_roles(context)
+        """Names of which nothing more is said: those with two meanings, and tensors without a known writer."""
         self.incomplete = False
         """Whether a step could not be read: tensors may seem to be never written for that reason alone."""
 
@@ -141,8 +143,8 @@ class _Dataflow:
     def _check_aliases(self, operator: Operator, given: list[tuple[Any, Location]]) -> None:
         """Report a tensor that one step names twice when it writes it: the operator expects separate memory."""
         seen: dict[str, Argument] = {}
-        for argument, (value, place) in zip(operator.step_args, given, strict=False):
-            if not isinstance(value, str) or value in self.twofold:
+        for argument, (value, place) in zip(operator.step_args, given, strict=True):
+            if not isinstance(value, str) or value in self.settled:
                 continue
             other = seen.setdefault(value, argument)
             if other is not argument and (argument.is_written or other.is_written):
@@ -165,7 +167,7 @@ class _Dataflow:
             )
             return None
         self.used.add(value)
-        if value in self.twofold:
+        if value in self.settled:
             self.written.add(value)
             return None
         self.alignments[value] = max(self.alignments.get(value, 1), argument.align)
@@ -203,13 +205,17 @@ class _Dataflow:
         return Binding("output", name)
 
     def _bind_intermediate(self, index: int, argument: Argument, name: str, place: Location) -> Binding | None:
-        if argument.is_read and not self._check_written(index, name, f"tensor {name!r}", place):
-            self.written.add(name)  # reported once
+        if argument.is_read:
+            self._check_written(index, name, f"tensor {name!r}", place)
             if name not in self.writers:
+                self.settled.add(name)
                 return None
+            self.written.add(name)  # where it was not, that is reported once
         tensor = self.tensors.get(name)
         if tensor is None:
             tensor = self.tensors[name] = self._introduce(argument, name, place)
+        elif not tensor.typed:
+            tensor.type, tensor.typed = argument.type, argument.location not in self.context.untyped
         else:
             self._agree(argument, tensor.type, f"tensor {name!r}", place)
         if argument.is_written:
@@ -221,11 +227,11 @@ class _Dataflow:
     def _introduce(self, argument: Argument, name: str, place: Location) -> Intermediate:
         """Return a new intermediate tensor: its type is its first writer's, and what the manifest says must agree."""
         check_name("tensor", name, place, self.faults)
-        tensor = Intermediate(name, place, argument.type)
+        tensor = Intermediate(name, place, argument.type, argument.location not in self.context.untyped)
         entry = self.declared.get(name, {})
         tensor.align = max(tensor.align, entry.get("align", 1))
         for key, actual in (("dtype", argument.type.dtype.name), ("shape", list(argument.type.shape))):
-            if key in entry and entry[key] != actual and argument.location not in self.context.untyped:
+            if key in entry and entry[key] != actual and tensor.typed:
                 self.faults.error(
                     f"tensor {name!r} is declared with {key} {entry[key]}, "
                     f"but the step that writes it makes {argument.type}",
@@ -234,12 +240,10 @@ class _Dataflow:
                 )
         return tensor
 
-    def _check_written(self, index: int, name: str, what: str, place: Location) -> bool:
+    def _check_written(self, index: int, name: str, what: str, place: Location) -> None:
         """Report a tensor that this step reads although no earlier step wrote it."""
-        if name in self.written:
-            return True
-        if name in self.uncertain:
-            return False
+        if name in self.written or name in self.uncertain:
+            return
         if name in self.writers:
             writer = self.writers[name]
             by = "first by this step itself" if writer == index else f"by step {writer}, which comes later"
@@ -257,7 +261,6 @@ class _Dataflow:
                 expected=expected,
                 hint=nearest(name, known),
             )
-        return False
 
     def _agree(self, argument: Argument, type_: TensorType, what: str, place: Location) -> None:
         if argument.type == type_ or argument.location in self.context.untyped:
@@ -288,6 +291,7 @@ class _Dataflow:
                 *self.names.inputs,
                 *self.names.outputs,
                 *self.uncertain,
+                *self.settled,
             }:
                 at = self.declared.key_location(name)
                 self.faults.error(

@@ -144,9 +144,6 @@ class _Search:
         self.left -= 1
         stuck = (lowest < last) | ((lowest == last) & (part.numbers < after))
         bounds = self._bounds(part, lowest, stuck, last)
-        if bounds is None:
-            self._blame(part.numbers[stuck], after)
-            return False
         over = np.flatnonzero(np.minimum.reduceat(bounds[part.alive], part.alive_at) > room)
         if over.size:
             self._blame(part.numbers[part.living[:, over[0]] & (lowest < _PLACED)], after)
@@ -180,11 +177,12 @@ class _Search:
                 break  # nothing waits beside it: where it lies can't have been the fault
         return False
 
-    def _bounds(self, part: Component, lowest: Ints, stuck: Flags, last: int) -> Ints | None:
-        """Return bounds on the offsets of what waits; None where a block has none.
+    def _bounds(self, part: Component, lowest: Ints, stuck: Flags, last: int) -> Ints:
+        """Return bounds on the offsets of what waits.
 
         A stuck block would have to lie lower than the order of offsets still allows: it waits for one beside it
-        that is placed below it and lifts it.
+        that is placed below it and lifts it. There is one: the block placed last held this component together, so
+        one that waits lies above it, and all that wait share time with another, directly or not.
         """
         bounds = np.maximum(lowest, last)
         if not stuck.any():
@@ -194,8 +192,6 @@ class _Search:
         rows = np.flatnonzero(stuck)
         lifters = np.where(stuck, soonest + part.size, tops)
         lifted = np.where(part.beside[rows], lifters, _PLACED).min(axis=1)
-        if (lifted >= _PLACED).any():
-            return None
         if self.rounds:
             lifted = -(-lifted // part.align[rows]) * part.align[rows]
         bounds[rows] = np.maximum(bounds[rows], lifted)

@@ -66,7 +66,7 @@ class Component:
         rows = np.flatnonzero(waiting)
         if not rows.size:
             return []
-        by_start = rows[np.argsort(self.start[rows], kind="stable")]
+        by_start = rows[np.argsort(self.start[rows])]
         reached = np.maximum.accumulate(self.end[by_start])
         gaps = np.flatnonzero(self.start[by_start[1:]] >= reached[:-1]) + 1
         return [np.sort(group) for group in np.split(by_start, gaps)]

@@ -56,7 +56,7 @@ class _Pending:
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """The tensors that a step touches. Constants are only ever read."""
+    """The tensors that a step touches. Constants and inputs of the caller are left out: they are only ever read."""
 
     reads: frozenset[str]
     writes: frozenset[str]
@@ -65,16 +65,12 @@ class _Access:
     def of(step: Step) -> _Access:
         reads, writes = set(), set()
         for argument, binding in zip(step.operator.args, step.bindings, strict=True):
-            if binding.role in ("buffer", "input", "output"):
+            if binding.role in ("buffer", "output"):
                 if argument.direction != "out":
                     reads.add(binding.name)
                 if argument.direction != "in":
                     writes.add(binding.name)
         return _Access(frozenset(reads), frozenset(writes))
-
-    def before(self, later: _Access) -> bool:
-        """Whether a later step has to stay behind this one."""
-        return bool(self.writes & (later.reads | later.writes) or self.reads & later.writes)
 
 
 def plan_schedule(model: Model) -> Schedule:

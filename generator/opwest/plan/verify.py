@@ -53,13 +53,21 @@ def verify(blocks: Sequence[Block], offsets: Mapping[str, int], size: int, share
 
 
 def _takers(blocks: Sequence[Block], shares: Sequence[Share]) -> dict[str, str]:
-    """Return whose memory a block may take over, by its name, where their lives allow it."""
+    """Return whose memory a block may take over, by its name, where their lives allow it.
+
+    A block gives its memory away once and takes over one at most: of two results on one argument neither is safe.
+    """
     known = {block.name: block for block in blocks}
-    found = {}
+    found: dict[str, str] = {}
+    given = set()
     for share in shares:
         taken, taker = known.get(share.taken), known.get(share.taker)
-        if taken and taker and taken.first <= share.step == taker.first and taken.last <= taker.last:
+        if not taken or not taker or share.taken in given or share.taker in found:
+            continue
+        follows = share.taken != share.taker and share.taker not in _below(share.taken, found)
+        if follows and taken.first <= share.step == taker.first and taken.last <= taker.last:
             found[share.taker] = share.taken
+            given.add(share.taken)
     return found
 
 
@@ -71,7 +79,7 @@ def _took_over(one: str, other: str, taken: Mapping[str, str]) -> bool:
 def _below(name: str, taken: Mapping[str, str]) -> set[str]:
     """Return the blocks that came before a block at its place."""
     found: set[str] = set()
-    while name in taken and taken[name] not in found:
+    while name in taken:
         name = taken[name]
         found.add(name)
     return found

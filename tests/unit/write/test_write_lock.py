@@ -118,6 +118,11 @@ def test_paths_that_leave_or_are_no_shortest_spelling(path):
     assert not is_inside(path)
 
 
+def test_a_path_that_no_file_system_can_hold():
+    """Half of a surrogate pair: JSON can hold it, UTF-8 can't."""
+    assert not is_inside("a/\ud800")
+
+
 def test_paths_inside():
     assert is_inside("a") and is_inside("a/b.c") and is_inside(".opwest/x y") and is_inside("..a")
 

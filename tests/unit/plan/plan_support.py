@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models of steps that are written as text: `left: a b -> c` is launched on the device `left`, reads and writes."""
+
+from __future__ import annotations
+
+import random
+import re
+
+from opwest.diagnostics import Location
+from opwest.model.application import Application
+from opwest.model.dtypes import DTYPES, TensorType
+from opwest.model.model import Argument, Binding, Buffer, Model, Operator, Pool, Step
+from opwest.model.suite import Suite
+
+HERE = Location("m.yaml", 1, 1)
+_STEP = re.compile(r"(?:(?P<device>\w+)(?P<kind>[:!]) )?(?P<reads>[^>]*?) ?->(?P<writes>[^*]*)(?P<stateful>\*?)")
+
+
+def argument(name, direction, *, in_place=(), size=1):
+    """Return an argument of `size` bytes."""
+    type_ = TensorType(DTYPES["int8"], (size,))
+    return Argument(name, type_, direction, scalar=False, align=1, quantization=None, location=HERE, in_place=in_place)
+
+
+def bound(tensor):
+    """Return how a step names a tensor: `in...` and `out...` are the caller's, `w...` constants, `7` a number."""
+    if tensor.isdigit():
+        return Binding("scalar", "number", int(tensor))
+    for role in ("input", "output"):
+        if tensor.startswith(role[:-3]):
+            return Binding(role, tensor)
+    return Binding("constant" if tensor.startswith("w") else "buffer", tensor)
+
+
+def step_of(text, index):
+    """Return a step: `dev: ...` launches, `dev! ...` runs on a device and waits itself, `*` at the end has a state.
+
+    `+t` is read and written, `^t` is scratch memory. A result `c@0,1` may take over the memory of arguments 0 and 1.
+    """
+    found = _STEP.fullmatch(text)
+    assert found, text
+    args, bindings = [], []
+    for direction, names in (("in", found["reads"]), ("out", found["writes"])):
+        for name in names.split():
+            tensor, _, places = name.partition("@")
+            way = {"+": "inout", "^": "scratch"}.get(tensor[0], direction)
+            taken = tuple(f"a{place}" for place in places.split(",")) if places else ()
+            args.append(argument(f"a{len(args)}", way, in_place=taken))
+            bindings.append(bound(tensor.lstrip("+^")))
+    operator = Operator(
+        name=f"op{index}",
+        symbol=f"op{index}",
+        description=None,
+        args=tuple(args),
+        returns_status=True,
+        takes_device=found["device"] is not None,
+        device_type=None,
+        device_program=None,
+        handle="",
+        is_async=found["kind"] == ":",
+        stateful=bool(found["stateful"]),
+        location=HERE,
+    )
+    return Step(index, operator, found["device"], tuple(bindings), HERE)
+
+
+def buffer(name, size=1, *, role="intermediate", align=1, pools=("sram",), incoherent=False):
+    """Return a buffer of `size` bytes."""
+    return Buffer(name, role, TensorType(DTYPES["int8"], (size,)), align, pools, incoherent, HERE)
+
+
+def pool(name="sram", size=None, *, align=1, cache_line=None):
+    """Return a memory pool; its size stands at line 9."""
+    return Pool(name, size, align, cache_line, None, (), HERE, Location("m.yaml", 9, 9))
+
+
+def model_of(*texts, buffers=None, pools=None, reorder=False, planner="greedy"):
+    """Return a model of steps; without `buffers`, every buffer that they name has one byte."""
+    steps = tuple(step_of(text, index) for index, text in enumerate(texts))
+    named = dict.fromkeys(b.name for step in steps for b in step.bindings if b.role == "buffer")
+    return Model(
+        name="m",
+        description=None,
+        manifest="m.yaml",
+        boards=(),
+        operators=tuple(step.operator for step in steps),
+        devices=(),
+        pools=tuple(pools if pools is not None else [pool()]),
+        constants=(),
+        inputs=(),
+        outputs=(),
+        buffers=tuple(buffers if buffers is not None else map(buffer, named)),
+        steps=steps,
+        reorder=reorder,
+        memory_planner=planner,
+        builds=(),
+        externals=(),
+        needs_full_libc=False,
+        needs_tvm=False,
+        application=Application.__new__(Application),
+        suite=Suite.__new__(Suite),
+        compat=None,
+        inputs_read=(),
+        location=HERE,
+    )
+
+
+def random_steps(seed, most=9):
+    """Return steps as text, with every kind of access, on two devices and the processor."""
+    rng = random.Random(seed)
+    tensors = ["a", "b", "c", "d", "e", "in", "out", "w", "7"]
+    texts = []
+    for _ in range(rng.randint(1, most)):
+        reads = rng.sample(tensors, rng.randint(0, 2))
+        writes = rng.sample(["a", "b", "c", "d", "e", "+a", "+b", "^c", "out"], rng.randint(0, 2))
+        device = rng.choice(["", "", "left: ", "left: ", "right: ", "right! "])
+        texts.append(f"{device}{' '.join(reads)} -> {' '.join(writes)}".rstrip() + rng.choice(["", "", "*"]))
+    return texts

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which sizes the search tries, with how many nodes, and what it plans anew: `pack` is replaced by one that is told."""
+
+import itertools
+import random
+
+import pytest
+from opwest.plan import greedy, search
+from opwest.plan.canonical import Outcome
+from opwest.plan.problem import Block, PoolPlan
+from opwest.plan.verify import verify
+
+# Greedy needs 14 bytes, the best plan 13, the peak has 13.
+HARD = [
+    Block(f"b{i}", size, 1, first, last)
+    for i, (size, first, last) in enumerate(
+        [(5, 0, 1), (4, 1, 4), (4, 3, 6), (2, 2, 3), (3, 4, 7), (2, 1, 4), (1, 0, 3)]
+    )
+]
+
+
+class Told:
+    """Stands for `pack`: fails below a size, takes so many nodes, and remembers what it was asked."""
+
+    def __init__(self, least, nodes):
+        self.least = least
+        self.nodes = nodes
+        self.asked = []
+
+    def __call__(self, blocks, capacity, budget):
+        assert type(capacity) is int and type(budget) is int
+        self.asked.append((capacity, budget))
+        if capacity < self.least:
+            return Outcome(None, False, min(self.nodes, budget))
+        offsets = [capacity - b.size if b is blocks[0] else 0 for b in blocks]
+        return Outcome(offsets, False, min(self.nodes, budget))
+
+
+@pytest.fixture
+def plan(monkeypatch):
+    """Plan one island whose greedy plan has 100 bytes and whose bound is 60, with a `pack` that is told."""
+
+    def planned(least, nodes, *, capacity=None, budget=1000, unit=4, align=None, size=100, bound=60):
+        told = Told(least, nodes)
+        blocks = [Block("top", unit, align or unit, 0, 0), Block("rest", 2 * unit, align or unit, 0, 0)]
+        first = PoolPlan({"top": size - unit, "rest": 0}, size, unit, bound)
+        monkeypatch.setattr(search, "pack", told)
+        monkeypatch.setattr(greedy, "plan_pool", lambda given: first)
+        found = search.plan_pool(blocks, capacity, budget)
+        assert (found.align, found.lower_bound) == (unit, bound)
+        assert found.size == max(found.offsets[b.name] + b.size for b in blocks)
+        return found.size, told.asked
+
+    return planned
+
+
+def test_the_bound_is_tried_first_with_half_of_the_budget(plan):
+    assert plan(60, 10) == (60, [(60, 500)])
+    assert plan(60, 10, budget=7) == (60, [(60, 4)])
+    assert plan(60, 10, budget=1) == (60, [(60, 1)])
+
+
+def test_then_sizes_between_what_failed_and_the_best(plan):
+    # 60 fails; 80 is between 60 and 100; 68 between 60 and 80; 72 and 76 between 68 and 80.
+    size, asked = plan(73, 0)
+    assert (size, [capacity for capacity, _ in asked]) == (76, [60, 80, 68, 72, 76])
+    size, asked = plan(101, 0)
+    assert (size, [capacity for capacity, _ in asked]) == (100, [60, 80, 88, 92, 96])
+    size, asked = plan(64, 0)
+    assert (size, [capacity for capacity, _ in asked]) == (64, [60, 80, 68, 64])
+
+
+def test_sizes_are_multiples_of_what_divides_all_blocks(plan):
+    size, asked = plan(70, 0, unit=10)
+    assert (size, [capacity for capacity, _ in asked]) == (70, [60, 80, 70])
+    size, asked = plan(61, 0, unit=1)
+    assert (size, [capacity for capacity, _ in asked]) == (61, [60, 80, 70, 65, 62, 61])
+
+
+def test_alignments_count_where_sizes_are_no_multiples_of_them(plan):
+    size, asked = plan(73, 0, unit=12, align=8)
+    assert (size, [capacity for capacity, _ in asked]) == (76, [60, 80, 68, 72, 76])
+
+
+def test_each_trial_has_half_of_what_is_left(plan):
+    assert plan(101, 100)[1] == [(60, 500), (80, 450), (88, 400), (92, 350), (96, 300)]
+    # All of its half is taken every time; at the end single nodes.
+    assert plan(101, 10**6, budget=10)[1] == [(60, 5), (80, 3), (88, 1), (92, 1)]
+    assert plan(101, 0, budget=3)[1] == [(60, 2), (80, 1), (88, 1)], "a trial without nodes counts as one"
+
+
+def test_a_capacity_is_tried_once_with_the_whole_budget(plan):
+    assert plan(80, 10, capacity=90) == (90, [(90, 1000)])
+    assert plan(95, 10, capacity=90) == (100, [(90, 1000)])
+
+
+def test_a_capacity_that_needs_no_search(plan):
+    assert plan(0, 10, capacity=100) == (100, [])
+    assert plan(0, 10, capacity=150) == (100, [])
+    assert plan(0, 10, capacity=56) == (100, []), "no plan can keep to what is below the bound"
+    assert plan(0, 10, capacity=60) == (60, [(60, 1000)])
+
+
+def test_without_a_budget_greedy_stays(plan):
+    assert plan(60, 10, budget=0) == (100, [])
+
+
+def test_greedy_at_the_bound_needs_no_search(plan):
+    assert plan(60, 10, size=60) == (60, [])
+
+
+def at(time, blocks, name):
+    return [Block(f"{name}{b.name}", b.size, b.align, b.first + time, b.last + time) for b in blocks]
+
+
+def test_only_what_exceeds_the_size_is_planned_anew(monkeypatch):
+    small = [Block("small", 13, 1, 20, 25)]  # as high as the size that is tried
+    blocks = [*at(40, HARD, "y"), *small, *at(0, HARD, "x")]
+    asked = []
+
+    def pack(island, capacity, budget):
+        found = canonical_pack(island, capacity, budget)
+        asked.append(([b.name for b in island], capacity, budget, found.nodes))
+        return found
+
+    canonical_pack = search.pack
+    monkeypatch.setattr(search, "pack", pack)
+    plan = search.plan_pool(blocks, budget=1000)
+    verify(blocks, plan.offsets, plan.size)
+    assert plan.size == 13 and plan.offsets["small"] == greedy.plan_pool(blocks).offsets["small"]
+    ((first, *one), (second, *two)) = asked
+    assert {name[0] for name in first} == {"x"} and {name[0] for name in second} == {"y"}
+    assert one[:2] == [13, 500] and two[:2] == [13, 500 - one[2]], "what is left for the second"
+    assert one[2] == two[2] > 0
+
+
+def test_the_nodes_of_all_islands_count(monkeypatch):
+    blocks = [Block("x", 4, 1, 0, 0), Block("y", 4, 1, 1, 1)]
+    monkeypatch.setattr(greedy, "plan_pool", lambda given: PoolPlan({"x": 96, "y": 96}, 100, 1, 60))
+    budgets = []
+
+    def pack(island, capacity, budget):
+        budgets.append(budget)
+        return Outcome([0], False, 7) if island[0].name == "x" else Outcome(None, False, 5)
+
+    monkeypatch.setattr(search, "pack", pack)
+    search.plan_pool(blocks, budget=1000)
+    assert budgets[:4] == [500, 493, 494, 487], "of 1000 the first trial took 12"
+
+
+def test_where_one_island_fails_the_rest_is_not_tried(monkeypatch):
+    blocks = [*at(0, HARD, "x"), *at(40, HARD, "y")]
+    asked = []
+    monkeypatch.setattr(search, "pack", lambda i, c, b: asked.append(i[0].name[0]) or Outcome(None, True, 7))
+    plan = search.plan_pool(blocks, 13, 50)
+    assert asked == ["x"] and plan == greedy.plan_pool(blocks)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_islands_share_no_time(seed):
+    rng = random.Random(seed)
+    blocks = []
+    for number in range(rng.randint(1, 9)):
+        first = rng.randint(0, 20)
+        blocks.append(Block(f"b{number}", rng.randint(1, 3), 1, first, first + rng.choice([0, 0, 1, 3])))
+    found = search._islands(blocks)
+    assert sorted(b.name for island in found for b in island) == sorted(b.name for b in blocks)
+    times = [{step for b in island for step in range(b.first, b.last + 1)} for island in found]
+    for earlier, later in itertools.pairwise(times):
+        assert max(earlier) < min(later)
+    for island in found:
+        assert island == sorted(island, key=lambda b: (b.first, b.last, b.size, b.name))
+        reached = island[0].last
+        for block in island[1:]:
+            assert block.first <= reached, "each is held together"
+            reached = max(reached, block.last)
+    assert search._islands(blocks[::-1]) == found
+
+
+def test_no_blocks_no_islands():
+    assert search._islands([]) == []
+    assert search.plan_pool([], 10) == PoolPlan({}, 0, 1, 0)
+
+
+def test_a_plan_for_real():
+    assert greedy.plan_pool(HARD).size == 14
+    for capacity, size in ((12, 14), (13, 13), (14, 14), (None, 13)):
+        plan = search.plan_pool(HARD, capacity)
+        verify(HARD, plan.offsets, plan.size)
+        assert (plan.size, plan.lower_bound) == (size, 13)

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exact search: what it finds beside a brute force, how it keeps to its budget, and what its pruning is worth."""
+
+import itertools
+import random
+import sys
+
+import pytest
+from opwest.plan import canonical
+from opwest.plan.canonical import Outcome, _recursion, pack
+from opwest.plan.problem import Block
+from opwest.plan.verify import verify
+
+
+def least(blocks):
+    """Return the least size of any plan: some order of placing blocks as low as they go comes to it."""
+    best = sum(b.size + b.align for b in blocks)
+    for order in itertools.permutations(blocks):
+        placed = []
+        for block in order:
+            beside = [(o, o + b.size) for o, b in placed if b.first <= block.last and block.first <= b.last]
+            offsets = {0, *(-(-end // block.align) * block.align for _, end in beside)}
+            free = [o for o in offsets if all(o + block.size <= a or z <= o for a, z in beside)]
+            placed.append((min(free), block))
+        best = min(best, max(o + b.size for o, b in placed))
+    return best
+
+
+def random_blocks(seed, count, aligns=(1,), sizes=(1, 9)):
+    """Return blocks that all share time with others: one lives from the first step to the last."""
+    rng = random.Random(seed)
+    blocks = [Block("always", rng.randint(*sizes), rng.choice(aligns), 0, 6)]
+    for number in range(1, count):
+        first = rng.randint(0, 6)
+        last = min(first + rng.choice([0, 0, 1, 2, 3]), 6)
+        blocks.append(Block(f"b{number}", rng.randint(*sizes), rng.choice(aligns), first, last))
+    rng.shuffle(blocks)
+    return blocks
+
+
+def check(blocks, best, budget=20_000):
+    """Search at the least capacity, and one byte below it; return the nodes that took."""
+    found = pack(blocks, best, budget)
+    assert found.offsets is not None and not found.proven
+    verify(blocks, {b.name: offset for b, offset in zip(blocks, found.offsets, strict=True)}, best)
+    assert all(type(offset) is int for offset in found.offsets)
+    none = pack(blocks, best - 1, budget)
+    assert (none.offsets, none.proven) == (None, True)
+    assert pack(blocks, best, budget) == found, "the same everywhere"
+    return found.nodes + none.nodes
+
+
+@pytest.mark.parametrize("aligns", [(1,), (1, 4), (2, 4, 8), (1, 3)])
+def test_few_blocks(aligns):
+    for seed in range(25):
+        blocks = random_blocks(seed, 2 + seed % 5, aligns)
+        check(blocks, least(blocks))
+
+
+# Of 7 blocks: greedy needs 14 bytes, the best plan 13.
+HARD = [
+    Block(f"b{i}", size, 1, first, last)
+    for i, (size, first, last) in enumerate(
+        [(5, 0, 1), (4, 1, 4), (4, 3, 6), (2, 2, 3), (3, 4, 7), (2, 1, 4), (1, 0, 3)]
+    )
+]
+
+
+@pytest.mark.parametrize("run", [1, 2, 3, 3000])
+def test_the_budget_is_kept_to_the_node(monkeypatch, run):
+    monkeypatch.setattr(canonical, "RUN", run)
+    nodes = pack(HARD, 13, 10_000).nodes if run == 3000 else 10**9
+    for budget in range(1, 30):
+        found = pack(HARD, 13, budget)
+        if budget < nodes:
+            assert found == Outcome(None, False, budget)
+        else:
+            assert found.nodes == nodes and found.offsets is not None
+
+
+def test_without_a_budget_nothing_is_found():
+    assert pack(HARD, 13, 0) == Outcome(None, False, 0)
+
+
+def test_what_needs_no_search():
+    assert pack([Block("a", 5, 1, 0, 0), Block("b", 6, 1, 3, 3)], 5, 100) == Outcome(None, True, 0)
+    assert pack([Block("a", 5, 1, 3, 9)], 5, 100).offsets == [0]
+    assert pack([Block("a", 5, 4, 3, 9)], 5, 100).offsets == [0]
+
+
+def test_a_component_of_too_many_blocks_is_not_searched(monkeypatch):
+    monkeypatch.setattr(canonical, "MOST_BLOCKS", 7)
+    assert pack(HARD, 13, 10_000).offsets is not None
+    assert pack([*HARD, Block("one", 1, 1, 9, 9)], 13, 10_000) == Outcome(None, False, 0)
+
+
+def test_components_are_solved_one_by_one():
+    """Under one block that always lives, groups that share no time: the work adds up, it does not multiply."""
+    groups = 6
+    blocks = [Block("always", 1, 1, 0, 10 * groups)]
+    for at in range(groups):
+        blocks += [Block(f"{at}{b.name}", b.size, 1, b.first + 10 * at, b.last + 10 * at) for b in HARD]
+    one = pack([Block("always", 1, 1, 0, 10), *HARD], 14, 10_000)
+    many = pack(blocks, 14, 10_000)
+    assert one.offsets is not None and many.offsets is not None
+    verify(blocks, {b.name: offset for b, offset in zip(blocks, many.offsets, strict=True)}, 14)
+    assert many.nodes <= 2 * groups * one.nodes
+
+
+def test_of_blocks_that_are_alike_one_order_is_tried():
+    alike = [Block(f"b{i}", 3, 1, 0, 0) for i in range(9)]
+    assert pack(alike, 27, 1000).offsets is not None
+    # Pairs of 3 leave 2 bytes unused beside the others: there is no plan, and no use in trying all 9! orders.
+    others = [Block("low", 26, 1, 0, 1), *(Block(f"c{i}", 3, 1, 1, 1) for i in range(9))]
+    found = pack(others, 52, 20_000)
+    assert found.proven and found.nodes < 20
+
+
+def windmill(seed, count, steps, height):
+    """Return blocks that fill a rectangle to the last byte: rectangles are cut into five that lock one another."""
+    rng = random.Random(seed)
+    pieces = [(0, steps, 0, height)]
+    while len(pieces) < count:
+        fit = [p for p in pieces if p[1] - p[0] > 2 and p[3] - p[2] > 2]
+        piece = max(fit, key=lambda p: (p[1] - p[0]) * (p[3] - p[2]) * rng.uniform(0.2, 1))
+        pieces.remove(piece)
+        a, z, low, high = piece
+        t, u = sorted(rng.sample(range(a + 1, z), 2))
+        b, c = sorted(rng.sample(range(low + 1, high), 2))
+        if rng.random() < 0.5:
+            pieces += [(a, u, low, b), (u, z, low, c), (t, z, c, high), (a, t, b, high), (t, u, b, c)]
+        else:
+            pieces += [(a, t, low, c), (t, z, low, b), (u, z, b, high), (a, u, c, high), (t, u, b, c)]
+    rng.shuffle(pieces)
+    return [Block(f"b{i}", top - low, 1, a, z - 1) for i, (a, z, low, top) in enumerate(pieces)]
+
+
+# How many nodes the problems took when this was written. Pruning and the order of trials are worth what they save:
+# no change may need more.
+@pytest.mark.parametrize(
+    ("count", "steps", "height", "most"), [(13, 12, 30, 596), (21, 20, 60, 1196), (25, 24, 60, 3174)]
+)
+def test_rectangles_are_filled_to_the_last_byte(count, steps, height, most):
+    nodes = 0
+    for seed in range(40):
+        blocks = windmill(seed, count, steps, height)
+        found = pack(blocks, height, 3000)
+        assert found.offsets is not None, seed
+        verify(blocks, {b.name: offset for b, offset in zip(blocks, found.offsets, strict=True)}, height)
+        nodes += found.nodes
+    assert nodes <= most
+
+
+def test_what_is_proven_with_few_nodes():
+    nodes = proven = 0
+    for seed in range(25):
+        blocks = random_blocks(seed, 7, (1, 2, 4), (1, 20))
+        capacity = max(sum(b.size for b in blocks if b.first <= step <= b.last) for step in range(7))
+        while (found := pack(blocks, capacity, 3000)).proven:
+            nodes += found.nodes
+            proven += 1
+            capacity += 1
+        assert found.offsets is not None
+        nodes += found.nodes
+    assert proven > 10
+    assert nodes <= 1900
+
+
+@pytest.mark.parametrize(("run", "most"), [(30, 2744), (100, 2600)])
+def test_runs_that_end_early_start_again_with_what_they_learnt(monkeypatch, run, most):
+    monkeypatch.setattr(canonical, "RUN", run)
+    nodes = restarted = 0
+    for seed in range(40):
+        blocks = windmill(seed, 25, 24, 60)
+        found = pack(blocks, 60, 3000)
+        assert found.offsets is not None and not found.proven
+        verify(blocks, {b.name: offset for b, offset in zip(blocks, found.offsets, strict=True)}, 60)
+        nodes += found.nodes
+        restarted += found.nodes > run
+    assert restarted >= 5
+    assert nodes <= most
+
+
+def test_the_limit_on_recursion_is_put_back_after_a_fault():
+    before = sys.getrecursionlimit()
+    with pytest.raises(KeyError), _recursion(before + 50):
+        assert sys.getrecursionlimit() == before + 50
+        raise KeyError
+    assert sys.getrecursionlimit() == before
+    with _recursion(5):
+        assert sys.getrecursionlimit() == before

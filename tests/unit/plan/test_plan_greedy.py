@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Greedy planning beside the same rules in plain form: every byte is tried, in every order."""
+
+import random
+
+import pytest
+from opwest.plan import greedy
+from opwest.plan.greedy import _highest, _lowest, _place, _Placed, plan_pool
+from opwest.plan.problem import Block, Peak, PoolPlan, peak
+
+
+def random_blocks(seed, most=10):
+    rng = random.Random(seed)
+    blocks = []
+    for number in range(rng.randint(1, most)):
+        first = rng.randint(0, 9)
+        last = first + rng.choice([0, 1, 1, 3, 8])
+        blocks.append(Block(f"b{number}", rng.randint(1, 9), rng.choice([1, 1, 2, 4]), first, last))
+    return blocks
+
+
+def together(one, other):
+    return one.first <= other.last and other.first <= one.last
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_who_lives_beside_whom(seed):
+    blocks = random_blocks(seed, most=14)
+    placed = _Placed(max(b.last for b in blocks) + 1)
+    rng = random.Random(seed)
+    known = []
+    for block in blocks:
+        expected = sorted((at, at + b.size) for b, at in known if together(b, block))
+        assert placed.beside(block) == expected
+        known.append((block, rng.randint(0, 20)))
+        placed.add(*known[-1])
+    for step in range(max(b.last for b in blocks) + 1):
+        asked = Block("asked", 1, 1, step, step)
+        assert placed.beside(asked) == sorted((at, at + b.size) for b, at in known if together(b, asked))
+
+
+def free(block, offset, neighbours):
+    return offset % block.align == 0 and all(offset + block.size <= a or z <= offset for a, z in neighbours)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_lowest_and_the_highest_free_offset(seed):
+    rng = random.Random(seed)
+    for _ in range(10):
+        places = [(at, at + rng.randint(1, 6)) for at in (rng.randint(0, 25) for _ in range(rng.randint(0, 5)))]
+        neighbours = sorted(places)
+        block = Block("b", rng.randint(1, 6), rng.choice([1, 2, 4]), 0, 0)
+        limit = rng.randint(0, 34)
+        assert _lowest(block, neighbours) == next(at for at in range(99) if free(block, at, neighbours))
+        below = [at for at in range(limit - block.size + 1) if free(block, at, neighbours)]
+        assert _highest(block, neighbours, limit) == max(below, default=None)
+
+
+def plain_place(blocks, limit):
+    """Place blocks in their order: at the bottom, or with a limit the highest place below it, or the lowest."""
+    placed = {}
+    for block in blocks:
+        beside = [(at, at + b.size) for b, at in placed.items() if together(b, block)]
+        lowest = next(at for at in range(999) if free(block, at, beside))
+        below = [at for at in range((limit or 0) - block.size + 1) if free(block, at, beside)]
+        placed[block] = lowest if lowest == 0 or not below else max(below)
+    return {block.name: at for block, at in placed.items()}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_first_fit(seed):
+    blocks = random_blocks(seed)
+    bound = peak(blocks).size
+    assert _place(blocks, None) == plain_place(blocks, None)
+    for limit in (1, bound - 1, bound, bound + 5):
+        assert _place(blocks, limit) == plain_place(blocks, limit)
+
+
+def test_first_fit_of_nothing():
+    assert _place([], None) == _place([], 0) == {}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_plan_is_the_first_of_the_smallest(seed):
+    blocks = random_blocks(seed)
+    bound = max(sum(b.size for b in blocks if b.first <= step <= b.last) for step in range(20))
+    tries = [plain_place(sorted(blocks, key=o), limit) for limit in (None, bound) for o in greedy._ORDERS]
+    needed = [max(offsets[b.name] + b.size for b in blocks) for offsets in tries]
+    least = min(needed)
+    align = max(b.align for b in blocks)
+    assert plan_pool(blocks) == PoolPlan(tries[needed.index(least)], least, align, bound)
+
+
+def test_the_search_for_an_order_ends_at_the_bound(monkeypatch):
+    tried = []
+
+    def place(blocks, limit):
+        tried.append(limit)
+        return _place(blocks, limit)
+
+    monkeypatch.setattr(greedy, "_place", place)
+    plan_pool([Block("a", 4, 1, 0, 0), Block("b", 4, 1, 0, 0)])
+    assert tried == [None], "the first order meets it"
+    tried.clear()
+    # No order meets the bound here: all are tried from below, and all from both ends.
+    blocks = [Block("A", 100, 1, 0, 1), Block("B", 60, 1, 2, 3), Block("C", 30, 1, 1, 2), Block("D", 64, 64, 1, 1)]
+    plan = plan_pool(blocks)
+    assert plan.size > plan.lower_bound == 194
+    assert tried == [None] * 5 + [194] * 5
+
+
+def test_orders_differ_in_what_comes_first():
+    """By size, by time, by area, by life, by death."""
+    large, early, long_ = Block("large", 50, 1, 5, 5), Block("early", 1, 1, 0, 1), Block("long", 9, 1, 2, 8)
+    late = Block("late", 2, 1, 9, 9)
+    blocks = [late, long_, early, large]
+    assert [min(blocks, key=order).name for order in greedy._ORDERS] == ["large", "early", "long", "long", "late"]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "expected"),
+    [
+        ([], (0, 0, [])),
+        ([Block("a", 4, 1, 3, 5)], (3, 4, ["a"])),
+        ([Block("a", 4, 1, 0, 2), Block("b", 4, 1, 3, 4)], (0, 4, ["a"])),  # the first of two that are as high
+        ([Block("a", 4, 1, 0, 2), Block("b", 5, 1, 3, 4)], (3, 5, ["b"])),
+        ([Block("a", 4, 1, 0, 2), Block("b", 4, 1, 2, 4), Block("c", 1, 1, 3, 9)], (2, 8, ["a", "b"])),
+        ([Block("a", 4, 1, 2, 2), Block("b", 4, 1, 2, 4), Block("c", 4, 1, 2, 9)], (2, 12, ["a", "b", "c"])),
+        ([Block("a", 4, 1, 0, 0), Block("b", 3, 1, 1, 1), Block("c", 3, 1, 1, 1)], (1, 6, ["b", "c"])),
+    ],
+)
+def test_the_peak(blocks, expected):
+    step, size, names = expected
+    assert peak(blocks) == Peak(step, size, tuple(b for b in blocks if b.name in names))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_peak_beside_every_step(seed):
+    blocks = random_blocks(seed)
+    alive = [sum(b.size for b in blocks if b.first <= step <= b.last) for step in range(20)]
+    most = peak(blocks)
+    assert (most.size, most.step) == (max(alive), alive.index(max(alive)))

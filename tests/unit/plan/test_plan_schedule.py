@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schedules: waits, lives and order, as small cases, and at random beside the rules in plain form."""
+
+import pytest
+from opwest.plan.schedule import Life, plan_schedule
+from plan_support import buffer, model_of, random_steps
+
+
+def waits(schedule):
+    """Return what is waited for before every step, and at the end: `left 0 2` for steps 0 and 2 on left."""
+    return [[" ".join([s.device, *map(str, s.steps)]) for s in before] for before in schedule.syncs]
+
+
+def order(schedule):
+    """Return the manifest's numbers of the steps, in the order in which they run."""
+    return [int(step.operator.name.removeprefix("op")) for step in schedule.steps]
+
+
+def lives(schedule):
+    return {name: (life.first, life.last) for name, life in schedule.lives.items()}
+
+
+WAITS = {
+    "nothing is launched": (["in -> a", "a -> b", "b -> out"], [[], [], [], []]),
+    "before what reads the result": (["left: in -> a", "in -> b", "a b -> out"], [[], [], ["left 0"], []]),
+    "before what writes an argument": (
+        ["in -> a", "left: a -> b", "in -> a", "a b -> out"],
+        [[], [], ["left 1"], [], []],
+    ),
+    "before what writes the result again": (["left: in -> a", "in -> a"], [[], ["left 0"], []]),
+    "two may read one tensor": (["in -> a", "left: a -> b", "a -> c"], [[], [], [], ["left 1"]]),
+    "a queue runs in its order": (["left: in -> a", "left: a -> b", "left: b -> a"], [[], [], [], ["left 0 1 2"]]),
+    "a step on the device itself": (["left: in -> a", "left! a -> b", "b -> out"], [[], [], [], ["left 0"]]),
+    "one wait covers all that was launched": (
+        ["left: in -> a", "left: in -> b", "a -> c", "b -> d"],
+        [[], [], ["left 0 1"], [], []],
+    ),
+    "it is launched again": (["left: in -> a", "a -> b", "left: b -> c"], [[], ["left 0"], [], ["left 2"]]),
+    "another device": (["left: in -> a", "right: a -> b", "b -> out"], [[], ["left 0"], ["right 1"], []]),
+    "two devices, in the order of their launches": (
+        ["right: in -> a", "left: in -> b", "right: in -> c", "b a -> out"],
+        [[], [], [], ["right 0 2", "left 1"], []],
+    ),
+    "at the end, in the order of their launches": (
+        ["right: in -> a", "left: in -> b"],
+        [[], [], ["right 0", "left 1"]],
+    ),
+    "only the device that is concerned": (
+        ["left: in -> a", "right: in -> b", "b -> c"],
+        [[], [], ["right 1"], ["left 0"]],
+    ),
+    "what is read and written": (["in -> a", "left: -> +a", "a -> out"], [[], [], ["left 1"], []]),
+    "an argument that is grown": (["in -> a", "left: a -> b", "-> +a"], [[], [], ["left 1"], []]),
+    "scratch memory": (["left: in -> a ^s", "in -> b ^s"], [[], ["left 0"], []]),
+    "outputs and inputs of the caller": (["left: in -> out", "out -> a"], [[], ["left 0"], []]),
+    "constants are only read": (["left: w -> a", "w -> b", "7 -> c"], [[], [], [], ["left 0"]]),
+    "numbers are nobody's memory": (["left: 7 -> a", "7 -> b"], [[], [], ["left 0"]]),
+    "no step": ([], [[]]),
+}
+
+
+@pytest.mark.parametrize("case", WAITS)
+def test_waits(case):
+    steps, expected = WAITS[case]
+    schedule = plan_schedule(model_of(*steps))
+    assert waits(schedule) == expected
+    assert order(schedule) == list(range(len(steps)))
+
+
+def test_lives_end_when_the_device_was_waited_for():
+    steps = ["in -> a", "left: a -> b ^s", "in -> c", "c -> d", "b d -> out", "-> e"]
+    found = lives(plan_schedule(model_of(*steps)))
+    # Left is waited for before step 4: what its job uses is alive until the end of step 3.
+    assert found == {"a": (0, 3), "b": (1, 4), "s": (1, 3), "c": (2, 3), "d": (3, 4), "e": (5, 5)}
+
+
+def test_lives_of_what_is_never_waited_for_until_the_end():
+    found = lives(plan_schedule(model_of("left: in -> a", "in -> b", "b -> c")))
+    assert found == {"a": (0, 2), "b": (1, 2), "c": (2, 2)}
+
+
+def test_an_early_wait_does_not_shorten_a_later_use():
+    found = lives(plan_schedule(model_of("left: in -> a", "a -> b", "b -> c", "a c -> out")))
+    assert found == {"a": (0, 3), "b": (1, 2), "c": (2, 3)}
+
+
+def test_lives_of_what_others_touch_before_or_after():
+    steps = ["-> a", "x a -> b", "b w_in_ram -> y", "b -> c"]
+    names = {"a": "intermediate", "b": "intermediate", "c": "intermediate", "x": "input", "y": "output"}
+    buffers = [buffer(name, role=role) for name, role in names.items()]
+    buffers += [buffer(f"k{role[0]}", role=role) for role in ("constant", "input", "output", "intermediate")]
+    schedule = plan_schedule(model_of(*steps, buffers=buffers))
+    assert lives(schedule) == {
+        "a": (0, 1),
+        "b": (1, 3),
+        "c": (3, 3),
+        "x": (0, 1),  # the caller writes it before
+        "y": (2, 3),  # and reads it afterwards
+        "kc": (0, 3),
+        "ki": (0, 3),  # named by no step
+        "ko": (0, 3),
+    }
+    assert all(isinstance(life, Life) for life in schedule.lives.values())
+
+
+def test_a_constant_that_is_copied_is_alive_throughout():
+    steps = ["in -> a", "k a -> b", "b -> out"]
+    buffers = [buffer("a"), buffer("b"), buffer("k", role="constant")]
+    assert lives(plan_schedule(model_of(*steps, buffers=buffers)))["k"] == (0, 2)
+
+
+def test_no_step_still_gives_every_buffer_a_life():
+    assert lives(plan_schedule(model_of(buffers=[buffer("a")]))) == {"a": (0, 0)}
+
+
+def test_indexes_are_those_of_the_new_order():
+    schedule = plan_schedule(model_of("in -> a", "left: in -> b", "a b -> out", reorder=True))
+    assert order(schedule) == [1, 0, 2]
+    assert [step.index for step in schedule.steps] == [0, 1, 2]
+    assert waits(schedule) == [[], [], ["left 0"], []]
+
+
+ORDERS = {
+    "a launch comes first": (["in -> a", "left: in -> b", "a b -> out"], [1, 0, 2]),
+    "nothing is launched": (["in -> a", "in -> b"], [0, 1]),
+    "what a launch needs comes first": (["in -> a", "in -> b", "left: b -> c", "a c -> out"], [1, 2, 0, 3]),
+    "also from afar": (["in -> a", "in -> b", "b -> c", "left: c -> d", "a d -> out"], [1, 2, 3, 0, 4]),
+    "what waits comes last": (["left: in -> a", "a -> b", "in -> c", "b c -> out"], [0, 2, 1, 3]),
+    "what waits for fewer comes first": (
+        ["left: in -> a", "right: in -> b", "a b -> c", "b -> d", "c d -> out"],
+        [0, 1, 3, 2, 4],
+    ),
+    "a launch that waits comes behind what does not": (
+        ["left: in -> a", "right: a -> b", "in -> c", "b c -> out"],
+        [0, 2, 1, 3],
+    ),
+    "states keep their order": (["in -> a*", "left: in -> b*", "left: in -> c"], [2, 0, 1]),
+    "of three states too": (["in -> a*", "in -> b*", "left: in -> c*"], [0, 1, 2]),
+    "a tensor is not written before it was read": (["in -> a", "a -> b", "left: in -> a"], [0, 1, 2]),
+    "nor by two readers": (["in -> a", "a -> b", "a -> c", "left: in -> a"], [0, 1, 2, 3]),
+    "nor before it was written": (["in -> a", "left: in -> a", "a -> out"], [0, 1, 2]),
+    "one step that reads and writes a tensor": (["in -> a", "-> +a", "left: a -> b", "in -> c"], [0, 1, 2, 3]),
+}
+
+
+@pytest.mark.parametrize("case", ORDERS)
+def test_orders(case):
+    steps, expected = ORDERS[case]
+    assert order(plan_schedule(model_of(*steps, reorder=True))) == expected
+    assert order(plan_schedule(model_of(*steps))) == list(range(len(steps))), "only where the manifest allows it"
+
+
+class Plain:
+    """The rules in plain form: every pair of steps is looked at, nothing is remembered from one to the next."""
+
+    def __init__(self, steps):
+        self.steps = steps
+
+    def touched(self, step, *, written):
+        return {
+            binding.name
+            for argument, binding in zip(step.operator.args, step.bindings, strict=True)
+            if binding.role in ("buffer", "input", "output")
+            and argument.direction in (("out", "inout", "scratch") if written else ("in", "inout", "scratch"))
+        }
+
+    def conflict(self, one, other):
+        one_writes, other_writes = self.touched(one, written=True), self.touched(other, written=True)
+        one_all, other_all = (
+            one_writes | self.touched(one, written=False),
+            other_writes | self.touched(other, written=False),
+        )
+        return bool(one_writes & other_all or other_writes & one_all)
+
+    def launched(self, done, device):
+        """Return what runs on a device after `done`: pairs of steps and what was waited for, in order."""
+        running = []
+        for step, waited in done:
+            if device in waited:
+                running = []
+            if step.operator.is_async and step.device == device:
+                running.append(step)
+        return running
+
+    def needed(self, done, step):
+        devices = [s.device for s, _ in done if s.operator.is_async and s.device != step.device]
+        return {d for d in devices if any(self.conflict(other, step) for other in self.launched(done, d))}
+
+    def behind(self, later, earlier):
+        return self.conflict(later, earlier) or (later.operator.stateful and earlier.operator.stateful)
+
+    def leads_to_a_launch(self, step):
+        after = [s for s in self.steps if s.index > step.index and self.behind(s, step)]
+        return any(s.operator.is_async or self.leads_to_a_launch(s) for s in after)
+
+    def order(self):
+        done = []
+        left = list(self.steps)
+        while left:
+            ready = [s for s in left if not any(o.index < s.index and self.behind(s, o) for o in left)]
+            chosen = min(
+                ready,
+                key=lambda s: (
+                    len(self.needed(done, s)),
+                    not s.operator.is_async,
+                    not self.leads_to_a_launch(s),
+                    s.index,
+                ),
+            )
+            done.append((chosen, self.needed(done, chosen)))
+            left.remove(chosen)
+        return [step.index for step, _ in done]
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_random_steps_beside_the_plain_rules(seed):
+    texts = random_steps(seed)
+    schedule = plan_schedule(model_of(*texts))
+    plain = Plain(schedule.steps)
+    done = []
+    ends = {}
+    for step, before in zip(schedule.steps, schedule.syncs, strict=False):
+        needed = plain.needed(done, step)
+        assert {sync.device for sync in before} == needed
+        for sync in before:
+            running = plain.launched(done, sync.device)
+            assert sync.steps == tuple(s.index for s in running)
+            ends.update(dict.fromkeys(sync.steps, step.index - 1))
+        done.append((step, needed))
+    for sync in schedule.syncs[-1]:
+        assert sync.steps == tuple(s.index for s in plain.launched(done, sync.device))
+    left = {d for d in ("left", "right") if plain.launched(done, d)}
+    assert len(schedule.syncs) == len(texts) + 1 and {s.device for s in schedule.syncs[-1]} == left
+    ends.update({i: len(texts) - 1 for sync in schedule.syncs[-1] for i in sync.steps})
+    for name, life in schedule.lives.items():
+        users = [s.index for s in schedule.steps if any(b.name == name for b in s.bindings)]
+        assert life == Life(min(users), max(ends.get(index, index) for index in users))
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_random_orders_beside_the_plain_rules(seed):
+    texts = random_steps(seed)
+    model = model_of(*texts, reorder=True)
+    launching = any(step.operator.is_async for step in model.steps)
+    expected = Plain(model.steps).order() if launching else list(range(len(texts)))
+    assert order(plan_schedule(model)) == expected

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which results may take over an argument's memory: small schedules, and random ones beside the rule in plain form."""
+
+import random
+
+import pytest
+from opwest.plan.problem import Share
+from opwest.plan.schedule import plan_schedule
+from opwest.plan.sharing import find_shares
+from plan_support import buffer, model_of
+
+
+def shares(*steps, buffers=None, reorder=False):
+    """Return what may be shared, as `taken > taker at step`."""
+    model = model_of(*steps, buffers=buffers, reorder=reorder)
+    return [f"{s.taken} > {s.taker} at {s.step}" for s in find_shares(model, plan_schedule(model))]
+
+
+CASES = {
+    "a chain": (["in -> a", "a -> b@0", "b -> c@0"], ["a > b at 1", "b > c at 2"]),
+    "what is not declared": (["in -> a", "a -> b"], []),
+    "one of two arguments": (["in -> a", "in -> b", "a b -> c@1"], ["b > c at 2"]),
+    "the first that is allowed": (["in -> a", "in -> b", "a b -> c@0,1"], ["a > c at 2"]),
+    "the other, where the first is read later": (["-> a", "-> b", "a b -> c@0,1", "a -> out"], ["b > c at 2"]),
+    "one argument, two results": (["in -> a", "a -> b@0 c@0"], ["a > b at 1"]),
+    "two arguments, two results": (["-> a", "-> b", "a b -> c@0 d@0,1"], ["a > c at 2", "b > d at 2"]),
+    "read later": (["in -> a", "a -> b@0", "a -> c"], []),
+    "written later": (["in -> a", "a -> b@0", "in -> a"], []),
+    "two later steps": (["in -> a", "a -> b", "a -> c@0"], ["a > c at 2"]),
+    "the result was there before": (["in -> a b", "a -> b@0"], []),
+    "the result is written again": (["in -> a", "a -> b@0", "in -> b"], ["a > b at 1"]),
+    "the tensor is given twice, named once": (["in -> a", "a a -> b@0"], []),
+    "the tensor is given twice, named twice": (["in -> a", "a a -> b@0,1"], ["a > b at 1"]),
+    "an argument that is grown": (["in -> a", "-> +a b@0"], []),
+    "scratch memory takes nothing over": (["in -> a", "a -> ^s@0"], []),
+    "the caller's input": (["in -> a@0"], []),
+    "the caller's output": (["in -> a", "a -> out@0"], []),
+    "a constant": (["w -> a@0"], []),
+    "a launch": (["in -> a", "left: a -> b@0", "b -> c"], ["a > b at 1"]),
+    "launches in one queue": (["in -> a", "left: a -> c", "left: a -> b@0"], ["a > b at 2"]),
+    "another device may still read": (["in -> a", "left: a -> c", "right: a -> b@0"], []),
+    "another device has been waited for": (["in -> a", "left: a -> c", "c -> d", "a -> b@0"], ["a > b at 3"]),
+    "it is waited for right before": (["in -> a", "left: a -> c", "a c -> b@0"], ["a > b at 2"]),
+    "it is waited for right behind": (["in -> a", "left: a -> c", "a -> b@0", "c -> d"], []),
+    "the queue of another device": (["left: in -> a", "right: a -> b@0"], ["a > b at 1"]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_cases(case):
+    steps, expected = CASES[case]
+    assert shares(*steps) == expected
+
+
+def test_only_what_dies_gives_its_memory_away():
+    """Inputs in the workspace may be taken over: the caller writes them anew. Constants and outputs may not."""
+    steps = ["x -> a@0", "k -> b@0", "o -> c@0"]
+    roles = {
+        "x": "input",
+        "k": "constant",
+        "o": "output",
+        "a": "intermediate",
+        "b": "intermediate",
+        "c": "intermediate",
+    }
+    assert shares(*steps, buffers=[buffer(name, role=role) for name, role in roles.items()]) == ["x > a at 0"]
+    assert shares(*steps, buffers=[buffer("s", role="scratch"), *map(buffer, "abc")]) == []
+
+
+def test_steps_are_those_of_the_new_order():
+    steps = ["in -> a", "a -> b@0", "left: in -> c", "c b -> out"]
+    assert shares(*steps) == ["a > b at 1"]
+    assert shares(*steps, reorder=True) == ["a > b at 2"]
+
+
+def plain(model, schedule):
+    """Return the pairs that a step allows: all that is known of the schedule is looked at for each."""
+    ended = {}
+    for before, syncs in enumerate(schedule.syncs):
+        for sync in syncs:
+            ended.update(dict.fromkeys(sync.steps, before))
+    pairs = set()
+    for step in schedule.steps:
+        given = list(zip(step.operator.args, step.bindings, strict=True))
+        for result, binding in given:
+            for name in {b.name for _, b in given if b.role == "buffer"}:
+                readers = [a for a, b in given if b.name == name]
+                if result.direction != "out" or binding.role != "buffer" or not readers:
+                    continue
+                if any(a.direction != "in" or a.name not in result.in_place for a in readers):
+                    continue
+                users = [s for s in schedule.steps if any(b.name == name for b in s.bindings)]
+                before = [
+                    s is step
+                    or (s.index < step.index and not s.operator.is_async)
+                    or (s.index < step.index and (s.device == step.device or ended[s.index] <= step.index))
+                    for s in users
+                ]
+                first = next(s for s in schedule.steps if any(b.name == binding.name for b in s.bindings))
+                if all(before) and first is step:
+                    pairs.add(Share(name, binding.name, step.index))
+    return pairs
+
+
+def random_model(seed):
+    """Return random steps of which some results may take over the memory of some arguments."""
+    rng = random.Random(seed)
+    known, texts = ["in"], []
+    for number in range(rng.randint(2, 9)):
+        reads = rng.choices(known[-4:], k=rng.randint(1, 3))
+        result = f"t{number}" if rng.random() < 0.8 else rng.choice(["out", *known[1:]])
+        places = ",".join(str(place) for place in range(len(reads)) if rng.random() < 0.8)
+        device = rng.choice(["", "", "left: ", "left: ", "right: ", "right! "])
+        texts.append(f"{device}{' '.join(reads)} -> {result}{'@' * bool(places)}{places}")
+        known += [result] if result not in (*known, "out") else []
+    return model_of(*texts)
+
+
+def test_random_schedules_beside_the_plain_rule():
+    found = 0
+    for seed in range(200):
+        model = random_model(seed)
+        schedule = plan_schedule(model)
+        chosen = find_shares(model, schedule)
+        allowed = plain(model, schedule)
+        assert set(chosen) <= allowed, seed
+        taken, takers = [s.taken for s in chosen], [s.taker for s in chosen]
+        assert len(set(taken)) == len(taken) and len(set(takers)) == len(takers)
+        assert all(s.taken in taken or s.taker in takers for s in allowed), "none is left that could be added"
+        found += len(chosen)
+    print(found)
+    assert found > 100

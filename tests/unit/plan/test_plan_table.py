@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables in MiniMalloc's format: what is read, every fault with its words at its place, and what is written."""
+
+import pytest
+from opwest.diagnostics import Diagnostics
+from opwest.plan import table
+from opwest.plan.problem import Block
+from opwest.plan.table import Row, blocks_of, read_table, solved_table
+
+HEADER = "id,lower,upper,size\n"
+COLUMNS = "\n  expected: id,lower,upper,size; also alignment"
+LARGEST = (1 << 48) - 1
+
+
+def read(text):
+    """Return the rows of a table, and what was said of it."""
+    faults = Diagnostics()
+    rows = read_table(text, "t.csv", faults)
+    assert all(d.hint is None or d.hint for d in faults)
+    return rows, [str(d) for d in faults]
+
+
+def test_rows():
+    assert read(HEADER + "a,0,3,4\nb,3,9,16\n") == ([Row("a", 0, 3, 4, 1), Row("b", 3, 9, 16, 1)], [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "id,lower,upper,size,alignment\na,1,3,4,8\n",
+        "alignment,size,upper,lower,id\n8,4,3,1,a\n",
+        " id , lower,upper ,size,\talignment\n a , 1,3 ,4, 8\n",
+        "\n\nid,lower,upper,size,alignment\r\n\r\na,1,3,4,8\r\n\n",
+        'id,lower,upper,size,alignment\n"a","1",3,4,8',
+        "id,lower,upper,size,alignment\na,01,003,4,8\n",
+    ],
+    ids=range(6),
+)
+def test_one_row_in_many_ways(text):
+    assert read(text) == ([Row("a", 1, 3, 4, 8)], [])
+
+
+def test_the_largest_and_the_smallest_numbers():
+    text = f"{HEADER}a,{LARGEST - 1},{LARGEST},{LARGEST}\nb,0,1,1\n"
+    assert read(text) == ([Row("a", LARGEST - 1, LARGEST, LARGEST, 1), Row("b", 0, 1, 1, 1)], [])
+    # Zeros in front: twenty characters are read.
+    assert read(f"{HEADER}a,0,{'1'.zfill(20)},4\n") == ([Row("a", 0, 1, 4, 1)], [])
+
+
+def test_a_name_with_a_comma_and_one_over_two_lines():
+    rows, said = read(HEADER + '"a, b",0,3,4\n"c\nd",3,9,4\ne,0,x,4\n')
+    assert [row.name for row in rows] == ["a, b", "c\nd"]
+    assert said == [f"t.csv:5:5: error: upper is 'x'\n  expected: an integer, 0 to {LARGEST}"]
+
+
+ROW = "\n  expected: id,lower,upper,size"
+NUMBER = "\n  expected: an integer, {} to " + str(LARGEST)
+FAULTS = {
+    "": ["t.csv: error: the table is empty\n  expected: a header: id,lower,upper,size"],
+    "\n\n": ["t.csv: error: the table is empty\n  expected: a header: id,lower,upper,size"],
+    HEADER: ["t.csv: error: the table has no buffer\n  expected: a line for every buffer, below the header"],
+    "id,lower,size\n": [f"t.csv:1:1: error: the header lacks 'upper'{COLUMNS}"],
+    "\n\nupper\n": [f"t.csv:3:1: error: the header lacks 'id', 'lower', 'size'{COLUMNS}"],
+    "id,lower,uper,size\na,b\n": [
+        f"t.csv:1:1: error: there is no column 'uper' in such a table{COLUMNS}\n  hint: did you mean 'upper'?"
+    ],
+    "id,lower,upper,size,zz\n": [
+        f"t.csv:1:1: error: there is no column 'zz' in such a table{COLUMNS}\n"
+        "  hint: there is: alignment, id, lower, size, upper"
+    ],
+    "id,lower,upper,size,size\n": ["t.csv:1:1: error: column 'size' stands twice\n  expected: each column once"],
+    "id,lower,upper,size,offset\n": [
+        f"t.csv:1:1: error: the table has an offset column: it is solved{COLUMNS}\n  hint: remove the column"
+    ],
+    "id,id,offset,sise\n": [
+        "t.csv:1:1: error: column 'id' stands twice\n  expected: each column once",
+        f"t.csv:1:1: error: the table has an offset column: it is solved{COLUMNS}\n  hint: remove the column",
+        f"t.csv:1:1: error: there is no column 'sise' in such a table{COLUMNS}\n  hint: did you mean 'size'?",
+    ],
+    HEADER + "a,0,1,4\nb,0,1\n": [f"t.csv:3:1: error: the line has 3 values, the header 4{ROW}"],
+    HEADER + "b\n": [f"t.csv:2:1: error: the line has 1 value, the header 4{ROW}"],
+    HEADER + "a,0,1,4,5\n": [f"t.csv:2:1: error: the line has 5 values, the header 4{ROW}"],
+    HEADER + ",0,1,4\n": ["t.csv:2:1: error: the id is empty\n  expected: a name of the buffer's own"],
+    HEADER + "long,-1,2,4\n": ["t.csv:2:6: error: lower is '-1'" + NUMBER.format(0)],
+    HEADER + "a,0,,4\n": ["t.csv:2:5: error: upper is ''" + NUMBER.format(0)],
+    HEADER + "a,0,2,0\n": ["t.csv:2:7: error: size is '0'" + NUMBER.format(1)],
+    HEADER + "a,0,2,4.0\n": ["t.csv:2:7: error: size is '4.0'" + NUMBER.format(1)],
+    HEADER + "a,0,2,٤\n": ["t.csv:2:7: error: size is '٤'" + NUMBER.format(1)],
+    HEADER + "a,0,2,²\n": ["t.csv:2:7: error: size is '²'" + NUMBER.format(1)],
+    HEADER + f"a,0,2,{1 << 48}\n": [f"t.csv:2:7: error: size is '{1 << 48}'" + NUMBER.format(1)],
+    HEADER + f"a,0,2,{'4'.zfill(21)}\n": [f"t.csv:2:7: error: size is '{'4'.zfill(21)}'" + NUMBER.format(1)],
+    HEADER + f"a,{'4'.zfill(21)},9,4\n": [f"t.csv:2:3: error: lower is '{'4'.zfill(21)}'" + NUMBER.format(0)],
+    HEADER + f"a,0,2,{'1' * 5000}\n": [f"t.csv:2:7: error: size is '{'1' * 399}…{'1' * 199}'" + NUMBER.format(1)],
+    "id,lower,upper,size,alignment\na,0,2,4,0\n": ["t.csv:2:9: error: alignment is '0'" + NUMBER.format(1)],
+    HEADER + "a,5,5,4\n": [
+        "t.csv:2:5: error: buffer 'a' ends at 5 and begins at 5\n"
+        "  expected: upper: greater than lower, the first time at which the buffer is free again"
+    ],
+    HEADER + "a,0,1,4\nb,0,1,4\na,2,3,4\n": [
+        "t.csv:4:1: error: buffer 'a' stands twice\n  expected: each id once\n  hint: first at line 2"
+    ],
+    HEADER + 'a,0,1,"4\n': ["t.csv:2:1: error: this is no CSV: unexpected end of data"],
+    HEADER + "a,0,0,4\nb,0,1\n,x,1,4\nc,0,1,1\n": [
+        "t.csv:2:5: error: buffer 'a' ends at 0 and begins at 0\n"
+        "  expected: upper: greater than lower, the first time at which the buffer is free again",
+        f"t.csv:3:1: error: the line has 3 values, the header 4{ROW}",
+        "t.csv:4:1: error: the id is empty\n  expected: a name of the buffer's own",
+        "t.csv:4:2: error: lower is 'x'" + NUMBER.format(0),
+    ],
+}
+
+
+@pytest.mark.parametrize("number", range(len(FAULTS)))
+def test_faults(number):
+    text, expected = list(FAULTS.items())[number]
+    assert read(text)[1] == expected, text
+
+
+@pytest.mark.parametrize("header", ["id,lower,size", "id,lower,uper,size", "id,id,lower,upper,size"])
+def test_below_a_header_with_faults_nothing_is_read(header):
+    rows, said = read(f"{header}\na,b,c,d,e,f\na,0,1,2\n")
+    assert rows == [] and len(said) == 1
+
+
+def test_what_is_no_csv_gives_no_rows():
+    assert read(HEADER + 'a,0,1,4\nb,0,1,"4\n')[0] == []
+
+
+def test_columns_of_later_lines_are_those_of_the_header():
+    assert read("size,id,lower,upper\n4,a,0,x\n")[1] == ["t.csv:2:7: error: upper is 'x'" + NUMBER.format(0)]
+
+
+def test_rows_with_faults_are_left_out_and_others_kept():
+    rows, said = read(HEADER + "a,0,x,4\nb,0,1,4\n,0,1,4\nc,3,2,4\nd,5,6,7\n")
+    assert rows == [Row("b", 0, 1, 4, 1), Row("d", 5, 6, 7, 1)]
+    assert len(said) == 3
+
+
+def test_too_many_rows(monkeypatch):
+    monkeypatch.setattr(table, "_MOST_ROWS", 3)
+    rows = [f"b{i},0,1,1\n" for i in range(4)]
+    assert read(HEADER + "".join(rows[:3]))[1] == []
+    assert read(HEADER + "".join(rows))[1] == ["t.csv: error: the table has 4 buffers\n  expected: 3 at most"]
+
+
+def test_blocks_have_a_step_for_every_time_at_which_something_changes():
+    rows = [Row("a", 10, 1000, 4, 2), Row("b", 5, 10, 8, 1), Row("c", 500, 2000, 1, 1), Row("d", 5, 2000, 3, 1)]
+    assert blocks_of(rows) == [
+        Block("a", 4, 2, 1, 2),
+        Block("b", 8, 1, 0, 0),
+        Block("c", 1, 1, 2, 3),
+        Block("d", 3, 1, 0, 3),
+    ]
+    assert blocks_of([]) == []
+
+
+def test_blocks_share_a_step_where_the_rows_share_a_time():
+    rows = [Row(f"b{i}", i * 3 % 7, i * 3 % 7 + i % 4 + 1, 1, 1) for i in range(12)]
+    blocks = blocks_of(rows)
+    for row, block in zip(rows, blocks, strict=True):
+        for other_row, other in zip(rows, blocks, strict=True):
+            times = row.lower < other_row.upper and other_row.lower < row.upper
+            assert times == (block.first <= other.last and other.first <= block.last)
+
+
+def test_a_solved_table():
+    rows = [Row("b", 0, 3, 4, 1), Row("a", 3, 9, 16, 1)]
+    assert solved_table(rows, {"a": 0, "b": 16}) == "id,lower,upper,size,offset\nb,0,3,4,16\na,3,9,16,0\n"
+    rows.append(Row("c, d", 1, 2, 8, 2))
+    assert solved_table(rows, {"a": 0, "b": 16, "c, d": 6}) == (
+        'id,lower,upper,size,alignment,offset\nb,0,3,4,1,16\na,3,9,16,1,0\n"c, d",1,2,8,2,6\n'
+    )
+
+
+def test_a_table_without_its_offsets_is_read_back():
+    rows = [Row('a "quoted"', 0, 3, 4, 8), Row("b\nc", 3, 9, 16, 1), Row("d\r\ne", 0, 1, 2, 1)]
+    lines = solved_table(rows, {row.name: 0 for row in rows}).replace(",0\n", "\n").replace(",offset\n", "\n")
+    assert read(lines) == (rows, [])
