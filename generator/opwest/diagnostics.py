@@ -54,6 +54,11 @@ class Diagnostic:
         return asdict(self)
 
 
+def beginning(text: str, most: int = 300) -> str:
+    """Return a text, or its beginning: what others say of a damaged file can hold all of it."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
 def _readable(text: str) -> str:
     """Return a text whose words of more than 1,000 characters, which only damaged input has, lack their middle."""
     return re.sub(r"\S{1001,}", lambda word: f"{word[0][:400]}…{word[0][-200:]}", text)

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from opwest.diagnostics import beginning
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 LARGEST = 1 << 30
 """Bytes of one array: what is compressed in an .npz file may be anything."""
-_LONGEST_REASON = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +104,9 @@ def _check_size(path: Path, key: str, loaded: Any) -> None:
 
 def _unreadable(path: Path, error: Exception) -> ArrayError:
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    reason = reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…"  # numpy repeats whole headers
-    return ArrayError(f"{path.name} can't be read: {reason}", "plain numbers written by numpy.save or numpy.savez")
+    return ArrayError(
+        f"{path.name} can't be read: {beginning(reason)}", "plain numbers written by numpy.save or numpy.savez"
+    )
 
 
 def _no_archive() -> ArrayError:

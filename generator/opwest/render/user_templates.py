@@ -17,7 +17,7 @@ from typing import Any, Final
 import jinja2
 from jinja2.exceptions import SecurityError
 
-from opwest.diagnostics import Diagnostics, Location, nearest
+from opwest.diagnostics import Diagnostics, Location, beginning, nearest
 from opwest.render.sandbox import Sandbox
 
 SUFFIX: Final = ".jinja"
@@ -96,7 +96,9 @@ class UserRenderer:
             try:
                 self._environment.parse(text, name, str(self.user.place(name)))
             except jinja2.TemplateSyntaxError as error:
-                self.faults.error(f"the template is broken: {error.message}", self.user.place(name, error.lineno))
+                self.faults.error(
+                    f"the template is broken: {beginning(error.message or '')}", self.user.place(name, error.lineno)
+                )
             except RecursionError:
                 self.faults.error("the template is nested too deeply", self.user.place(name))
 
@@ -113,7 +115,9 @@ class UserRenderer:
             return b"".join(parts)
         except jinja2.TemplateSyntaxError as error:
             place = error.name if error.name is not None and self.has(error.name) else name
-            self.faults.error(f"the template is broken: {error.message}", self.user.place(place, error.lineno))
+            self.faults.error(
+                f"the template is broken: {beginning(error.message or '')}", self.user.place(place, error.lineno)
+            )
         except Exception as error:  # whatever a template can do wrong; the machine's own troubles go on
             if isinstance(error, OSError) and not isinstance(error, jinja2.TemplateError):
                 raise
@@ -136,7 +140,7 @@ class UserRenderer:
         else:
             message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         place, line = self._place(error) or (name, 0)
-        self.faults.error(message, self.user.place(place, line), hint=hint)
+        self.faults.error(beginning(message), self.user.place(place, line), hint=hint)
 
     def _place(self, error: Exception) -> tuple[str, int] | None:
         """Return the innermost line of the user's templates that an error came through.
