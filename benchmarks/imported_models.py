@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from common import ProcessError, Report, SkippedError, execute, opwest_command, parser, require
+from common import ProcessError, Report, SkippedError, execute, measure, opwest_command, parser, require
 from cortex_m3_qemu import EMULATOR, supported_plugin, symbols
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,6 +46,7 @@ SMALLEST = ("hello_world_int8",)
 ALLOWED = {("kws_int8", CMSIS_NN, "instructions"): 1.2}
 """Where the goal is not to be below: CMSIS-NN's convolutions are written by hand."""
 RUNS = 3
+MOST_SECONDS = 5.0
 SECONDS = 300
 
 
@@ -163,18 +164,22 @@ def main() -> int:
 
 def run(files: list[Path], work: Path, report: Report) -> None:
     """Measure every model in a folder."""
-    rows = []
+    rows: list[list[Any]] = []
+    planning: dict[str, float] = {}
     for file in files:
         folder = work / file.stem
         done = import_model(file, folder / "model")
         size, bound = pools(folder / "model" / "manifest.yaml")
         rows.append([file.stem, done["steps"], done["constant_bytes"], size, bound, done["tvm_bytes"]])
+        planning[file.stem] = measure([*opwest_command(), "check", folder / "model" / "manifest.yaml"]).cpu
         execute([*opwest_command(), "generate", folder / "model" / "manifest.yaml", "-o", folder / "app"])
     columns = ["model", "steps", "constants", "arena", "lower bound", "TVM's sharing"]
     report.table("Bytes, without the model's inputs and outputs.", columns, rows)
     for name, _, _, size, bound, shared in rows:
         report.limit(f"{name}: arena / lower bound", size / bound if bound else 1.0, 1.0)
         report.limit(f"{name}: arena / TVM's sharing", size / shared if shared else 1.0, 1.0)
+    for name, seconds in planning.items():
+        report.limit(f"{name}: processor time of `opwest check`, which plans it", seconds, MOST_SECONDS, " s")
     print()
     try:
         require("arm-none-eabi-gcc", "arm-none-eabi-objdump", "arm-none-eabi-nm", EMULATOR)
