@@ -38,11 +38,11 @@ def console(device: str) -> Iterator[Callable[[str, str], str]]:
     tty.setraw(file)
 
     def heard(until: str, seconds: float) -> tuple[str, bool]:
-        text, end = "", time.monotonic() + seconds
+        raw, text, end = b"", "", time.monotonic() + seconds
         while time.monotonic() < end and not re.search(until, text, re.MULTILINE):
             if select.select([file], [], [], 0.2)[0]:
-                text += re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", os.read(file, 4096).decode(errors="replace"))
-                text = text.replace("\r", "")
+                raw += os.read(file, 4096)  # colours can come in two parts
+                text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", raw.decode(errors="replace")).replace("\r", "")
         return text, bool(re.search(until, text, re.MULTILINE))
 
     def ask(command: str, until: str) -> str:
