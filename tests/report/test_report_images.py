@@ -74,7 +74,8 @@ def test_symbols_become_names_of_the_manifest(made, image):
     assert [i.bytes for i in linked.items] == sorted((i.bytes for i in linked.items), reverse=True)
 
 
-def test_the_whole_image_has_a_size(made, image):
+@pytest.fixture(scope="module")
+def linked_image(image):
     linker = "MEMORY { F : ORIGIN = 0x1000000, LENGTH = 1M  R : ORIGIN = 0x2000000, LENGTH = 1M }\nSECTIONS {"
     linker += " .rodata : { *(.text*) *(.rodata*) *(.eh_frame) } >F  .data : { *(.data*) } >R AT>F"
     linker += " .bss (NOLOAD) : { *(.bss*) } >R  /DISCARD/ : { *(.note*) *(.comment) } }"
@@ -83,7 +84,11 @@ def test_the_whole_image_has_a_size(made, image):
     command = ["cc", "-nostdlib", "-static", "-no-pie", "-fno-pic", "-fno-builtin", "-Wl,-T,image.ld", "-Wl,-e,0"]
     command += ["-Wl,--build-id=none", "zephyr.elf", "more.c", "-o", "linked.elf"]
     subprocess.run(command, cwd=image.parent, check=True, stderr=subprocess.DEVNULL)
-    (found,) = add_images([made], [image.parent / "linked.elf"], Diagnostics())
+    return image.parent / "linked.elf"
+
+
+def test_the_whole_image_has_a_size(made, linked_image):
+    (found,) = add_images([made], [linked_image], Diagnostics())
     (linked,) = found.images
     constants = 96 + 40 + 24 + 8 + 200 + 500 + 64 + 16 + 32
     assert constants + 100 < linked.flash < constants + 400
@@ -144,13 +149,12 @@ def test_a_symbol_larger_than_its_file(made, tmp_path):
     )
 
 
-def test_segments_larger_than_their_file(made, image):
-    test_the_whole_image_has_a_size(made, image)
-    content = bytearray((image.parent / "linked.elf").read_bytes())
+def test_segments_larger_than_their_file(made, linked_image, tmp_path):
+    content = bytearray(linked_image.read_bytes())
     offset = int.from_bytes(content[32:40], "little")  # e_phoff of a 64-bit ELF file; p_filesz is at 32 in a header
     content[offset + 32 : offset + 40] = (1 << 62).to_bytes(8, "little")
-    (image.parent / "broken.elf").write_bytes(content)
+    (tmp_path / "broken.elf").write_bytes(content)
     faults = Diagnostics()
-    add_images([made], [image.parent / "broken.elf"], faults)
+    add_images([made], [tmp_path / "broken.elf"], faults)
     (fault,) = faults
     assert fault.message.startswith("the image can't be read: its segments have 46116860184")

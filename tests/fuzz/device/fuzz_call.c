@@ -10,26 +10,10 @@
 
 #include "many_kinds.h"
 #include "many_kinds_internal.h"
+#include "source.h"
 
 #define ARGUMENTS 20
 #define LARGEST 512
-
-struct source {
-	const uint8_t *data;
-	size_t size;
-};
-
-static uint64_t take(struct source *from, size_t count)
-{
-	uint64_t value = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		value = value << 8 | (from->size > 0U ? *from->data : 0U);
-		from->data += from->size > 0U;
-		from->size -= from->size > 0U;
-	}
-	return value;
-}
 
 /* Make an argument: mostly one that fits, with single fields that do not. */
 static void *make(struct source *from, const struct opwest_tensor *wanted, struct opwest_value *value)

@@ -10,6 +10,8 @@
 
 #include <opwest/tvm_workspace.h>
 
+#include "source.h"
+
 #define CHECK(condition)                                                                           \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \
@@ -17,15 +19,6 @@
 			abort();                                                                   \
 		}                                                                                  \
 	} while (0)
-
-/** What is left of the input. */
-struct source {
-	const uint8_t *data;
-	size_t size;
-};
-
-/** Take a number of so many bytes; zeros where there are no more. */
-uint64_t take(struct source *from, size_t count);
 
 /** Choose the port: Zephyr's or the host's. */
 void choose_port(bool zephyr);

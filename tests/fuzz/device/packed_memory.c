@@ -40,18 +40,6 @@ static char line[LINE];
 static char *host_text;
 static size_t host_size;
 
-uint64_t take(struct source *from, size_t count)
-{
-	uint64_t value = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		value = value << 8 | (from->size > 0U ? *from->data : 0U);
-		from->data += from->size > 0U;
-		from->size -= from->size > 0U;
-	}
-	return value;
-}
-
 void choose_port(bool zephyr)
 {
 	on_zephyr = zephyr;

@@ -309,5 +309,5 @@ def test_ten_thousand_functions(tmp_path: Path) -> None:
     path = compile_object(tmp_path, source, flags=["-O0", "-ffunction-sections"])
     started = time.process_time()
     one = member(path)
-    assert time.process_time() - started < 10
+    assert time.process_time() - started < 1.5
     assert len(one.defined) == 10_000

@@ -3,6 +3,7 @@
 
 import itertools
 import random
+import sys
 import time
 
 import pytest
@@ -184,10 +185,16 @@ def test_peak_names_the_step_and_the_blocks():
 def test_a_long_chain_is_planned_quickly():
     generator = random.Random(1)
     blocks = chain([8 * generator.randint(1, 1000) for _ in range(10_000)])
-    start = time.process_time()
-    plan = plan_pool(blocks)
-    verify(blocks, plan.offsets, plan.size)
-    assert time.process_time() - start < 10  # half a second, where nothing else runs
+    tracer = sys.gettrace()
+    sys.settrace(None)  # what is timed is the planner, not who measures coverage: that takes two thirds of the time
+    try:
+        start = time.process_time()
+        plan = plan_pool(blocks)
+        verify(blocks, plan.offsets, plan.size)
+        took = time.process_time() - start
+    finally:
+        sys.settrace(tracer)
+    assert took < 2
 
 
 def test_a_long_chain_reaches_the_lower_bound():

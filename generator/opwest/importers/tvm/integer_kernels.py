@@ -80,7 +80,7 @@ class Dense:
         k = te.reduce_axis((0, weights.shape[0]), "k")
         total = te.compute(
             (*data.shape[:-1], weights.shape[1]),
-            lambda *i: te.sum(_shifted(data[(*i[:-1], k)], 0) * weights[k, i[-1]].astype("int32"), axis=k),
+            lambda *i: te.sum(data[(*i[:-1], k)].astype("int32") * weights[k, i[-1]].astype("int32"), axis=k),
             name="total",
         )
         return self.requantize.tensor(total, bias, scales)
