@@ -9,8 +9,8 @@ from opwest.diagnostics import Diagnostics
 from opwest.llvm.api import compile_many, is_available, missing
 from opwest.llvm.facts import CompileJob, LlvmError
 from opwest.render.application import Planned
-from opwest.render.ir_module import render_ir
-from opwest.render.system_library import system_library
+from opwest.render.c.system_library import system_library
+from opwest.render.llvm.module import render_ir
 
 MetadataObjects = Mapping[tuple[str, str], bytes]
 """The object of each model and target, by their names."""

@@ -20,16 +20,16 @@ from opwest.model.stack_need import stack_needs
 from opwest.plan.memory import MemoryPlan, plan_memory
 from opwest.plan.schedule import plan_schedule
 from opwest.render.application import Planned
-from opwest.render.extra_files import extra_files
-from opwest.render.project import project_record, render_project
-from opwest.render.system_library import rows as system_library_rows
-from opwest.render.templates import using
-from opwest.render.user_templates import UserTemplates
+from opwest.render.c.system_library import rows as system_library_rows
+from opwest.render.project_files import project_record, render_project
+from opwest.render.templates.environment import using
+from opwest.render.templates.extra_files import extra_files
+from opwest.render.templates.user import UserTemplates
 from opwest.resources import resource
 from opwest.update.origin import Origin, warn_of_dropped_template
 from opwest.update.remarks import report
 from opwest.update.template_folder import read_templates
-from opwest.write.project import ProjectFile, WriteResult, refuse_nested, write_list, write_project
+from opwest.write.writer import ProjectFile, WriteResult, refuse_nested, write_list, write_project
 from opwest.zephyr.checks import check_zephyr
 from opwest.zephyr.version import Version
 from opwest.zephyr.workspace import Workspace

@@ -13,7 +13,7 @@ import numpy as np
 from fuzz_mutators import mutate_bytes, text_mutator
 from fuzz_readers import Read, Reader
 from opwest.diagnostics import Diagnostics
-from opwest.host.project import read_inputs
+from opwest.host.project_data import read_inputs
 from opwest.manifest.arrays import ArrayError, array_names, read_array
 
 

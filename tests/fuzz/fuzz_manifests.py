@@ -15,7 +15,7 @@ from opwest.cli.summary import summary
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.manifest.yaml_reader import read_yaml
 from opwest.pipeline import check, read_runtime
-from opwest.render.project import project_record, render_project
+from opwest.render.project_files import project_record, render_project
 from opwest.write.lock import Lock
 
 _PROJECTS = ("minimal", "many_kinds", "devices", "asynchronous", "vectors")

@@ -14,10 +14,10 @@ from fuzz_readers import Read, Reader
 from golden_support import GOLDEN
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.host.compile import host_build
-from opwest.host.project import choose_model, project_record, read_inputs, tensors_of
+from opwest.host.project_data import choose_model, project_record, read_inputs, tensors_of
 from opwest.pipeline import ZephyrOptions
 from opwest.update.origin import Origin, read_origin
-from opwest.update.project import Request, update_project
+from opwest.update.regenerate import Request, update_project
 from opwest.write import ProjectFile, disk, preview_project, recover
 from opwest.write.journal import Change, Journal
 from opwest.write.lock import Lock

@@ -14,7 +14,7 @@ from fuzz_manifests import words
 from fuzz_mutators import text_mutator
 from fuzz_readers import Read, Reader
 from opwest.diagnostics import Diagnostics
-from opwest.render.user_templates import UserRenderer, UserTemplates
+from opwest.render.templates.user import UserRenderer, UserTemplates
 from opwest.resources import resource
 
 _SEEDS = (

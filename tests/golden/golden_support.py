@@ -17,7 +17,7 @@ from elf_writer import build_elf  # noqa: E402
 from opwest import pipeline  # noqa: E402
 from opwest.diagnostics import Diagnostics  # noqa: E402
 from opwest.metadata_objects import compile_metadata  # noqa: E402
-from opwest.render.project import project_record, render_project  # noqa: E402
+from opwest.render.project_files import project_record, render_project  # noqa: E402
 from opwest.write.lock import Lock  # noqa: E402
 
 PROJECTS = {

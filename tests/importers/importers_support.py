@@ -12,7 +12,7 @@ import pytest
 from opwest.diagnostics import Diagnostics
 from opwest.host.compile import HostCompiler, build_program
 from opwest.pipeline import check, generate
-from opwest.write.project import read_record
+from opwest.write.writer import read_record
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -15,7 +15,7 @@ from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.host.compile import HostCompiler, build_program
 from opwest.importers.mlf import Options, import_mlf
 from opwest.pipeline import generate
-from opwest.write.project import read_record
+from opwest.write.writer import read_record
 
 
 def imported(files, folder):

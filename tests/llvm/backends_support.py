@@ -21,7 +21,7 @@ from opwest.metadata_objects import compile_metadata
 from opwest.model import targets
 from opwest.objects.compat import TargetAbi
 from opwest.render.application import Planned
-from opwest.render.project import project_record, render_project
+from opwest.render.project_files import project_record, render_project
 from opwest.targets import named_targets
 from opwest.write.lock import Lock
 

@@ -11,7 +11,7 @@ from typing import Any
 from opwest import pipeline
 from opwest.diagnostics import Diagnostics
 from opwest.report import data
-from opwest.report.project import make_report
+from opwest.report.make import make_report
 
 TESTS = Path(__file__).resolve().parents[1]
 TWO_NPUS = TESTS.parent / "examples" / "two_npus" / "manifest.yaml"

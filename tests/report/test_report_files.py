@@ -43,7 +43,7 @@ def test_every_format_is_read_again(report, render, tmp_path) -> None:
 @pytest.mark.parametrize("name", PROJECTS)
 def test_golden_json(name, tmp_path, request) -> None:
     from opwest.diagnostics import Diagnostics
-    from opwest.report.project import make_report
+    from opwest.report.make import make_report
 
     made = make_report(copy_project(name, tmp_path / "source"), [], Diagnostics())
     text = pretty_json(data.Report("VERSION", made.models, made.stale), None)

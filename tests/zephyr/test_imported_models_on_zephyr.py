@@ -19,7 +19,7 @@ need_tvm(("tflite", "tflite"), ("ai_edge_litert", "ai-edge-litert"))
 
 from opwest.importers.tvm.read import read_model  # noqa: E402
 from opwest.importers.tvm.vectors import run_litert  # noqa: E402
-from opwest.write.project import read_record  # noqa: E402
+from opwest.write.writer import read_record  # noqa: E402
 
 pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
 Opwest = Callable[..., subprocess.CompletedProcess[str]]

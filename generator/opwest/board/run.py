@@ -23,7 +23,7 @@ from opwest.cli.commands import Result
 from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
 from opwest.host.compile import fail
 from opwest.host.profile import keep_profile
-from opwest.host.project import (
+from opwest.host.project_data import (
     choose_model,
     keep_outputs,
     make_folder,

@@ -11,9 +11,9 @@ from opwest.diagnostics import Diagnostics
 from opwest.report import data, words
 from opwest.report.changes import Change, compare
 from opwest.report.files import read_report, write_report
+from opwest.report.make import make_report
 from opwest.report.page import page, pretty_json
 from opwest.report.picture import picture
-from opwest.report.project import make_report
 
 FORMATS = ("html", "svg", "json")
 

@@ -16,7 +16,7 @@ from opwest import pipeline
 from opwest.cli.commands import Result
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
 from opwest.update.diffs import of_file, unified
-from opwest.update.project import FindZephyr, Outcome, Request, update_project
+from opwest.update.regenerate import FindZephyr, Outcome, Request, update_project
 
 _OWN = ".opwest/"
 _EXPENSIVE_EVERY = 10

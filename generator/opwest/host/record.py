@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shape of a project's record, which stands in a file that anyone can edit: `render/project.py` writes it."""
+"""The shape of a project's record, which stands in a file that anyone can edit: `render/project_files.py` writes it."""
 
 from __future__ import annotations
 

@@ -10,11 +10,11 @@ from opwest.model.c_names import CNames
 from opwest.model.model import Model
 from opwest.plan.memory import MemoryPlan
 from opwest.render.boards import board_file
-from opwest.render.header import pool_rows
-from opwest.render.literals import kconfig_string, kconfig_value, yaml_string
+from opwest.render.c.header import pool_rows
+from opwest.render.c.literals import kconfig_string, kconfig_value, yaml_string
 from opwest.render.stacks import stack_reason, stack_size
 from opwest.render.suite import suite_application
-from opwest.render.templates import render
+from opwest.render.templates.environment import render
 from opwest.render.tensors import interface_rows
 from opwest.zephyr.modules import SERVICE, cortex_m, full_libc, of_externals
 

@@ -13,15 +13,15 @@ from opwest.model.model import Constant, Model, TargetBuild
 from opwest.objects.rename import rename_symbols
 from opwest.objects.tvm_symbols import CONTEXTS
 from opwest.plan.memory import MemoryPlan
-from opwest.render.bridges import render_bridges
+from opwest.render.c.bridges import render_bridges
+from opwest.render.c.header import render_headers
+from opwest.render.c.literals import c_comment, cmake_string, kconfig_string
+from opwest.render.c.metadata import render_metadata, render_registry
+from opwest.render.c.run import METADATA_VERSION, render_internal, render_run
+from opwest.render.c.system_library import Library, render_system_library
 from opwest.render.call_arrays import has_bridges
 from opwest.render.devices import device_rows, reach_rows
-from opwest.render.header import render_headers
-from opwest.render.literals import c_comment, cmake_string, kconfig_string
-from opwest.render.metadata import render_metadata, render_registry
-from opwest.render.run import METADATA_VERSION, render_internal, render_run
-from opwest.render.system_library import Library, render_system_library
-from opwest.render.templates import render
+from opwest.render.templates.environment import render
 from opwest.render.tensors import interface_rows, manifest_name
 
 

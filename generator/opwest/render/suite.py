@@ -17,12 +17,12 @@ from opwest.model.model import Model
 from opwest.model.suite import Vectors
 from opwest.plan.memory import MemoryPlan
 from opwest.render.boards import board_file
+from opwest.render.c.header import pool_rows
+from opwest.render.c.literals import c_float, c_string, kconfig_string, kconfig_value
 from opwest.render.devices import device_rows
-from opwest.render.header import pool_rows
-from opwest.render.literals import c_float, c_string, kconfig_string, kconfig_value
 from opwest.render.model_files import big_endian
 from opwest.render.stacks import stack_is_known, stack_reason, stack_size
-from opwest.render.templates import render
+from opwest.render.templates.environment import render
 from opwest.render.tensors import interface_rows, manifest_name
 
 _DOUBLE = DTYPES["float64"]

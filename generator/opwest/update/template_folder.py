@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from opwest.diagnostics import Diagnostics, Location
-from opwest.render.user_templates import SUFFIX, UserTemplates, is_extra, known_templates
+from opwest.render.templates.user import SUFFIX, UserTemplates, is_extra, known_templates
 from opwest.resources import resource
 from opwest.write.lock import is_inside
 

@@ -2,7 +2,7 @@
 """Writing: the only layer that changes files. The whole new project or the whole old one, never a mixture."""
 
 from .changes import Merged, Merging, Remark
-from .project import (
+from .writer import (
     FileChange,
     Preview,
     ProjectFile,

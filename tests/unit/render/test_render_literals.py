@@ -12,7 +12,7 @@ import pytest
 import yaml
 from c_support import need_compiler, run
 from opwest.model.dtypes import DTYPES
-from opwest.render.literals import (
+from opwest.render.c.literals import (
     c_comment,
     c_float,
     c_integer,

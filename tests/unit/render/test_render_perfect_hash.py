@@ -8,7 +8,7 @@ import pytest
 from c_support import ROOT, execute, need_compiler, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opwest.render.literals import c_string
+from opwest.render.c.literals import c_string
 from opwest.render.perfect_hash import find, perfect_hash
 
 NAMES = st.lists(st.text(string.ascii_letters + string.digits + "_", min_size=1, max_size=30), unique=True, min_size=1)

@@ -9,9 +9,9 @@ import pytest
 import yaml
 from opwest import pipeline
 from opwest.diagnostics import Diagnostics, OpwestError
-from opwest.render.header import board_kconfig
-from opwest.render.project import render_project
-from opwest.render.run import call_text
+from opwest.render.c.header import board_kconfig
+from opwest.render.c.run import call_text
+from opwest.render.project_files import render_project
 from opwest.render.tensors import devicetree_node
 
 SOURCE = """#include <stdint.h>

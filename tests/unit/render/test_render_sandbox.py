@@ -5,8 +5,8 @@ import resource as limits
 
 import pytest
 from opwest.diagnostics import Diagnostics
-from opwest.render import sandbox
-from opwest.render.user_templates import UserRenderer, UserTemplates
+from opwest.render.templates import sandbox
+from opwest.render.templates.user import UserRenderer, UserTemplates
 from opwest.resources import resource
 
 NAME = "src/main.c.jinja"

@@ -8,7 +8,7 @@ from opwest import pipeline
 from opwest.diagnostics import Diagnostics
 from opwest.pipeline import ZephyrOptions
 from opwest.update.merge import MERGING
-from opwest.update.project import Request, update_project
+from opwest.update.regenerate import Request, update_project
 from opwest.write import write_project
 from write_support import RECORD
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from opwest.model.c_names import CNames
 from opwest.model.model import Model, Operator
-from opwest.render.ir_text import ir_bytes, ir_extension, ir_result, ir_type
-from opwest.render.system_library import TYPE_CODES, Library, adapted, entry_kinds, names_size
+from opwest.render.c.system_library import TYPE_CODES, Library, adapted, entry_kinds, names_size
+from opwest.render.llvm.text import ir_bytes, ir_extension, ir_result, ir_type
 
 _PRIVATE = "private unnamed_addr constant"
 _TYPE = "signext i32 @{}(ptr, ptr, i32 signext, ptr, ptr, ptr)"

@@ -12,9 +12,9 @@ from typing import Any, Final, Literal
 
 from opwest.model.c_names import CNames
 from opwest.model.model import STRUCT_DEVICE, Argument, Model, Operator
-from opwest.render.literals import c_string
-from opwest.render.run import call_text, plain_types, prototype
-from opwest.render.templates import render
+from opwest.render.c.literals import c_string
+from opwest.render.c.run import call_text, plain_types, prototype
+from opwest.render.templates.environment import render
 from opwest.render.tensors import manifest_name
 
 EntryKind = Literal["tensor", "integer", "float", "device"]

@@ -11,16 +11,16 @@ from opwest.model.c_names import CNames
 from opwest.model.dtypes import DTYPES, TensorType
 from opwest.model.model import Argument, Model, Operator, Quantization
 from opwest.plan.memory import MemoryPlan
-from opwest.render.devices import device_flags
-from opwest.render.header import pool_rows
-from opwest.render.ir_text import ir_bytes, ir_float
-from opwest.render.metadata import (
+from opwest.render.c.header import pool_rows
+from opwest.render.c.metadata import (
     DIRECTION_CODES,
     METADATA_VERSION,
     callable_by_name,
     operator_flags,
     tensor_flags,
 )
+from opwest.render.devices import device_flags
+from opwest.render.llvm.text import ir_bytes, ir_float
 from opwest.render.perfect_hash import perfect_hash
 from opwest.render.points import points
 

@@ -9,11 +9,11 @@ from opwest.model.c_names import CNames
 from opwest.model.model import STRUCT_DEVICE, Argument, Binding, Model, Operator
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Action, Cache, Call, Wait, actions
+from opwest.render.c.header import pool_rows
+from opwest.render.c.literals import c_comment, c_number, c_string
 from opwest.render.devices import device_rows, first_incoherent, reach_rows
-from opwest.render.header import pool_rows
-from opwest.render.literals import c_comment, c_number, c_string
 from opwest.render.points import point_rows
-from opwest.render.templates import render
+from opwest.render.templates.environment import render
 from opwest.render.tensors import interface_rows, manifest_name
 
 METADATA_VERSION = 2

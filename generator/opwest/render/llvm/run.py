@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from opwest.model.model import Argument, Binding
 from opwest.render.actions import Action, Cache, Call, Wait, actions
-from opwest.render.ir_lifecycle import EFAULT, EINVAL, EPERM, HOOK_CACHE, Code
-from opwest.render.ir_text import ir_number, ir_parameter, ir_result
+from opwest.render.llvm.lifecycle import EFAULT, EINVAL, EPERM, HOOK_CACHE, Code
+from opwest.render.llvm.text import ir_number, ir_parameter, ir_result
 
 
 class Run(Code):

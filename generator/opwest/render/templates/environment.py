@@ -15,7 +15,7 @@ from typing import Any
 import jinja2
 
 from opwest.diagnostics import Diagnostics
-from opwest.render.user_templates import SUFFIX, UserRenderer, UserTemplates
+from opwest.render.templates.user import SUFFIX, UserRenderer, UserTemplates
 from opwest.resources import resource
 
 _user: ContextVar[UserRenderer | None] = ContextVar("user_templates", default=None)

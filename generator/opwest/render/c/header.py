@@ -10,10 +10,10 @@ from opwest.model.c_names import CNames
 from opwest.model.model import STRUCT_DEVICE, Model, Pool
 from opwest.plan.memory import MemoryPlan
 from opwest.render.boards import board_kconfig
+from opwest.render.c.literals import c_comment
 from opwest.render.devices import device_rows
-from opwest.render.literals import c_comment
 from opwest.render.points import points
-from opwest.render.templates import render
+from opwest.render.templates.environment import render
 from opwest.render.tensors import devicetree_node, interface_rows, manifest_name, where_fault
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from opwest import __version__, pipeline
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
-from opwest.host.project import project_record
-from opwest.render.project import project_record as record_of
+from opwest.host.project_data import project_record
+from opwest.render.project_files import project_record as record_of
 from opwest.report import data
 from opwest.report.collect import collect
 from opwest.report.images import add_images

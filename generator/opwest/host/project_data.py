@@ -12,7 +12,7 @@ from opwest.diagnostics import Diagnostics, nearest
 from opwest.host.compile import fail
 from opwest.host.record import check_record
 from opwest.manifest.arrays import ArrayError, load_numpy
-from opwest.write.project import read_record
+from opwest.write.writer import read_record
 
 if TYPE_CHECKING:
     import numpy as np

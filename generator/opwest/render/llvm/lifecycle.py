@@ -7,8 +7,8 @@ from opwest.model.c_names import CNames
 from opwest.model.model import Buffer, Model
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Cache, actions
+from opwest.render.c.header import pool_rows
 from opwest.render.devices import first_incoherent
-from opwest.render.header import pool_rows
 from opwest.render.tensors import interface_rows
 
 # ISO C and POSIX leave these to the C library, but every one that Zephyr can use agrees on them.

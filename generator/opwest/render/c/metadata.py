@@ -9,12 +9,12 @@ from opwest.model.c_names import CNames
 from opwest.model.dtypes import DTYPES, TensorType
 from opwest.model.model import STRUCT_DEVICE, Argument, Model, Operator, Quantization
 from opwest.plan.memory import MemoryPlan
-from opwest.render.header import pool_rows
-from opwest.render.literals import c_float, c_integer, c_string
+from opwest.render.c.header import pool_rows
+from opwest.render.c.literals import c_float, c_integer, c_string
+from opwest.render.c.run import METADATA_VERSION as METADATA_VERSION
+from opwest.render.c.run import call_text
 from opwest.render.perfect_hash import perfect_hash
-from opwest.render.run import METADATA_VERSION as METADATA_VERSION
-from opwest.render.run import call_text
-from opwest.render.templates import render
+from opwest.render.templates.environment import render
 from opwest.render.tensors import manifest_name
 
 DIRECTION_CODES = {"in": 0, "out": 1, "inout": 2, "scratch": 3}

@@ -9,7 +9,7 @@ from typing import Any
 
 from opwest.model.c_names import CNames
 from opwest.render.application import Planned, application_name
-from opwest.render.user_templates import EXTRA, SUFFIX, UserRenderer, is_extra
+from opwest.render.templates.user import EXTRA, SUFFIX, UserRenderer, is_extra
 from opwest.write.plan import ProjectFile
 from opwest.write.rules import folded
 

@@ -18,7 +18,7 @@ import jinja2
 from jinja2.exceptions import SecurityError
 
 from opwest.diagnostics import Diagnostics, Location, beginning, nearest
-from opwest.render.sandbox import Sandbox
+from opwest.render.templates.sandbox import Sandbox
 
 SUFFIX: Final = ".jinja"
 EXTRA: Final = "extra/"

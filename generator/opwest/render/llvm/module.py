@@ -10,16 +10,16 @@ from opwest.model.c_names import CNames
 from opwest.model.model import Model, Operator
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Cache, actions
-from opwest.render.header import pool_rows
-from opwest.render.ir_bridges import TYPES as BRIDGE_TYPES
-from opwest.render.ir_bridges import Bridges, declarations, entry_parameters
-from opwest.render.ir_lifecycle import Lifecycle
-from opwest.render.ir_run import Run
-from opwest.render.ir_system_library import library_ir
-from opwest.render.ir_tables import TYPES, Tables
-from opwest.render.ir_text import ir_extension, ir_result, ir_type
-from opwest.render.metadata import callable_by_name
-from opwest.render.system_library import Library
+from opwest.render.c.header import pool_rows
+from opwest.render.c.metadata import callable_by_name
+from opwest.render.c.system_library import Library
+from opwest.render.llvm.bridges import TYPES as BRIDGE_TYPES
+from opwest.render.llvm.bridges import Bridges, declarations, entry_parameters
+from opwest.render.llvm.lifecycle import Lifecycle
+from opwest.render.llvm.run import Run
+from opwest.render.llvm.system_library import library_ir
+from opwest.render.llvm.tables import TYPES, Tables
+from opwest.render.llvm.text import ir_extension, ir_result, ir_type
 from opwest.render.tensors import interface_rows
 
 

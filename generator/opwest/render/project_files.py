@@ -11,11 +11,11 @@ from opwest.model.c_names import CNames
 from opwest.model.model import Model, TargetBuild
 from opwest.plan.memory import MemoryPlan
 from opwest.render.application import Planned, application_files
+from opwest.render.c.system_library import Library, adapted, system_library
 from opwest.render.call_arrays import has_bridges
 from opwest.render.devices import device_rows
 from opwest.render.model_files import model_files, rename_header, target_folder
 from opwest.render.suite import suite_files
-from opwest.render.system_library import Library, adapted, system_library
 from opwest.render.tensors import interface_rows, manifest_name
 from opwest.write.plan import ProjectFile
 

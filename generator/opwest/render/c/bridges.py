@@ -7,9 +7,9 @@ from typing import Any
 
 from opwest.model.c_names import CNames
 from opwest.model.model import Argument, Model, Operator
+from opwest.render.c.run import call_text, plain_types, prototype
 from opwest.render.call_arrays import TYPE_CODES, Entry, dl_dtype, entries, strides, supplied, tensors
-from opwest.render.run import call_text, plain_types, prototype
-from opwest.render.templates import render
+from opwest.render.templates.environment import render
 from opwest.render.tensors import manifest_name
 
 _DTYPE_CODES = {0: "kDLInt", 1: "kDLUInt", 2: "kDLFloat", 6: "kDLBool"}

@@ -10,7 +10,7 @@ from opwest.model.c_names import CNames
 from opwest.model.conventions import PARAMETERS
 from opwest.model.model import Argument, Model, Operator
 from opwest.render.call_arrays import TYPE_CODES, Entry, dl_dtype, entries, strides, supplied, tensors
-from opwest.render.ir_text import ir_parameter, ir_parameters, ir_result, ir_type
+from opwest.render.llvm.text import ir_parameter, ir_parameters, ir_result, ir_type
 
 TYPES = """\
 %dl_tensor = type { ptr, i32, i32, i32, i8, i8, i16, ptr, ptr, i64 }
