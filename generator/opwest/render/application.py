@@ -15,7 +15,7 @@ from opwest.render.c.literals import kconfig_string, kconfig_value, yaml_string
 from opwest.render.stacks import stack_reason, stack_size
 from opwest.render.suite import suite_application
 from opwest.render.templates.environment import render
-from opwest.render.tensors import interface_rows
+from opwest.render.tensors import initialisers, interface_rows
 from opwest.zephyr.modules import SERVICE, cortex_m, full_libc, of_externals
 
 Planned = tuple[Model, MemoryPlan]
@@ -131,14 +131,13 @@ def _main_row(model: Model) -> dict[str, Any]:
     for tensor in tensors:
         if tensor["placed"]:
             tensor["buffer"] = f"{model.name}_workspace.{tensor['role']}.{tensor['name']}"
-    inputs = [t for t in tensors if t["role"] == "input" and not t["placed"]]
     outputs = [t for t in tensors if t["role"] == "output"]
     return {
         "name": model.name,
         "macro": CNames(model.name).macro,
         "tensors": tensors,
-        "inputs": ", ".join(t["buffer"] for t in inputs) or "0",
-        "outputs": ", ".join(t["buffer"] for t in outputs if not t["placed"]) or "0",
+        "inputs": initialisers(tensors, role="input"),
+        "outputs": initialisers(tensors, role="output"),
         "results": [{**t, **_printed(t)} for t in outputs],
     }
 

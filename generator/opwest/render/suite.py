@@ -23,7 +23,7 @@ from opwest.render.devices import device_rows
 from opwest.render.model_files import big_endian
 from opwest.render.stacks import stack_is_known, stack_reason, stack_size
 from opwest.render.templates.environment import render
-from opwest.render.tensors import interface_rows, manifest_name
+from opwest.render.tensors import initialisers, interface_rows, manifest_name
 
 _DOUBLE = DTYPES["float64"]
 _FLOATS = ("float16", "float32", "float64")
@@ -72,6 +72,7 @@ def suite_files(model: Model, plan: MemoryPlan) -> dict[PurePosixPath, bytes]:
 def _vector_rows(model: Model, index: int, vectors: Vectors) -> dict[str, Any]:
     names = CNames(model.name)
     types = {tensor.name: tensor.type for tensor in (*model.inputs, *model.outputs)}
+    inputs = {tensor.name for tensor in model.inputs}
     arrays = []
     for name, content in vectors.content:
         dtype = types[name].dtype
@@ -81,6 +82,7 @@ def _vector_rows(model: Model, index: int, vectors: Vectors) -> dict[str, Any]:
         arrays.append(
             {
                 "symbol": names.vectors(index, name),
+                "member": f"{'input' if name in inputs else 'output'}_{name}",
                 "c_type": dtype.c_type,
                 "size": len(content),
                 "file": f"{file}.bin",
@@ -107,8 +109,8 @@ def _suite(model: Model, plan: MemoryPlan, common: dict[str, str], vectors: Sequ
         has_inputs=bool(model.inputs),
         external_inputs=given["input"],
         external_outputs=given["output"],
-        inputs=", ".join(t["buffer"] for t in given["input"]) or "0",
-        outputs=", ".join(t["buffer"] for t in given["output"]) or "0",
+        inputs=initialisers(tensors, role="input"),
+        outputs=initialisers(tensors, role="output"),
         reached=any(t["reached"] for t in tensors),
         repeatable=model.suite.repeatable,
         vectors=vectors,

@@ -15,6 +15,7 @@ from typing import Any
 import jinja2
 
 from opwest.diagnostics import Diagnostics
+from opwest.render.templates.c_layout import fit
 from opwest.render.templates.user import SUFFIX, UserRenderer, UserTemplates
 from opwest.resources import resource
 
@@ -47,4 +48,5 @@ def render(template: str, **rows: Any) -> bytes:
     name, user = f"{template}{SUFFIX}", _user.get()
     if user is not None and user.has(name):
         return user.render(name, rows)
-    return _environment().get_template(name).render(**rows).encode("utf-8")
+    text = _environment().get_template(name).render(**rows)
+    return (fit(text) if template.endswith((".c", ".h")) else text).encode("utf-8")
