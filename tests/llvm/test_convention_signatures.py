@@ -82,11 +82,11 @@ def test_every_convention_against_every_function(made, convention, tmp_path, cap
     [
         (
             "int op(TVMValue *args, int *type_codes, int64_t num_args, TVMValue *ret, int *ret_code, void *resource)",
-            "argument 3 'num_args' is int32 (int32_t), the function takes",
+            "argument 3 'num_args' is int32_t, the function takes",
         ),
         (
             "int op(TVMValue *args, float *type_codes, int num_args, TVMValue *ret, int *ret_code, void *resource)",
-            "argument 2 'type_codes' is int32 tensor (int32_t *), the function takes",
+            "argument 2 'type_codes' is int32_t *, the function takes",
         ),
         (
             "void op(TVMValue *args, int *type_codes, int num_args, TVMValue *ret, int *ret_code, void *resource)",

@@ -34,11 +34,11 @@ def workspace_need(context: Context, operator: str, entry: Mapping, convention: 
 
 
 def check_passing(context: Context, entry: Mapping, convention: ConventionName) -> None:
-    """Report what the convention can't pass: half-precision scalars, and `pointer` where all is pointers."""
+    """Report what the convention can't pass: scalars that C has no type for, and `pointer` where all is pointers."""
     scalar = entry.get("scalar", False)
-    if scalar and convention != "unpacked" and entry["dtype"] == "float16":
+    if scalar and convention != "unpacked" and DTYPES[entry["dtype"]].bits:
         context.faults.error(
-            f"argument {entry['name']!r} is a float16 scalar, which {convention} operators can't take",
+            f"argument {entry['name']!r} is a {entry['dtype']} scalar, which {convention} operators can't take",
             entry.value_location("dtype"),
             expected="float32: they get every float as a double",
         )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from opwest.model.c_names import CNames
+from opwest.model.dtypes import DTYPES
 from opwest.model.model import Model
 from opwest.plan.memory import MemoryPlan
 from opwest.render.boards import board_file
@@ -144,21 +145,8 @@ def _main_row(model: Model) -> dict[str, Any]:
 
 def _printed(tensor: dict[str, Any]) -> dict[str, str]:
     """Return how main.c prints an element: no floating-point printf, which small C libraries leave out."""
-    element = f"{tensor['buffer']}[i]"
-    dtype = tensor["dtype"]
-    if dtype in ("float32", "float64"):
-        return {
-            "format": '%" PRId64 "',
-            "value": f"thousandths({'(double)' if dtype == 'float32' else ''}{element})",
-            "unit": " (thousandths)",
-        }
-    if dtype in ("int64", "uint64"):
-        specifier = "PRId64" if dtype == "int64" else "PRIu64"
-        return {"format": f'%" {specifier} "', "value": element, "unit": ""}
-    if dtype in ("uint32",):
-        return {"format": '%" PRIu32 "', "value": element, "unit": ""}
-    return {
-        "format": '%" PRId32 "',
-        "value": f"(int32_t){element}",
-        "unit": " (IEEE half bits)" if dtype == "float16" else "",
-    }
+    dtype = DTYPES[tensor["dtype"]]
+    value = f"{dtype.print.cast}{tensor['buffer']}[i]"
+    if dtype.is_float:
+        return {"format": '%" PRId64 "', "value": f"thousandths({value})", "unit": " (thousandths)"}
+    return {"format": dtype.print.format, "value": value, "unit": f" ({dtype.bits})" if dtype.bits else ""}

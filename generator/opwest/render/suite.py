@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from opwest.model.c_names import CNames
-from opwest.model.dtypes import DTYPES
+from opwest.model.dtypes import DTYPES, DType
 from opwest.model.model import Model
 from opwest.model.suite import Vectors
 from opwest.plan.memory import MemoryPlan
@@ -26,7 +26,6 @@ from opwest.render.templates.environment import render
 from opwest.render.tensors import initialisers, interface_rows, manifest_name
 
 _DOUBLE = DTYPES["float64"]
-_FLOATS = ("float16", "float32", "float64")
 
 
 def suite_application(model: Model, integration: Sequence[str]) -> dict[str, bytes]:
@@ -38,7 +37,7 @@ def suite_application(model: Model, integration: Sequence[str]) -> dict[str, byt
         "prj.conf": render(
             f"{template}/prj.conf",
             kconfig=CNames(model.name).kconfig,
-            floats=any(tensor.type.dtype.name in _FLOATS for tensor in model.outputs),
+            floats=any(tensor.type.dtype.kind == "float" for tensor in model.outputs),
             externals=sorted({e.kconfig for e in model.externals if e.kconfig}),
             options=sorted(f"{key}={kconfig_value(value)}" for key, value in model.application.kconfig),
             stack=stack_size([model]),
@@ -155,24 +154,16 @@ def _tensor_row(model: Model, tensor: dict[str, Any]) -> dict[str, Any]:
         "absolute": c_float(absolute, _DOUBLE),
         "relative": c_float(relative, _DOUBLE),
         "exactly": c_string(f"within {' + '.join(parts)}" if parts else "exactly"),
-        **_printed(tensor["dtype"]),
+        **_printed(DTYPES[tensor["dtype"]], tensor["macro"]),
     }
 
 
-def _printed(dtype: str) -> dict[str, str]:
-    """Return how an element is printed."""
-    if dtype == "float16":
-        return {
-            "format": "%.5g",
-            "got": "opwest_half_value(got[first])",
-            "wanted": "opwest_half_value(wanted[first])",
+def _printed(dtype: DType, macro: str) -> dict[str, str]:
+    """Return how an element is printed; `macro` is the prefix of the tensor's macros."""
+    if dtype.bits:
+        format_ = f"%.{dtype.significant}g"
+        return {"format": format_} | {
+            what: f"opwest_float_value({macro}_DTYPE, &{what}[first])" for what in ("got", "wanted")
         }
-    specifier, cast = {
-        "float32": ("%.9g", "(double)"),
-        "float64": ("%.17g", ""),
-        "int64": ('%" PRId64 "', ""),
-        "uint64": ('%" PRIu64 "', ""),
-        "uint32": ('%" PRIu32 "', ""),
-        "int32": ('%" PRId32 "', ""),
-    }.get(dtype, ("%d", "(int)"))
-    return {"format": specifier, "got": f"{cast}got[first]", "wanted": f"{cast}wanted[first]"}
+    shown = dtype.print
+    return {"format": shown.format} | {what: f"{shown.cast}{what}[first]" for what in ("got", "wanted")}

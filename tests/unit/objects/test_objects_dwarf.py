@@ -140,9 +140,9 @@ def test_types_in_detail(tmp_path: Path) -> None:
 
 
 WANTED = [
-    WantedParameter("data", "const int8_t *"),
-    WantedParameter("weight", "const int8_t *"),
-    WantedParameter("result", "int8_t *"),
+    WantedParameter("data", "const int8_t *", "int8 tensor"),
+    WantedParameter("weight", "const int8_t *", "int8 tensor"),
+    WantedParameter("result", "int8_t *", "int8 tensor"),
     WantedParameter("device", "const struct device *"),
 ]
 
@@ -220,7 +220,7 @@ def test_what_may_stand_for_what(tmp_path: Path, wanted: str, seen: str, fits: b
 
 def test_a_long_is_no_int32_on_64_bits(tmp_path: Path) -> None:
     signature = signature_of(tmp_path, "int f(long a)", ("-m64",))
-    assert compare(signature, True, [WantedParameter("n", "int32_t")]) == [
+    assert compare(signature, True, [WantedParameter("n", "int32_t", "int32")]) == [
         "argument 1 'n' is int32 (int32_t), the function takes long int"
     ]
 

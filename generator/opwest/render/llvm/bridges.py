@@ -154,8 +154,7 @@ class Bridges:
         wide = "double" if entry.kind == "float" else "i64"
         if dtype.size == 8:
             return [f"  store {wide} {given}, ptr {place}"]
-        signed = dtype.minimum is not None and dtype.minimum < 0
-        widening = "fpext" if entry.kind == "float" else "sext" if signed else "zext"
+        widening = "fpext" if entry.kind == "float" else "sext" if dtype.is_signed else "zext"
         return [
             f"  %wide.{index} = {widening} {ir_type(dtype)} {given} to {wide}",
             f"  store {wide} %wide.{index}, ptr {place}",

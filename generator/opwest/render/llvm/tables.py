@@ -38,13 +38,6 @@ TYPES = """\
 %opwest_entry = type { ptr, ptr }
 %opwest_registry = type { ptr, ptr, i32, i32, i32 }"""
 
-_DTYPE_CODES = {
-    name: code
-    for code, name in enumerate(
-        "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 bool".split()
-    )
-}
-"""enum opwest_dtype of the runtime."""
 _PRIVATE = "private unnamed_addr constant"
 
 
@@ -129,7 +122,7 @@ class Tables:
     ) -> str:
         return (
             f"%opwest_tensor {{ ptr {self.string(name)}, ptr {self._shape(type_.shape)}, "
-            f"ptr {self._quantization(quantization)}, i32 {type_.size}, i8 {_DTYPE_CODES[type_.dtype.name]}, "
+            f"ptr {self._quantization(quantization)}, i32 {type_.size}, i8 {type_.dtype.number}, "
             f"i8 {len(type_.shape)}, i8 {direction}, i8 {flags} }}"
         )
 
