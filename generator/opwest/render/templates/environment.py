@@ -15,8 +15,9 @@ from typing import Any
 import jinja2
 
 from opwest.diagnostics import Diagnostics
-from opwest.render.templates.user import SUFFIX, UserRenderer, UserTemplates
+from opwest.render.templates.user import UserRenderer
 from opwest.resources import resource
+from opwest.templates import SUFFIX, UserTemplates
 
 _user: ContextVar[UserRenderer | None] = ContextVar("user_templates", default=None)
 
@@ -25,6 +26,8 @@ _user: ContextVar[UserRenderer | None] = ContextVar("user_templates", default=No
 def using(templates: UserTemplates | None, faults: Diagnostics) -> Iterator[UserRenderer | None]:
     """Render with templates of the user's own, where there are any; report what is wrong with them."""
     renderer = None if templates is None else UserRenderer(templates, resource("project_template"), faults)
+    if renderer is not None:
+        renderer.check()
     before = _user.set(renderer)
     try:
         yield renderer
