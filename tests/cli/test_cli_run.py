@@ -9,9 +9,9 @@ import subprocess
 import sys
 
 import numpy as np
+import projects
 import pytest
 from golden_support import generate_project
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics
 
 NEEDS_CC = pytest.mark.skipif(shutil.which("cc") is None, reason="cc not found on PATH")
@@ -283,7 +283,7 @@ def test_json_of_outputs_that_are_no_numbers(opwest, tmp_path):
         "  inputs: {x: {dtype: float32, shape: [2]}}\n  outputs: {y: {dtype: float32, shape: [2]}}\n"
         "  steps: [{call: op, args: [x, y]}]\n"
     )
-    pipeline.generate([tmp_path / "manifest.yaml"], tmp_path / "app", vendored=True, faults=Diagnostics())
+    projects.generate([tmp_path / "manifest.yaml"], tmp_path / "app", vendored=True, faults=Diagnostics())
     path = save(tmp_path / "x.npy", np.zeros(2, dtype=np.float32))
     done = opwest("run", tmp_path / "app", "--host", "--input", f"x={path}", "--json")
     assert done.code == 0

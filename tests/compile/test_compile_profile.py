@@ -6,10 +6,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import projects
 import pytest
 from c_support import RUNTIME, SANITIZED, build, compile_all, execute, golden_app, includes, need_compiler, run
 from golden_support import Metadata
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics
 from opwest.objects.calls import functions
 from opwest.objects.inspect import inspect_object
@@ -72,7 +72,7 @@ def test_every_number_of_a_run(metadata: Metadata, flags: tuple[str, ...], tmp_p
     program = build(app, tmp_path / "b", PROGRAM, flags=options, extra_objects=[tmp_path / "p" / "profile.o"])
     done = execute(program)
     assert done.returncode == 0, done.stderr
-    ((model, plan),) = pipeline.check([tmp_path / "source" / "manifest.yaml"], Diagnostics())
+    ((model, plan),) = projects.check([tmp_path / "source" / "manifest.yaml"], Diagnostics())
     expected = points(model, plan)
     assert {point.kind for point in expected} == {"run", "step", "launch", "wait", "cache"}
     events = [f"{sign}{p.name} {i}" for i, p in enumerate(expected) if i for sign in "+-"]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from opwest.diagnostics import Diagnostics
 from opwest.host.compile import HostCompiler, build_program
-from opwest.pipeline import check, generate
 from opwest.write.writer import read_record
+from projects import check, generate
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -14,8 +14,8 @@ from importers_support import planned
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.host.compile import HostCompiler, build_program
 from opwest.importers.mlf import Options, import_mlf
-from opwest.pipeline import generate
 from opwest.write.writer import read_record
+from projects import generate
 
 
 def imported(files, folder):

@@ -14,8 +14,8 @@ from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.host.compile import HostCompiler, build_program
 from opwest.importers.mlf import Options, import_mlf
 from opwest.importers.mlf.draft import Wanted
-from opwest.pipeline import check, generate
 from opwest.write.writer import read_record
+from projects import check, generate
 
 INPUTS = [np.linspace(-2, 2, 4, dtype=np.float32).reshape(1, 4) * k for k in (-1.5, -0.1, 0, 0.3, 1, 7)]
 VARIANTS = {

@@ -19,7 +19,6 @@ from workshop import Workshop
 
 PACKAGE = Path(opwest.__file__).parent
 FILES = sorted([*(PACKAGE / "manifest").glob("*.py"), *(PACKAGE / "model").glob("*.py"), PACKAGE / "plan/memory.py"])
-FILES.append(PACKAGE / "pipeline.py")
 FILES.remove(PACKAGE / "model/ir.py")  # needs llvmlite: tests/llvm/test_ir_errors.py
 
 # Errors that no manifest in this folder can show: who does, or why nothing can. Parts of their text.

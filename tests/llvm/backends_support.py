@@ -12,9 +12,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+import projects
 import pytest
 from golden_support import copy_project
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics
 from opwest.host.compile import RUNTIME_SOURCES
 from opwest.metadata_objects import compile_metadata
@@ -22,6 +22,7 @@ from opwest.model import targets
 from opwest.objects.compat import TargetAbi
 from opwest.render.application import Planned
 from opwest.render.project_files import project_record, render_project
+from opwest.resources.runtime import read_runtime
 from opwest.targets import named_targets
 from opwest.write.lock import Lock
 
@@ -88,7 +89,7 @@ def write_application(planned: list[Planned], app: Path, metadata: str) -> Path:
     faults = Diagnostics()
     objects = compile_metadata(planned, faults) if metadata == "llvm" else None
     faults.raise_if_errors()
-    files = {str(f.path): f.content for f in render_project(planned, pipeline.read_runtime(), objects)}
+    files = {str(f.path): f.content for f in render_project(planned, read_runtime(), objects)}
     files[".opwest/lock.json"] = Lock(project_record(planned, vendored=True, metadata=metadata)).to_bytes()
     for name, content in files.items():
         path = app / name
@@ -99,7 +100,7 @@ def write_application(planned: list[Planned], app: Path, metadata: str) -> Path:
 
 def applications(work: Path) -> dict[str, Path]:
     """Return the application of each back end, with all models for every target."""
-    planned = pipeline.check(manifests_for_all_targets(work / "source"), Diagnostics())
+    planned = projects.check(manifests_for_all_targets(work / "source"), Diagnostics())
     return {metadata: write_application(planned, work / metadata, metadata) for metadata in BACK_ENDS}
 
 

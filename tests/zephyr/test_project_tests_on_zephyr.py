@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import projects
 import pytest
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics
 from zephyr_support import ROOT, Workspace
 
@@ -74,7 +74,7 @@ def test_digits_on_every_board(workspace: Workspace, digits: Path, tmp_path: Pat
 def check_stack(app: Path, out: Path) -> None:
     """Check that run took no more stack on a Cortex-M3 than its objects say it can need."""
     manifest = app.parent / "example" / "manifest.yaml"
-    ((model, _),) = pipeline.check([manifest], Diagnostics())
+    ((model, _),) = projects.check([manifest], Diagnostics())
     (need,) = [need for need in model.stack if need.target == "cortex-m3"]
     assert need.known
     logs = [log.read_text() for log in out.rglob("handler.log")]

@@ -11,12 +11,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from opwest.cli.commands import Result
 from opwest.diagnostics import Diagnostics
 from opwest.host.compile import HostCompiler, build_program, fail
 from opwest.host.profile import keep_profile, parse_measures
 from opwest.host.project_data import choose_model, keep_outputs, make_folder, project_record, read_inputs, tensors_of
 from opwest.render.templates.environment import render
+from opwest.result import Result
 
 HOOKS = ("operator", "ready", "activate", "open", "close", "deactivate", "sync", "cache")
 """enum opwest_hook of the runtime."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from opwest.diagnostics import Diagnostics, Location
@@ -137,7 +137,7 @@ def check_names(model: Model, faults: Diagnostics) -> None:
     _report_clashes(_identifiers(model), faults)
 
 
-def check_names_together(models: list[Model], faults: Diagnostics) -> None:
+def check_names_together(models: Sequence[Model], faults: Diagnostics) -> None:
     """Report names of several models that clash in one application."""
     first: dict[str, Model] = {}
     for model in models:

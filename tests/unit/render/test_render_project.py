@@ -5,9 +5,9 @@ import re
 import shutil
 import subprocess
 
+import projects
 import pytest
 import yaml
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.render.c.header import board_kconfig
 from opwest.render.c.run import call_text
@@ -38,7 +38,7 @@ def rendered(work, *, model="m", head="", source="op.c", extra="", argument="", 
         f"run:\n  inputs: {{x: {{dtype: int8, shape: {shape}}}}}\n"
         f"  outputs: {{y: {{dtype: int8, shape: {shape}}}}}\n  steps: [{steps}]\n"
     )
-    return {str(f.path): f.content.decode() for f in render_project(pipeline.check([manifest], Diagnostics()), None)}
+    return {str(f.path): f.content.decode() for f in render_project(projects.check([manifest], Diagnostics()), None)}
 
 
 TWISTER = {"sample", "common", "tests"}
@@ -79,7 +79,7 @@ def test_overlays_of_two_models(tmp_path):
         (folder / "own.overlay").write_text(f"/* {model} */\n")
         rendered(folder, model=model, extra=f"application: {{overlays: {overlays}}}")
         manifests.append(folder / "manifest.yaml")
-    files = {str(f.path): f.content for f in render_project(pipeline.check(manifests, Diagnostics()), None)}
+    files = {str(f.path): f.content for f in render_project(projects.check(manifests, Diagnostics()), None)}
     assert files["boards/a.overlay"] == b"/* same */\n"
     assert files["boards/b.overlay"] == b"/* one */\n\n/* two */\n"
 
