@@ -10,11 +10,12 @@ from pathlib import Path
 
 import projects
 import pytest
-from accelerators_support import generate_quickly, need_compiler
+from accelerators_support import generate_quickly
 from c_support import ROOT, RUNTIME, includes
 from fault_subjects import SUBJECTS
 from golden_support import PROJECTS, copy_project
 from opwest.diagnostics import Diagnostics, OpwestError
+from requirements_support import need_compiler
 
 # Every `void *` that there may be, with what it is for; lines are compared without comments and margins.
 DATA = (

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import projects
 import pytest
-from c_support import RUNTIME, SANITIZED, build, compile_all, execute, golden_app, includes, need_compiler, run
+from c_support import RUNTIME, SANITIZED, build, compile_all, execute, golden_app, includes, run
 from golden_support import Metadata
 from opwest.diagnostics import Diagnostics
 from opwest.objects.calls import functions
 from opwest.objects.inspect import inspect_object
 from opwest.render.points import points
+from requirements_support import need, need_compiler
 
 PROGRAM = Path(__file__).parent / "programs" / "profiled.c"
 PROFILED = "-DCONFIG_OPWEST_PROFILE"
@@ -46,7 +47,7 @@ def test_run_is_the_same_object_as_without_any_points(golden: str, compiler: str
 
 
 def test_llvm_s_run_calls_nothing_of_it(tmp_path: Path) -> None:
-    pytest.importorskip("llvmlite")
+    need("llvmlite")
     app = golden_app("asynchronous", tmp_path, "llvm")
     (member,) = inspect_object(
         app / "models" / "asynchronous" / "objects" / "x86-64" / "asynchronous_metadata.o"

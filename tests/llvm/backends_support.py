@@ -6,14 +6,12 @@ from __future__ import annotations
 import functools
 import json
 import os
-import platform
 import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import projects
-import pytest
 from golden_support import copy_project
 from opwest.diagnostics import Diagnostics
 from opwest.host.compile import RUNTIME_SOURCES
@@ -25,6 +23,7 @@ from opwest.render.project_files import project_record, render_project
 from opwest.resources.runtime import read_runtime
 from opwest.targets import named_targets
 from opwest.write.lock import Lock
+from requirements_support import absent, need, need_x86_64
 
 PROGRAMS = Path(__file__).parent / "programs"
 BACK_ENDS = ("c", "llvm")
@@ -155,8 +154,7 @@ def machine_of(target: str) -> Machine:
         # Code for i386 is not position-independent.
         plain = ("-no-pie",) if known["bits"] == 32 else ()
         machine = Machine("gcc", (f"-m{known['bits']}", *plain))
-        if platform.machine().lower() not in ("x86_64", "amd64"):
-            pytest.skip(f"{target}: this host is {platform.machine()}")
+        need_x86_64()
     elif known["machine"] == "aarch64":
         # Code for bare metal is not position-independent.
         machine = Machine(*_aarch64_compiler(), ("qemu-aarch64",))
@@ -172,11 +170,9 @@ def machine_of(target: str) -> Machine:
         emulator = (f"qemu-system-riscv{known['bits']}", "-machine", "virt", "-bios", "none")
         flags = (f"-march={target}", f"-mabi={known['llvm']['abi']}", *model)
         machine = Machine(RISCV, flags, emulator, (0x80000000, 0x80400000))
-    for tool in (machine.compiler, *machine.emulator[:1]):
-        if shutil.which(tool) is None:
-            pytest.skip(f"{target}: {tool} not found on PATH")
+    need(machine.compiler, *machine.emulator[:1])
     if fault := _fault_of_compiler(machine.compiler, machine.flags, bare=machine.memory is not None):
-        pytest.skip(f"{target}: {fault}")
+        absent(f"{target}: {fault}", "aarch64-linux-gnu" if known["machine"] == "aarch64" else machine.compiler)
     return machine
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import projects
 import pytest
-from c_support import compile_all, golden_app, includes, need_compiler
+from c_support import compile_all, golden_app, includes
 from objects_factory import compile_object
 from opwest.cli.summary import summary, summary_json
 from opwest.diagnostics import Diagnostics
@@ -17,6 +17,7 @@ from opwest.model.model import Model
 from opwest.model.stack_need import _FRAME_PER_ARGUMENT, _FRAME_WORDS
 from opwest.objects.stack import read_su
 from opwest.render.stacks import stack_reason, stack_size
+from requirements_support import need_compiler
 
 M3 = ["-mcpu=cortex-m3", "-mthumb", "-mfloat-abi=soft", "-fno-common", "-fstack-usage", "-ffreestanding"]
 OWN = _FRAME_WORDS * 4 + _FRAME_PER_ARGUMENT * 3

@@ -5,9 +5,10 @@ import itertools
 
 import projects
 import pytest
-from c_support import STRICT, compile_all, includes, need_compiler, portable_sources
+from c_support import STRICT, compile_all, includes, portable_sources
 from golden_support import generate_quickly
 from opwest.diagnostics import Diagnostics, OpwestError
+from requirements_support import need_compiler
 
 SOURCE = """#include <stdint.h>
 int32_t {symbol}(const int8_t *x, int8_t *y);

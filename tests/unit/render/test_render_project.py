@@ -2,7 +2,6 @@
 """Whole projects rendered in memory: what other programs (twister, CMake, Zephyr's devicetree) will read in them."""
 
 import re
-import shutil
 import subprocess
 
 import projects
@@ -13,6 +12,7 @@ from opwest.render.c.header import board_kconfig
 from opwest.render.c.run import call_text
 from opwest.render.project_files import render_project
 from opwest.render.tensors import devicetree_node
+from requirements_support import need
 
 SOURCE = """#include <stdint.h>
 int32_t op(const int8_t *x, int8_t *y);
@@ -86,8 +86,7 @@ def test_overlays_of_two_models(tmp_path):
 
 def cmake_list(text, variable, work):
     """Return the list that a set(...) of a model's CMake file makes, as CMake reads it."""
-    if shutil.which("cmake") is None:
-        pytest.skip("cmake not found on PATH")
+    need("cmake")
     (block,) = re.findall(rf"^set\({variable}\n.*?^\)$", text, re.M | re.S)
     script = work / "script.cmake"
     script.write_text(f'{block}\nforeach(item IN LISTS {variable})\n  message(NOTICE "[${{item}}]")\nendforeach()\n')

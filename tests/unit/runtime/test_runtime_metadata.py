@@ -10,9 +10,10 @@ import projects
 import pytest
 import yaml
 import yamlcore
-from c_support import ROOT, SANITIZED, build, execute, need_compiler, read_record, run
+from c_support import ROOT, SANITIZED, build, execute, read_record, run
 from golden_support import PROJECTS, copy_project, generate_quickly
 from opwest.diagnostics import Diagnostics
+from requirements_support import need_compiler
 
 SIZES = {"int8": 1, "uint8": 1, "bool": 1, "int16": 2, "uint16": 2, "float16": 2, "int32": 4, "uint32": 4}
 SIZES |= {"float32": 4, "int64": 8, "uint64": 8, "float64": 8}
