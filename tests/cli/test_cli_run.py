@@ -175,9 +175,9 @@ def wrong_inputs(folder):
     yield ["--input", f"image={other}"], "expected: int8 [1, 8, 8, 1]"
     yield ["--input", f"image={flat}"], "holds int8 [64]"
     yield ["--input", f"image={folder / 'absent.npy'}"], "can't be read"
-    yield ["--input", f"image={folder / 'text.npy'}"], "can't be read"
-    yield ["--input", f"image={folder / 'empty.npy'}"], "can't be read"
-    yield ["--input", f"image={folder / 'object.npy'}"], "can't be read"
+    yield ["--input", f"image={folder / 'text.npy'}"], "cannot read"
+    yield ["--input", f"image={folder / 'empty.npy'}"], "cannot read"
+    yield ["--input", f"image={folder / 'object.npy'}"], "cannot read"
     yield ["--input", f"image={folder}"], "can't be read"
     yield ["--output-dir", str(folder / "out")], "input 'image' is not given"
 

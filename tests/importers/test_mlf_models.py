@@ -104,7 +104,7 @@ def test_device_is_left_to_fill_in(tmp_path):
     assert "symbol: TVMDeviceNpuActivate" in text
     assert any("TVMDeviceNpuActivate" in w for w in done.warnings)
     faults = Diagnostics()
-    with pytest.raises(OpwestError, match=r"handle\.type' is not filled in yet"):
+    with pytest.raises(OpwestError, match=r"handle\.type' is not filled in"):
         check([tmp_path / "mine/manifest.yaml"], faults)
 
 

@@ -240,4 +240,4 @@ def test_west_opwest_in_a_workspace(workspace: Workspace, clone: Path, tmp_path:
     done = west(workspace, topdir, "opwest", "check", "--schedule", str(example))
     assert done.returncode == 0 and "wait npu0" in done.stdout, done.stderr
     done = west(workspace, topdir, "opwest", "check", "absent.yaml")
-    assert done.returncode == 1 and "absent.yaml: error: the manifest can't be read" in done.stderr
+    assert done.returncode == 1 and "absent.yaml: error: cannot read the manifest" in done.stderr
