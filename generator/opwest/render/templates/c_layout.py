@@ -109,6 +109,8 @@ class _Break(NamedTuple):
 
     at: int
     rank: int
+    depth: int
+    """Parentheses that are open here, counted from the start of the line."""
     closing: str = ""
     opening: str = ""
 
@@ -118,30 +120,34 @@ class _Break(NamedTuple):
 
 
 def _place(body: str, width: int) -> _Break | None:
-    """Return the best place that leaves at most `width` columns, or the first place of the line."""
+    """Return the best place that leaves at most `width` columns, or the first place of the line.
+
+    Outer parentheses are broken before inner ones, unless that leaves most of the line empty.
+    """
     places = list(_places(body))
     good = [place for place in places if len(place.first(body)) <= width]
-    if good:
-        return max(good, key=lambda place: (-place.rank, place.at))
-    return min(places, key=lambda place: place.at, default=None)
+    if not good:
+        return min(places, key=lambda place: place.at, default=None)
+    return max(good, key=lambda place: (-place.rank, place.at >= width // 4, -place.depth, place.at))
 
 
 def _places(body: str) -> Iterator[_Break]:
-    at = 0
+    at = depth = 0
     previous = ""
     for token in _TOKEN.findall(body):
         if token.startswith('"'):
-            if previous.endswith('"'):
-                yield _Break(at, 0)
+            if previous.endswith('"') or previous.isidentifier():
+                yield _Break(at, 0 if previous.endswith('"') else 1, depth)
             for match in _BLANK.finditer(token):
-                yield _Break(at + match.end(), 3, '"', '"')
+                yield _Break(at + match.end(), 3, depth, '"', '"')
         elif token.startswith("/*") and at:
-            yield _Break(at, 1)
+            yield _Break(at, 1, depth)
         elif token.isspace() and previous in _AFTER:
-            yield _Break(at, _AFTER[previous])
+            yield _Break(at, _AFTER[previous], depth)
         at += len(token)
+        depth += (token in "([") - (token in ")]")
         if token == "(" and not body.startswith(")", at):
-            yield _Break(at, 2)
+            yield _Break(at, 2, depth)
         previous = previous if token.isspace() else token
 
 

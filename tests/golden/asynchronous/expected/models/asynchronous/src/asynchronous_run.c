@@ -320,9 +320,9 @@ int asynchronous_run(
 	/* Step 4: filter on dsp (kept, e) */
 	OPWEST_PROFILE_BEGIN(workspace->profile, asynchronous_points, 15);
 	status =
-		asynchronous__dsp_filter((const int32_t *)(void *)(pool_sram +
-		ASYNCHRONOUS_OFFSET_KEPT), (int32_t *)(void *)(pool_sram + ASYNCHRONOUS_OFFSET_E),
-		devices->dsp);
+		asynchronous__dsp_filter(
+		(const int32_t *)(void *)(pool_sram + ASYNCHRONOUS_OFFSET_KEPT),
+		(int32_t *)(void *)(pool_sram + ASYNCHRONOUS_OFFSET_E), devices->dsp);
 	OPWEST_PROFILE_END(workspace->profile, asynchronous_points, 15);
 	if (status != 0) {
 		return failed(status, workspace, 4U);

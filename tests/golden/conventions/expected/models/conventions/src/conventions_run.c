@@ -168,8 +168,8 @@ int conventions_run(
 	/* Step 1: smooth (scaled, smoothed, opwest_workspace) */
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 2);
 	status =
-		conventions_bridge_smooth((const int32_t *)(void *)(pool_sram +
-		CONVENTIONS_OFFSET_SCALED),
+		conventions_bridge_smooth(
+		(const int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_SCALED),
 		(int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_SMOOTHED),
 		(uint8_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_OPWEST_WORKSPACE_OF_STEP_1));
 	OPWEST_PROFILE_END(workspace->profile, conventions_points, 2);
@@ -196,8 +196,8 @@ int conventions_run(
 	/* Step 4: move on dma (gathered, moved) */
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 5);
 	status =
-		conventions_bridge_move((const int32_t *)(void *)(pool_sram +
-		CONVENTIONS_OFFSET_GATHERED),
+		conventions_bridge_move(
+		(const int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_GATHERED),
 		(int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_MOVED), devices->dma);
 	OPWEST_PROFILE_END(workspace->profile, conventions_points, 5);
 	if (status != 0) {
@@ -216,8 +216,8 @@ int conventions_run(
 	/* Step 6: add (moved, smoothed, added) */
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 7);
 	status =
-		conventions_bridge_add((const int32_t *)(void *)(pool_sram +
-		CONVENTIONS_OFFSET_MOVED),
+		conventions_bridge_add(
+		(const int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_MOVED),
 		(const int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_SMOOTHED),
 		(int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_ADDED));
 	OPWEST_PROFILE_END(workspace->profile, conventions_points, 7);
@@ -228,8 +228,8 @@ int conventions_run(
 	/* Step 7: launch launch on npu (added, 3, launched, opwest_arrays) */
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 8);
 	status =
-		conventions_bridge_launch((const int32_t *)(void *)(pool_sram +
-		CONVENTIONS_OFFSET_ADDED), 3,
+		conventions_bridge_launch(
+		(const int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_ADDED), 3,
 		(int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_LAUNCHED),
 		(uint8_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_OPWEST_ARRAYS_OF_STEP_7),
 		devices->npu);
@@ -242,8 +242,8 @@ int conventions_run(
 	/* Step 8: launch launch_packed on npu (launched, -1, launched_too, opwest_arrays) */
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 9);
 	status =
-		conventions_bridge_launch_packed((const int32_t *)(void *)(pool_sram +
-		CONVENTIONS_OFFSET_LAUNCHED), -1,
+		conventions_bridge_launch_packed(
+		(const int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_LAUNCHED), -1,
 		(int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_LAUNCHED_TOO),
 		(uint8_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_OPWEST_ARRAYS_OF_STEP_8),
 		devices->npu);
@@ -263,9 +263,9 @@ int conventions_run(
 	/* Step 9: mix (launched_too, 60000, 0.25, 0, table, d, scores, opwest_workspace) */
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 11);
 	status =
-		conventions_bridge_mix((const int32_t *)(void *)(pool_sram +
-		CONVENTIONS_OFFSET_LAUNCHED_TOO), 60000U, 0.25, 0, conventions_constant_table,
-		inputs->d, outputs->scores,
+		conventions_bridge_mix(
+		(const int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_LAUNCHED_TOO), 60000U,
+		0.25, 0, conventions_constant_table, inputs->d, outputs->scores,
 		(uint8_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_OPWEST_WORKSPACE_OF_STEP_9));
 	OPWEST_PROFILE_END(workspace->profile, conventions_points, 11);
 	if (status != 0) {

@@ -280,8 +280,8 @@ int many_kinds_run(
 	/* Step 12: copy_int8 (between, out_int8) */
 	OPWEST_PROFILE_BEGIN(workspace->profile, many_kinds_points, 13);
 	status =
-		many_kinds__copy_int8((const int8_t *)(void *)(pool_slow +
-		MANY_KINDS_OFFSET_BETWEEN), outputs->out_int8);
+		many_kinds__copy_int8(
+		(const int8_t *)(void *)(pool_slow + MANY_KINDS_OFFSET_BETWEEN), outputs->out_int8);
 	OPWEST_PROFILE_END(workspace->profile, many_kinds_points, 13);
 	if (status != 0) {
 		return failed(status, workspace, 12U);

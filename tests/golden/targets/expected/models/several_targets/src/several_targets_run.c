@@ -100,8 +100,9 @@ int several_targets_run(
 	/* Step 1: shift (scaled, 2, y) */
 	OPWEST_PROFILE_BEGIN(workspace->profile, several_targets_points, 2);
 	status =
-		several_targets__shift((const int16_t *)(void *)(pool_sram +
-		SEVERAL_TARGETS_OFFSET_SCALED), 2U, outputs->y);
+		several_targets__shift(
+		(const int16_t *)(void *)(pool_sram + SEVERAL_TARGETS_OFFSET_SCALED), 2U,
+		outputs->y);
 	OPWEST_PROFILE_END(workspace->profile, several_targets_points, 2);
 	if (status != 0) {
 		return failed(status, workspace, 1U);

@@ -178,10 +178,11 @@ static bool opwest_check_q(const struct vectors *set, uint32_t index, bool show)
 		VECTORS_OUTPUT_Q_ELEMENTS, tolerance, &first);
 
 	if (differ != 0U && show) {
-		TC_PRINT("%s, case %" PRIu32 ": output q[%" PRIu32 "] is %d, wanted %d "
+		TC_PRINT("%s, case %" PRIu32 ": output q[%" PRIu32 "] is %" PRId32
+			", wanted %" PRId32 " "
 			"within 1" "; %" PRIu32 " of %" PRIu32 " elements differ\n",
-			set->file, index, first, (int)got[first], (int)wanted[first], differ,
-				(uint32_t)VECTORS_OUTPUT_Q_ELEMENTS);
+			set->file, index, first, (int32_t)got[first], (int32_t)wanted[first],
+				differ, (uint32_t)VECTORS_OUTPUT_Q_ELEMENTS);
 	}
 	return differ == 0U;
 }
@@ -197,9 +198,8 @@ static bool opwest_check_total(const struct vectors *set, uint32_t index, bool s
 		VECTORS_OUTPUT_TOTAL_ELEMENTS, tolerance, &first);
 
 	if (differ != 0U && show) {
-		TC_PRINT(
-			"%s, case %" PRIu32 ": output total[%" PRIu32 "] is %" PRId64 ", wanted "
-			"%" PRId64 " "
+		TC_PRINT("%s, case %" PRIu32 ": output total[%" PRIu32 "] is %" PRId64
+			", wanted %" PRId64 " "
 			"exactly" "; %" PRIu32 " of %" PRIu32 " elements differ\n",
 			set->file, index, first, got[first], wanted[first], differ,
 				(uint32_t)VECTORS_OUTPUT_TOTAL_ELEMENTS);
@@ -220,9 +220,10 @@ static bool opwest_check_signs(const struct vectors *set, uint32_t index, bool s
 	if (differ != 0U && show) {
 		TC_PRINT("%s, case %" PRIu32 ": output signs[%" PRIu32 "] is %.5g, wanted %.5g "
 			"within 0.001 * |wanted|" "; %" PRIu32 " of %" PRIu32 " elements differ\n",
-			set->file, index, first, opwest_half_value(got[first]),
-				opwest_half_value(wanted[first]), differ,
-				(uint32_t)VECTORS_OUTPUT_SIGNS_ELEMENTS);
+			set->file, index, first,
+				opwest_float_value(VECTORS_OUTPUT_SIGNS_DTYPE, &got[first]),
+				opwest_float_value(VECTORS_OUTPUT_SIGNS_DTYPE, &wanted[first]),
+				differ, (uint32_t)VECTORS_OUTPUT_SIGNS_ELEMENTS);
 	}
 	return differ == 0U;
 }
