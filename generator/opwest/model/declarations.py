@@ -14,6 +14,7 @@ from opwest.model.context import (
 )
 from opwest.model.conventions import TENSOR_ALIGNMENT, ConventionName
 from opwest.model.dtypes import DTYPES, TensorType
+from opwest.model.elements import converted, rounding_note
 from opwest.model.identifiers import check_name, is_symbol
 from opwest.model.model import (
     DEFAULT_ALIGNMENT,
@@ -246,12 +247,25 @@ def constants(context: Context, wanted: dict[str, TensorType]) -> dict[str, Cons
             place = entry.value_location("key") if "key" in entry else where
             context.faults.error(f"constant {name!r}: {error.message}", place, expected=error.expected, hint=error.hint)
             continue
+        array = _as_declared(context, name, entry, array)
         type_ = _constant_type(context, name, entry, array, wanted.get(name))
         if type_:
             align = max(entry.get("align", 1), type_.dtype.size, DEFAULT_ALIGNMENT)
             quantized = quantization(context, entry, type_)
             found[name] = Constant(name, type_, array.content, align, quantized, entry.get("pool"), at)
     return found
+
+
+def _as_declared(context: Context, name: str, entry: Mapping, array: Array) -> Array:
+    """Return what a file holds as elements of the dtype that the entry gives, where it can be read so."""
+    dtype = DTYPES.get(entry.get("dtype", ""))
+    found = converted(array, dtype) if dtype is not None else None
+    if dtype is None or found is None:
+        return array
+    as_declared, rounded = found
+    if rounded:
+        context.faults.note(f"constant {name!r}: {rounding_note(rounded, dtype)}", entry.value_location("file"))
+    return as_declared
 
 
 def _constant_type(

@@ -97,9 +97,7 @@ def readings() -> dict[str, object]:
     for element in ("i1", "i8", "i16", "half", "float", "double", "bfloat"):
         use = IrUse("x", "reads", (element,))
         function = IrFunction("f", None, (IrParameter("pointer", 0),), False, True, "external", (use,))
-        found[f"ir {element}"] = from_ir(function)
-            IrFunction("f", None, (IrParameter("pointer", 0),), False, True, "external", (use,))
-        )
+        found[f"ir {element}"] = from_ir(function).parameters[0].dtype
     for code in range(7):
         for bits in (1, 8, 16, 32, 64):
             row = dtype_of_packed(code, bits)
