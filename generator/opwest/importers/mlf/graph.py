@@ -18,7 +18,7 @@ from opwest.importers.mlf.code import Code
 from opwest.importers.mlf.draft import Argument, Constant, Draft, Operator, Step, Tensor
 from opwest.importers.mlf.limits import DIMENSIONS, ELEMENTS, TENSORS
 from opwest.importers.mlf.metadata import Metadata, read_json
-from opwest.importers.mlf.params import Parameter, Parameters
+from opwest.importers.mlf.params import Parameter
 from opwest.importers.mlf.workspace import Workspaces
 from opwest.importers.text import identifier
 from opwest.model.dtypes import DTYPES, meant_by
