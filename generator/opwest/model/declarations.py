@@ -12,7 +12,7 @@ from opwest.model.context import (
     quantization,
     tensor_type,
 )
-from opwest.model.conventions import TENSOR_ALIGNMENT, ConventionName
+from opwest.model.conventions import UNPACKED, Convention, convention_of
 from opwest.model.dtypes import DTYPES, TensorType
 from opwest.model.elements import converted, rounding_note
 from opwest.model.identifiers import check_name, is_symbol
@@ -64,7 +64,7 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
             expected="a C identifier",
             hint="wrap it in a C function",
         )
-    convention = entry.get("convention", context.manifest.get("convention", "unpacked"))
+    convention = convention_of(entry.get("convention", context.manifest.get("convention", UNPACKED.name)))
     device = context.section("device", entry)
     is_async = entry.get("async", False)
     if is_async and ("device" not in entry or "handle" in device):
@@ -90,8 +90,8 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
     for argument, (item, _) in zip(args, located_items(entry["args"]), strict=True):
         _check_in_place(context, argument, item, args)
     workspace = workspace_need(context, name, entry, convention)
-    if entry.get("returns") == "void" and (convention != "unpacked" or workspace is not None):
-        why = f"is {convention}" if convention != "unpacked" else "has a workspace"
+    if entry.get("returns") == "void" and (convention.returns_status or workspace is not None):
+        why = f"is {convention.name}" if convention.returns_status else "has a workspace"
         context.faults.error(
             f"operator {name!r} {why} and returns nothing",
             entry.value_location("returns"),
@@ -107,7 +107,7 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
         convention=convention,
         workspace=workspace,
         # Of a convention that has a status always, that was reported.
-        returns_status=convention != "unpacked" or entry.get("returns", "status") == "status",
+        returns_status=convention.returns_status or entry.get("returns", "status") == "status",
         takes_device="device" in entry,
         device_type=device.get("type"),
         device_program=device.get("program"),
@@ -118,7 +118,7 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
     )
 
 
-def _argument(context: Context, entry: Mapping, place: Location, convention: ConventionName) -> Argument:
+def _argument(context: Context, entry: Mapping, place: Location, convention: Convention) -> Argument:
     faults = context.faults
     at = entry.value_location("name")
     check_name("argument", entry["name"], at, faults)
@@ -146,7 +146,7 @@ def _argument(context: Context, entry: Mapping, place: Location, convention: Con
             )
         type_ = tensor_type(context, entry)
     check_passing(context, entry, convention)
-    align = entry.get("align", 1 if scalar else TENSOR_ALIGNMENT[convention])
+    align = entry.get("align", 1 if scalar else convention.tensor_alignment)
     return Argument(
         name=entry["name"],
         type=type_,

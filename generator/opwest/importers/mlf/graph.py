@@ -21,6 +21,7 @@ from opwest.importers.mlf.metadata import Metadata, read_json
 from opwest.importers.mlf.params import Parameter
 from opwest.importers.mlf.workspace import Workspaces
 from opwest.importers.text import identifier
+from opwest.model.conventions import PACKED
 from opwest.model.dtypes import DTYPES, meant_by
 from opwest.model.identifiers import is_symbol
 
@@ -178,7 +179,7 @@ class Graph:
             args.append(Argument(f"p{number}", entry.dtype, entry.shape, direction, align))
         needed = self.peaks.peak(node.function) if known else self.metadata.operators.get(node.function, 0)
         name = self._free(identifier(node.function.removeprefix(prefix), "operator"))
-        return Operator(name, node.function, tuple(args), needed + -needed % 16, "packed")
+        return Operator(name, node.function, tuple(args), needed + -needed % PACKED.workspace_alignment, PACKED)
 
     def _add_reshape(self, made: Draft, number: int, node: _Node) -> None:
         """A reshape is another name for its input; a copy, where the shape differs or it is a result."""
