@@ -250,7 +250,7 @@ def _result(
 ) -> Result:
     configuration = build.configuration()
     lines = [f"{served.name} on {build.board}, {device}"]
-    lines += keep_outputs(outcome.outputs, options.output_dir)
+    lines += keep_outputs(outcome.outputs, {t.name: t.dtype for t in served.tensors}, options.output_dir)
     errors = {name: difference(outcome.outputs[name], reference) for name, reference in arrays.references.items()}
     lines += [f"{name}: {error.as_text()}" for name, error in errors.items()]
     clock = _clock(options, configuration)

@@ -178,7 +178,7 @@ def _identifiers(model: Model) -> Iterator[tuple[str, str, Location]]:
     for operator in model.operators:
         if operator.is_bridged:
             yield names.bridge(operator.name), f"call of operator {operator.name!r}", operator.location
-        if model.compat == "tvm-crt-all" and operator.convention != "packed":
+        if model.compat == "tvm-crt-all" and not operator.convention.is_of_system_library:
             yield names.packed_adapter(operator.name), f"adapter of operator {operator.name!r}", operator.location
     symbols = {operator.symbol for operator in model.operators}
     for symbol in sorted(symbols.union(*(build.renames for build in model.builds))):

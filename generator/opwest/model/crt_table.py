@@ -39,7 +39,7 @@ def rows(model: Model) -> list[Row]:
     names = CNames(model.name)
     found: dict[str, Row] = {}
     for operator in model.operators:
-        if operator.convention == "packed":
+        if operator.convention.is_of_system_library:
             found.setdefault(operator.symbol, Row(operator.symbol, names.operator(operator.symbol)))
         elif model.compat == "tvm-crt-all":
             found.setdefault(operator.name, Row(operator.name, names.packed_adapter(operator.name)))
@@ -50,4 +50,4 @@ def adapted(model: Model) -> list[Operator]:
     """Return the operators that need an adapter."""
     if model.compat != "tvm-crt-all":
         return []
-    return [operator for operator in model.operators if operator.convention != "packed"]
+    return [operator for operator in model.operators if not operator.convention.is_of_system_library]

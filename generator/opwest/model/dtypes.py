@@ -215,6 +215,15 @@ def dtype_of_c(name: str) -> DType | None:
     return next((dtype for dtype in DTYPES.values() if name in dtype.from_c), None)
 
 
+def meant_by(seen: str, named: str) -> str:
+    """Return the element type of C code that shows `seen` where another source names an element type.
+
+    It is the one named where C has no type for it and `seen` is what holds its bits.
+    """
+    dtype = DTYPES.get(named)
+    return named if dtype and dtype.bits and dtype.c_type == DTYPES[seen].c_type else seen
+
+
 def dtype_of_ir(name: str) -> DType | None:
     """Return the element type that an LLVM type can be read as; None for integers, which have no sign there."""
     return next((dtype for dtype in DTYPES.values() if name and name == dtype.from_ir), None)

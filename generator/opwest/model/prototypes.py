@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from opwest.diagnostics import Diagnostics
-from opwest.model.conventions import PARAMETERS
+from opwest.model.conventions import CONVENTIONS
 from opwest.model.model import Operator
 from opwest.objects.dwarf import DwarfSignature, DwarfType, WantedParameter, compare
 from opwest.objects.dwarf_compare import C_SCALARS
@@ -23,7 +23,7 @@ def check_prototype(faults: Diagnostics, operator: Operator, file: str, source: 
             f"{file}:{function.line}: function {function.name!r} has {function.parameters} parameters, "
             f"operator {operator.name!r} {_takes(operator)}",
             at,
-            expected=f"{expected} parameters" if operator.convention == "unpacked" else operator.prototype,
+            expected=f"{expected} parameters" if operator.convention.arrays is None else operator.prototype,
             hint=_convention_hint(operator, function.parameters),
         )
     else:
@@ -35,8 +35,8 @@ def check_prototype(faults: Diagnostics, operator: Operator, file: str, source: 
                     at,
                     expected=operator.prototype,
                     hint="compare the order and the dtypes of the arguments"
-                    if operator.convention == "unpacked"
-                    else f"the calling convention is {operator.convention}",
+                    if operator.convention.arrays is None
+                    else f"the calling convention is {operator.convention.name}",
                 )
     if (function.returns == "void") == operator.returns_status:
         says = "status (the default)" if operator.returns_status else "void"
@@ -50,17 +50,18 @@ def check_prototype(faults: Diagnostics, operator: Operator, file: str, source: 
 
 def _takes(operator: Operator) -> str:
     """Return what a call of the operator passes, in words."""
-    if operator.convention != "unpacked":
-        return f"is {operator.convention}, which has {len(operator.parameters)}"
+    if operator.convention.arrays is not None:
+        return f"is {operator.convention.name}, which has {len(operator.parameters)}"
     device = " and its device" if operator.takes_device else ""
     return f"has {len(operator.passed)} arguments{device}"
 
 
 def _convention_hint(operator: Operator, count: int) -> str | None:
     """Return the convention that a function may be of, by the number of its parameters."""
-    for name, parameters in PARAMETERS.items():
-        if name != operator.convention and count == len(parameters):
-            return f"if it is a function that TVM made: convention: {name}"
+    for convention in CONVENTIONS:
+        arrays = convention.arrays
+        if arrays is not None and convention is not operator.convention and count == len(arrays.parameters):
+            return f"if it is a function that TVM made: convention: {convention.name}"
     return None
 
 
@@ -86,7 +87,7 @@ def _is_float(type_: DwarfType) -> bool:
 def check_debug_information(faults: Diagnostics, operator: Operator, file: str, signature: DwarfSignature) -> None:
     """Compare what DWARF says of a function with the manifest: every type."""
     words = {a.name: f"{a.type.dtype.name}{'' if a.scalar else ' tensor'}" for a in operator.passed}
-    named = words if operator.convention == "unpacked" else {}
+    named = words if operator.convention.arrays is None else {}
     wanted = [WantedParameter(name, c_type, named.get(name, "")) for name, c_type in operator.parameters]
     for difference in compare(signature, operator.returns_status, wanted):
         faults.error(

@@ -6,9 +6,10 @@ Every model that asks for it brings its adapters; the first of an application br
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from opwest.model.c_names import CNames
+from opwest.model.conventions import PACKED_ARRAYS, EntryKind
 from opwest.model.crt_table import Library, adapted
 from opwest.model.model import STRUCT_DEVICE, Argument, Model, Operator
 from opwest.render.c.literals import c_string
@@ -16,14 +17,8 @@ from opwest.render.c.run import call_text, plain_types, prototype
 from opwest.render.templates.environment import render
 from opwest.render.tensors import manifest_name
 
-EntryKind = Literal["tensor", "integer", "float", "device"]
-TYPE_CODES: Final[dict[EntryKind, tuple[int, str]]] = {
-    "tensor": (7, "kTVMDLTensorHandle"),
-    "integer": (0, "kTVMArgInt"),
-    "float": (2, "kTVMArgFloat"),
-    "device": (3, "kTVMOpaqueHandle"),
-}
-"""What adapters take: TVMArgTypeCode."""
+TYPE_CODES: Final = PACKED_ARRAYS.type_codes
+"""What adapters take."""
 
 
 def entry_kind(argument: Argument) -> EntryKind:
@@ -36,7 +31,7 @@ def entry_kind(argument: Argument) -> EntryKind:
 def entry_kinds(operator: Operator) -> list[EntryKind]:
     """Return what an adapter takes: all arguments, then the device."""
     kinds = [entry_kind(argument) for argument in operator.args]
-    return kinds + (["device"] if operator.takes_device else [])
+    return kinds + (["pointer"] if operator.takes_device else [])
 
 
 def render_system_library(model: Model, library: Library) -> bytes | None:
@@ -73,8 +68,8 @@ def _adapter_row(names: CNames, operator: Operator) -> dict[str, Any]:
         if kind == "tensor":
             args.append(f"data(&args[{index}])")
         else:
-            member = "v_float64" if kind == "float" else "v_int64"
-            args.append(f"({argument.type.dtype.c_type})args[{index}].{member}")
+            dtype = argument.type.dtype
+            args.append(f"({dtype.c_type})args[{index}].{dtype.packed_member}")
     if operator.takes_device:
         args.append(f"args[{len(operator.args)}].v_handle")
     return {

@@ -44,9 +44,9 @@ def _adapter(names: CNames, operator: Operator) -> str:
     for index, kind in enumerate(kinds):
         place = f"%at.{index}"
         lines.append(f"  {place} = getelementptr i64, ptr %args, i32 {index}")
-        if kind in ("tensor", "device"):
+        if kind in ("tensor", "pointer"):
             lines.append(f"  %handle.{index} = load ptr, ptr {place}")
-            passed.append(f"ptr %handle.{index}" if kind == "device" else f"ptr %data.{index}")
+            passed.append(f"ptr %handle.{index}" if kind == "pointer" else f"ptr %data.{index}")
         if kind == "tensor":
             lines += [
                 f"  %start.{index} = load ptr, ptr %handle.{index}",
@@ -54,7 +54,7 @@ def _adapter(names: CNames, operator: Operator) -> str:
                 f"  %offset.{index} = load i64, ptr %offset.at.{index}",
                 f"  %data.{index} = getelementptr i8, ptr %start.{index}, i64 %offset.{index}",
             ]
-        elif kind != "device":
+        elif kind != "pointer":
             dtype = operator.args[index].type.dtype
             wide = "double" if kind == "float" else "i64"
             value = f"%value.{index}"
