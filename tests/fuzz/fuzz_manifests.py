@@ -17,7 +17,7 @@ from opwest.manifest.yaml_reader import read_yaml
 from opwest.render.project_files import project_record, render_project
 from opwest.resources.runtime import read_runtime
 from opwest.write.lock import Lock
-from projects import check
+from projects import check, renderer
 
 _PROJECTS = ("minimal", "many_kinds", "devices", "asynchronous", "vectors")
 
@@ -78,7 +78,7 @@ def _start_manifest(folder: Path) -> Read:
             return words(faults)
         for model, plan in planned:
             summary(model, plan)
-        files = render_project(planned, runtime, None, layout="application")
+        files = render_project(renderer(), planned, runtime, None, layout="application")
         assert len({str(file.path) for file in files}) == len(files)
         Lock(project_record(planned, vendored=True, metadata="c")).to_bytes()
         return "rendered " + words(faults)

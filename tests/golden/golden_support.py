@@ -78,7 +78,7 @@ def generate_quickly(manifests: Sequence[Path], app: Path, *, vendored: bool = F
     planned = projects.check(manifests, faults)
     objects = compile_metadata(planned, faults) if metadata == "llvm" else None
     faults.raise_if_errors()
-    rendered = render_project(planned, read_runtime() if vendored else None, objects)
+    rendered = render_project(projects.renderer(), planned, read_runtime() if vendored else None, objects)
     files = {str(f.path): f.content for f in rendered}
     files[".opwest/lock.json"] = Lock(project_record(planned, vendored=vendored, metadata=metadata)).to_bytes()
     for name, content in files.items():

@@ -88,7 +88,7 @@ def write_application(planned: list[Planned], app: Path, metadata: str) -> Path:
     faults = Diagnostics()
     objects = compile_metadata(planned, faults) if metadata == "llvm" else None
     faults.raise_if_errors()
-    files = {str(f.path): f.content for f in render_project(planned, read_runtime(), objects)}
+    files = {str(f.path): f.content for f in render_project(projects.renderer(), planned, read_runtime(), objects)}
     files[".opwest/lock.json"] = Lock(project_record(planned, vendored=True, metadata=metadata)).to_bytes()
     for name, content in files.items():
         path = app / name

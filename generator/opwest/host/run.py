@@ -17,8 +17,10 @@ from opwest.host.profile import keep_profile, parse_measures
 from opwest.host.project_data import choose_model, keep_outputs, make_folder, project_record, read_inputs, tensors_of
 from opwest.model.dtypes import DTYPES
 from opwest.model.elements import numbers_from
-from opwest.render.templates.environment import render
+from opwest.render.templates.renderer import Renderer
+from opwest.resources.templates import read_own_templates
 from opwest.result import Result
+from opwest.templates import Templates
 
 HOOKS = ("operator", "ready", "activate", "open", "close", "deactivate", "sync", "cache")
 """enum opwest_hook of the runtime."""
@@ -86,6 +88,7 @@ def _run_model(
     if options.output_dir:
         make_folder(options.output_dir)
     harness = work / "host_main.c"
+    render = Renderer(Templates(read_own_templates()), faults)
     rows = [{**t, "position": i + 1, "buffer": _buffer(t)} for i, t in enumerate([*inputs, *outputs])]
     harness.write_bytes(
         render(

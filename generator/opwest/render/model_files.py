@@ -16,17 +16,18 @@ from opwest.objects.tvm_symbols import CONTEXTS
 from opwest.plan.memory import MemoryPlan
 from opwest.render.c.bridges import render_bridges
 from opwest.render.c.header import render_headers
-from opwest.render.c.literals import c_comment, cmake_string, kconfig_string
 from opwest.render.c.metadata import render_metadata, render_registry
 from opwest.render.c.run import METADATA_VERSION, render_internal, render_run
 from opwest.render.c.system_library import render_system_library
 from opwest.render.call_arrays import has_bridges
 from opwest.render.devices import device_rows, reach_rows
-from opwest.render.templates.environment import render
+from opwest.render.literals import c_comment, cmake_string, kconfig_string
+from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name
 
 
 def model_files(
+    render: Renderer,
     model: Model,
     plan: MemoryPlan,
     compiled: Mapping[tuple[str, str], bytes] | None = None,
@@ -38,7 +39,7 @@ def model_files(
     `library` the table in microTVM's layout, where a model of the application asks for it.
     """
     names = CNames(model.name)
-    table = render_system_library(model, library) if library else None
+    table = render_system_library(render, model, library) if library else None
     common = {"model": model.name, "manifest": manifest_name(model)}
     files = {
         "zephyr/module.yml": render("models/model/zephyr/module.yml", module=names.module),
@@ -50,8 +51,8 @@ def model_files(
             tvm=model.needs_tvm,
             manifest=manifest_name(model),
         ),
-        **_cmake(model, has_library=compiled is None and table is not None, in_c=compiled is None),
-        **render_headers(model, plan),
+        **_cmake(render, model, has_library=compiled is None and table is not None, in_c=compiled is None),
+        **render_headers(render, model, plan),
         f"src/{model.name}_devices.c": render(
             "models/model/src/model_devices.c",
             **common,
@@ -65,18 +66,18 @@ def model_files(
         f"src/{model.name}_service.c": render(
             "models/model/src/model_service.c", **common, macro=names.macro, tensors=interface_rows(model)
         ),
-        **_driver_checks(model, common),
-        **_objects(model),
+        **_driver_checks(render, model, common),
+        **_objects(render, model),
     }
     if compiled is None:
         files |= {
-            f"src/{model.name}_internal.h": render_internal(model),
-            f"src/{model.name}_run.c": render_run(model, plan),
-            f"src/{model.name}_metadata.c": render_metadata(model, plan),
-            f"src/{model.name}_registry.c": render_registry(model),
-            **({f"src/{model.name}_bridges.c": render_bridges(model)} if has_bridges(model) else {}),
+            f"src/{model.name}_internal.h": render_internal(render, model),
+            f"src/{model.name}_run.c": render_run(render, model, plan),
+            f"src/{model.name}_metadata.c": render_metadata(render, model, plan),
+            f"src/{model.name}_registry.c": render_registry(render, model),
+            **({f"src/{model.name}_bridges.c": render_bridges(render, model)} if has_bridges(model) else {}),
             **({f"src/{model.name}_tvm_crt.c": table} if table else {}),
-            **_constants(model, common),
+            **_constants(render, model, common),
         }
     else:
         for build in model.builds:
@@ -100,7 +101,7 @@ def rename_header(build: TargetBuild) -> str:
     return f"objects/{target_folder(build)}/rename.h"
 
 
-def _cmake(model: Model, *, has_library: bool, in_c: bool) -> dict[str, bytes]:
+def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> dict[str, bytes]:
     """Return CMakeLists.txt, for the model as a Zephyr module, and model.cmake, which says what it is made of."""
     names = CNames(model.name)
     targets = [
@@ -159,7 +160,7 @@ def big_endian(model: Model, dtype: DType, content: bytes) -> bytes | None:
     return b"".join(content[i : i + dtype.size][::-1] for i in range(0, len(content), dtype.size))
 
 
-def _driver_checks(model: Model, common: dict[str, Any]) -> dict[str, bytes]:
+def _driver_checks(render: Renderer, model: Model, common: dict[str, Any]) -> dict[str, bytes]:
     if not has_drivers(model):
         return {}
     return {
@@ -180,7 +181,7 @@ def _flash_files(model: Model) -> list[str]:
     return constants + [f"{CNames.program(program.content)}.bin" for program in model.programs]
 
 
-def _constants(model: Model, common: dict[str, Any]) -> dict[str, bytes]:
+def _constants(render: Renderer, model: Model, common: dict[str, Any]) -> dict[str, bytes]:
     if not model.constants and not model.programs:
         return {}
     names = CNames(model.name)
@@ -207,7 +208,7 @@ def _constants(model: Model, common: dict[str, Any]) -> dict[str, bytes]:
     return {"constants.S": render("models/model/constants.S", **common, constants=rows, programs=programs), **files}
 
 
-def _objects(model: Model) -> dict[str, bytes]:
+def _objects(render: Renderer, model: Model) -> dict[str, bytes]:
     """Return the operators: objects with their symbols renamed, sources as they are with a header that renames."""
     names = CNames(model.name)
     files: dict[str, bytes] = {}

@@ -10,11 +10,11 @@ from opwest.model.dtypes import DTYPES, TensorType
 from opwest.model.model import STRUCT_DEVICE, Argument, Model, Operator, Quantization
 from opwest.plan.memory import MemoryPlan
 from opwest.render.c.header import pool_rows
-from opwest.render.c.literals import c_float, c_integer, c_string
 from opwest.render.c.run import METADATA_VERSION as METADATA_VERSION
 from opwest.render.c.run import call_text
+from opwest.render.literals import c_float, c_integer, c_string
 from opwest.render.perfect_hash import perfect_hash
-from opwest.render.templates.environment import render
+from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import manifest_name
 
 DIRECTION_CODES = {"in": 0, "out": 1, "inout": 2, "scratch": 3}
@@ -62,7 +62,7 @@ class _Shared:
         return self.tensor(argument.name, argument.type, argument.quantization, direction, flags)
 
 
-def render_metadata(model: Model, plan: MemoryPlan) -> bytes:
+def render_metadata(render: Renderer, model: Model, plan: MemoryPlan) -> bytes:
     """Return src/<model>_metadata.c."""
     names = CNames(model.name)
     shared = _Shared()
@@ -138,7 +138,7 @@ def _flags(operator: Operator) -> str:
     return " | ".join(flags) or "0"
 
 
-def render_registry(model: Model) -> bytes:
+def render_registry(render: Renderer, model: Model) -> bytes:
     """Return src/<model>_registry.c."""
     names = CNames(model.name)
     table = perfect_hash([o.name for o in model.operators])

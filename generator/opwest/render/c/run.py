@@ -11,17 +11,17 @@ from opwest.model.model import STRUCT_DEVICE, Argument, Binding, Buffer, Model, 
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Action, Cache, Call, Wait, actions
 from opwest.render.c.header import pool_rows
-from opwest.render.c.literals import c_comment, c_number, c_string
 from opwest.render.devices import device_rows, first_incoherent, reach_rows
+from opwest.render.literals import c_comment, c_number, c_string
 from opwest.render.points import point_rows
-from opwest.render.templates.environment import render
+from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name
 
 METADATA_VERSION = 2
 """OPWEST_METADATA_VERSION of the runtime that generated code is made for."""
 
 
-def render_run(model: Model, plan: MemoryPlan) -> bytes:
+def render_run(render: Renderer, model: Model, plan: MemoryPlan) -> bytes:
     """Return src/<model>_run.c."""
     names = CNames(model.name)
     tensors = [t for t in interface_rows(model) if not t["placed"]]
@@ -167,7 +167,7 @@ def call_text(head: str, args: list[str]) -> str:
     return f"{head}({', '.join(args)})"
 
 
-def render_internal(model: Model) -> bytes:
+def render_internal(render: Renderer, model: Model) -> bytes:
     """Return src/<model>_internal.h."""
     names = CNames(model.name)
     by_symbol: dict[str, Operator] = {}
