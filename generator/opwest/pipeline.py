@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from opwest.diagnostics import Diagnostics, Location
@@ -26,6 +26,7 @@ from opwest.render.templates.environment import using
 from opwest.render.templates.extra_files import extra_files
 from opwest.render.templates.user import UserTemplates
 from opwest.resources import resource
+from opwest.runtime_files import vendored_files
 from opwest.update.origin import Origin, warn_of_dropped_template
 from opwest.update.remarks import report
 from opwest.update.template_folder import read_templates
@@ -118,7 +119,7 @@ def make(
         planned = [(one.model, one.plan) for one in found]
         objects = compile_metadata(planned, faults) if metadata == "llvm" else None
         faults.raise_if_errors()
-        runtime = read_runtime() if vendored else None
+        runtime = vendored_files([one.model for one in found]) if vendored else None
         files = render_project(planned, runtime, objects, layout=layout)
         if user is not None and layout == "application":
             files += extra_files(user, planned, files, vendored=vendored)
@@ -242,13 +243,3 @@ def _check_system_library(models: Sequence[Model], faults: Diagnostics) -> None:
                     expected="names of their own: one image has one table",
                     hint="leave `compat` out of one of them",
                 )
-
-
-def read_runtime() -> dict[PurePosixPath, bytes]:
-    """Return the files of the runtime module, by path inside it."""
-    root = resource("zephyr_module")
-    return {
-        PurePosixPath(path.relative_to(root).as_posix()): path.read_bytes()
-        for path in sorted(root.rglob("*"))
-        if path.is_file() and "__pycache__" not in path.parts
-    }
