@@ -78,13 +78,15 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "an input is written in place": (
         manifest("grow: [§x]", "relu: [x, y]"),
         [
-            "error: input 'x' is written by this step\n  expected: a tensor that is not an input\n  hint: inputs are read-only: write another tensor"
+            "error: input 'x' is written by this step\n  expected: a tensor that is not an input\n"
+            "  hint: inputs are read-only: write another tensor"
         ],
     ),
     "an input is a result": (
         manifest("give: [§x]", "relu: [x, y]"),
         [
-            "error: input 'x' is written by this step\n  expected: a tensor that is not an input\n  hint: inputs are read-only: write another tensor"
+            "error: input 'x' is written by this step\n  expected: a tensor that is not an input\n"
+            "  hint: inputs are read-only: write another tensor"
         ],
     ),
     "a constant is written": (
