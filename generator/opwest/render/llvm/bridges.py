@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bridges of a model as LLVM IR: what <model>_bridges.c says, see bridges.py.
 
-Types mirror opwest/dlpack.h, opwest/tvm_packed.h, opwest/tvm_ffi.h and opwest/tvm_workspace.h.
+Types mirror opwest/dlpack.h, opwest/tvm_packed.h and opwest/tvm_ffi.h.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from opwest.render.llvm.text import ir_parameter, ir_parameters, ir_result, ir_t
 
 TYPES = """\
 %dl_tensor = type { ptr, i32, i32, i32, i8, i8, i16, ptr, ptr, i64 }
-%ffi_any = type { i32, i32, i64 }
-%tvm_workspace = type { ptr, ptr, ptr, i32, i32, i32, i32 }"""
+%ffi_any = type { i32, i32, i64 }"""
 
 _NULLPTR = 4  # kTVMNullptr
 _PRIVATE = "private unnamed_addr constant"
@@ -64,7 +63,7 @@ class Bridges:
     def _bridge(self, operator: Operator) -> str:
         lines = ["entry:"]
         if operator.workspace is not None:
-            lines.append("  %note = alloca %tvm_workspace")
+            lines.append("  %note = alloca %opwest_tvm_workspace")
         if operator.convention == "unpacked":
             passed = [
                 f"{ir_parameter(argument)} %arg{index}"
