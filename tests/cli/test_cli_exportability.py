@@ -5,7 +5,7 @@ import json
 from itertools import pairwise
 
 import pytest
-from objects_factory import compile_object, make_archive, requires_compiler
+from objects_factory import compile_object, make_archive
 
 RELU = "#include <stdint.h>\nint32_t relu(const int8_t *a, int8_t *b)\n{\n\tb[0] = a[0];\n\treturn 0;\n}\n"
 DEEP = """#include <stdint.h>
@@ -31,7 +31,7 @@ run:
 """
 ARM = "arm-none-eabi-gcc"
 M3 = ["-mcpu=cortex-m3", "-mthumb", "-ffreestanding", "-fno-asynchronous-unwind-tables"]
-pytestmark = requires_compiler(ARM)
+pytestmark = pytest.mark.needs(ARM)
 
 
 @pytest.fixture

@@ -2,22 +2,21 @@
 """`opwest run --board` with boards that are pseudo terminals and a west that only notes what it is asked."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from requirements_support import need
 
-pytest.importorskip("smpclient")
-pytest.importorskip("serial")
+need("smpclient", "serial")
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit" / "board"))
 
-import fake_board
-from fake_board import FakeBoard, Model, ShellBoard, SmpBoard
-from fake_west import NATIVE, QEMU, SMP, FakeWest
+import fake_board  # noqa: E402
+from fake_board import FakeBoard, Model, ShellBoard, SmpBoard  # noqa: E402
+from fake_west import NATIVE, QEMU, SMP, FakeWest  # noqa: E402
 
 X = np.random.default_rng(9).integers(-16000, 16000, fake_board.SHAPE, dtype=np.int16)
 OPERATORS = """
@@ -317,7 +316,7 @@ def test_usage(opwest, app):
         assert opwest("run", app, *arguments).code == 2
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.not_root
 def test_a_build_folder_that_can_not_be_written(run, tmp_path):
     (tmp_path / "locked").mkdir(0o500)
     one_error(run("nucleo", "--build-dir", tmp_path / "locked" / "build"), "Permission denied")

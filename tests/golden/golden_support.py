@@ -13,11 +13,12 @@ from typing import Literal
 GOLDEN = Path(__file__).resolve().parent
 sys.path.insert(0, str(GOLDEN.parent / "unit" / "objects"))
 
+import projects  # noqa: E402
 from elf_writer import build_elf  # noqa: E402
-from opwest import pipeline  # noqa: E402
 from opwest.diagnostics import Diagnostics  # noqa: E402
 from opwest.metadata_objects import compile_metadata  # noqa: E402
 from opwest.render.project_files import project_record, render_project  # noqa: E402
+from opwest.resources.runtime import read_runtime  # noqa: E402
 from opwest.write.lock import Lock  # noqa: E402
 
 PROJECTS = {
@@ -53,7 +54,7 @@ def generate_project(name: str, work: Path, *, vendored: bool = True, metadata: 
     manifests = copy_project(name, work / "source")
     if metadata == "llvm":
         name_host_targets(manifests)
-    pipeline.generate(manifests, work / "app", vendored=vendored, faults=Diagnostics(), metadata=metadata)
+    projects.generate(manifests, work / "app", vendored=vendored, faults=Diagnostics(), metadata=metadata)
     return work / "app"
 
 
@@ -74,10 +75,10 @@ def generate_quickly(manifests: Sequence[Path], app: Path, *, vendored: bool = F
     faults = Diagnostics()
     if metadata == "llvm":
         name_host_targets(manifests)
-    planned = pipeline.check(manifests, faults)
+    planned = projects.check(manifests, faults)
     objects = compile_metadata(planned, faults) if metadata == "llvm" else None
     faults.raise_if_errors()
-    rendered = render_project(planned, pipeline.read_runtime() if vendored else None, objects)
+    rendered = render_project(planned, read_runtime() if vendored else None, objects)
     files = {str(f.path): f.content for f in rendered}
     files[".opwest/lock.json"] = Lock(project_record(planned, vendored=vendored, metadata=metadata)).to_bytes()
     for name, content in files.items():

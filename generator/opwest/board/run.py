@@ -19,7 +19,6 @@ from opwest.board.ports import check_device, choose_device, wait_for_device
 from opwest.board.progress import Progress, make_progress
 from opwest.board.session import Outcome, check_tensors, find_model, run_model
 from opwest.board.west import Build, find_west, missing_tools
-from opwest.cli.commands import Result
 from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
 from opwest.host.compile import fail
 from opwest.host.profile import keep_profile
@@ -33,6 +32,7 @@ from opwest.host.project_data import (
     tensors_of,
 )
 from opwest.render.boards import board_file
+from opwest.result import Result
 from opwest.zephyr.checks import check_board
 from opwest.zephyr.workspace import Workspace, find_workspace
 
@@ -250,7 +250,7 @@ def _result(
 ) -> Result:
     configuration = build.configuration()
     lines = [f"{served.name} on {build.board}, {device}"]
-    lines += keep_outputs(outcome.outputs, options.output_dir)
+    lines += keep_outputs(outcome.outputs, {t.name: t.dtype for t in served.tensors}, options.output_dir)
     errors = {name: difference(outcome.outputs[name], reference) for name, reference in arrays.references.items()}
     lines += [f"{name}: {error.as_text()}" for name, error in errors.items()]
     clock = _clock(options, configuration)

@@ -36,6 +36,11 @@ class Context:
     examined: list[Examined] = field(default_factory=list)
     """Every object that was looked at, in the order of the manifest."""
 
+    @property
+    def seen(self) -> tuple[tuple[Examined, ...], tuple[Path, ...]]:
+        """The objects that were looked at, and the paths of `files` in order."""
+        return tuple(self.examined), tuple(self.folder / name for name in sorted(self.files))
+
     def examine(self, name: str, target: str | None, kind: str | None = None) -> Examined:
         """Return the note of an object that is looked at from here on."""
         noted = Examined(name, kind or kind_of(name), target or ANY_TARGET, self.faults)

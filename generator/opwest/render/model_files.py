@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from opwest.model.c_names import CNames
+from opwest.model.crt_table import Library
 from opwest.model.dtypes import DType
 from opwest.model.model import Constant, Model, TargetBuild
 from opwest.objects.rename import rename_symbols
@@ -19,7 +20,7 @@ from opwest.render.c.layout_checks import layout_checks
 from opwest.render.c.literals import c_comment, cmake_string, kconfig_string
 from opwest.render.c.metadata import render_metadata, render_registry
 from opwest.render.c.run import render_internal, render_run
-from opwest.render.c.system_library import Library, render_system_library
+from opwest.render.c.system_library import render_system_library
 from opwest.render.call_arrays import has_bridges
 from opwest.render.devices import device_rows, reach_rows
 from opwest.render.records.model_records import model_records

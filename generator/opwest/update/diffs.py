@@ -6,7 +6,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 
-from opwest.update.merge import decoded
+from opwest.project.merge import decoded
 from opwest.write import FileChange
 
 _OWN = ".opwest/"

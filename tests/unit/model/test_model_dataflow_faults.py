@@ -124,7 +124,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "an intermediate tensor is written as another type": (
         manifest("relu: [x, t]", "wide: [v, §t]", "give: [u]", "relu: [u, y]").replace("[v,", "[§v,"),
         [
-            f"error: tensor 'v' {NEVER}\n  hint: there is: t, x",
+            f"error: tensor 'v' {NEVER}\n  hint: known names: t, x",
             "error: tensor 't' is int8 [4], argument 'result' takes int8 [8]: the shape differs\n  expected: int8 [8]",
         ],
     ),
@@ -172,7 +172,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
     ),
     "an output is read and never written": (
         manifest("add: [x, §y, t]"),
-        [f"error: output 'y' {NEVER}\n  hint: there is: x"],
+        [f"error: output 'y' {NEVER}\n  hint: known names: x"],
     ),
     "a tensor is never written": (
         manifest("relu: [x, tall]", "add: [tall, §tal, y]", "relu: [tal, u]"),
@@ -180,7 +180,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
     ),
     "of a tensor that is never written, nothing more is said": (
         manifest("add: [x, §t, y]", "wide: [t, u]", "words: [t, v]", "add: [t, t, w]", tensors="t: {dtype: int16}"),
-        [f"error: tensor 't' {NEVER}\n  hint: there is: x"],
+        [f"error: tensor 't' {NEVER}\n  hint: known names: x"],
     ),
     "nor of one that an unknown operator may write": (
         manifest("§rellu: [x, t]", "add: [x, t, y]", "wide: [t, u]", "words: [t, v]").replace(
@@ -190,7 +190,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
     ),
     "what may be read": (
         manifest("relu: [x, t]", "add: [t, §mystery, y]", constants=WEIGHT),
-        [f"error: tensor 'mystery' {NEVER}\n  hint: there is: t, w, x"],
+        [f"error: tensor 'mystery' {NEVER}\n  hint: known names: t, w, x"],
     ),
     "one tensor is read and written": (
         manifest("relu: [x, t]", "relu: [t, §t]", "relu: [t, y]"),
@@ -234,7 +234,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
         ),
         [
             "error: 'x' is declared as intermediate tensor and as input" + TWOFOLD.format("{inputs}"),
-            f"error: tensor 't' {NEVER}\n  hint: there is: x, y",
+            f"error: tensor 't' {NEVER}\n  hint: known names: x, y",
         ],
     ),
     "a constant that is declared as a tensor too": (
@@ -276,7 +276,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
         manifest("§start: [x, y]", more=DEVICES),
         [
             "error: operator 'start' takes a device, the step names none\n  expected: device: NAME\n"
-            "  hint: there is: left, right"
+            "  hint: known names: left, right"
         ],
     ),
     "what nothing uses": (

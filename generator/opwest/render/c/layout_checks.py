@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from opwest.model.model import Model
 from opwest.plan.memory import MemoryPlan
-from opwest.render.c.printer import WIDTH, c_layout
+from opwest.render.c.printer import c_layout
 from opwest.render.records import layout
 from opwest.render.records.types import Struct
 from opwest.render.records.workspace import workspace_struct
@@ -54,5 +54,4 @@ def _offset(struct: Struct, field: str, places: dict[str, str]) -> str:
 
 
 def _assert(found: str, expected: str, fault: str) -> str:
-    line = f'BUILD_ASSERT({found} == {expected}, "{fault}");'
-    return line if len(line) <= WIDTH else f'BUILD_ASSERT({found} == {expected},\n\t     "{fault}");'
+    return f'BUILD_ASSERT({found} == {expected}, "{fault}");'

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constant tables as C spells them: designated initialisers, lines of at most 100 columns."""
+"""Constant tables as C spells them: designated initialisers."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import assert_never
@@ -30,8 +29,8 @@ from opwest.render.records.types import (
 )
 from opwest.render.records.values import Definition, Null, Number, Record, Reference, Text, Value
 
-WIDTH = 100
-_TAB = 8
+_NUMBERS = 8
+"""How many numbers of a table are on a line."""
 
 
 def c_definitions(definitions: Iterable[Definition]) -> str:
@@ -44,22 +43,24 @@ def c_definitions(definitions: Iterable[Definition]) -> str:
 
 
 def _definition(definition: Definition) -> str:
+    """Return the definition of a constant; lines that are too long are broken when the file is rendered."""
     table = definition.type if isinstance(definition.type, Table) else None
     private = "static " if definition.linkage == "private" else ""
     suffix = "" if table is None else "[]" if private else f"[{table.count}]"
     head = f"{private}const {_declared(definition.element, definition.symbol)}{suffix} = "
     if table is None:
         (record,) = definition.items
-        return f"{head}{_block(record)};"
+        fields = "".join(f"\t{member},\n" for member in _members(record))
+        return f"{head}{{\n{fields}}};"
+    items = [_value(definition.element, item) for item in definition.items]
     if isinstance(definition.element, Struct):
-        rows = "".join(f"\t{_row(item)},\n" for item in definition.items)
-        return f"{head}{{\n{rows}}};"
-    numbers = ", ".join(_value(definition.element, item) for item in definition.items)
-    line = f"{head}{{{numbers}}};"
-    if len(line) <= WIDTH:
-        return line
-    lines = textwrap.wrap(f"{numbers},", WIDTH - _TAB, break_long_words=False)
-    return "\n".join([f"{head}{{", *(f"\t{text}" for text in lines), "};"])
+        rows = items
+    elif len(items) <= _NUMBERS:
+        return f"{head}{{{', '.join(items)}}};"
+    else:
+        rows = [", ".join(items[at : at + _NUMBERS]) for at in range(0, len(items), _NUMBERS)]
+    lines = "".join(f"\t{row},\n" for row in rows)
+    return f"{head}{{\n{lines}}};"
 
 
 def c_type(type_: FieldType) -> str:
@@ -116,55 +117,12 @@ def _declared(element: Struct | Scalar | String, symbol: str) -> str:
     return f"{_pointee(element)} {symbol}"
 
 
-def _row(item: Value) -> str:
-    """Return a record of a table, filled into lines that a tab and a blank indent."""
-    lines: list[str] = []
-    for member in _members(item):
-        first, *more = _broken(member)
-        if lines and not more and _TAB + 1 + len(lines[-1]) + len(first) + len(" },") <= WIDTH:
-            lines[-1] += f" {first},"
-        else:
-            lines += [first, *more]
-            lines[-1] += ","
-    return "{" + "\n\t ".join(lines).removesuffix(",") + "}"
-
-
-def _block(item: Value) -> str:
-    """Return a record with a field a line."""
-    lines = ["\n\t\t".join(_broken(member)) for member in _members(item)]
-    return "{\n" + "".join(f"\t{line},\n" for line in lines) + "}"
-
-
-def _broken(member: str) -> list[str]:
-    """Return the lines of a member: a string that is too long for one becomes adjacent literals."""
-    head, quote, text = member.partition('"')
-    if not quote or _TAB + len(member) + len("{},") <= WIDTH:
-        return [member]
-    room = WIDTH - 2 * _TAB - len('"",')
-    pieces = [""]
-    for part in _characters(text[:-1]):
-        if len(pieces[-1]) + len(part) > room:
-            pieces.append("")
-        pieces[-1] += part
-    return [head.rstrip(), *(f'"{piece}"' for piece in pieces)]
-
-
-def _characters(text: str) -> list[str]:
-    """Split the inside of a string literal into characters and escape sequences."""
-    found, at = [], 0
-    while at < len(text):
-        length = 1 if text[at] != "\\" else 4 if text[at + 1].isdigit() else 2
-        found.append(text[at : at + length])
-        at += length
-    return found
-
-
 def _members(item: Value) -> list[str]:
     assert isinstance(item, Record)
     return [f".{field.name} = {_value(field.type, value)}" for field, value in item.values]
 
 
-def _value(type_: FieldType, value: Value) -> str:
+def _value(type_: FieldType | Struct, value: Value) -> str:
     match value:
         case Null():
             return "NULL"
@@ -182,7 +140,7 @@ def _value(type_: FieldType, value: Value) -> str:
             assert_never(never)
 
 
-def _number(type_: FieldType, number: int | float) -> str:
+def _number(type_: FieldType | Struct, number: int | float) -> str:
     if not isinstance(type_, Scalar):
         return f"{number}U"
     if type_.dtype.is_float:

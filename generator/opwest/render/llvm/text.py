@@ -30,9 +30,7 @@ def ir_integer(value: int, size: int) -> str:
 
 def ir_type(dtype: DType) -> str:
     """Return the type of a scalar."""
-    if dtype.is_float:
-        return "float" if dtype.size == 4 else "double"
-    return f"i{dtype.size * 8}"
+    return dtype.llvm
 
 
 def ir_extension(dtype: DType) -> str:
@@ -43,7 +41,7 @@ def ir_extension(dtype: DType) -> str:
     """
     if dtype.is_float or dtype.size == 8:
         return ""
-    if dtype.size == 4 or (dtype.minimum is not None and dtype.minimum < 0):
+    if dtype.size == 4 or dtype.is_signed:
         return " signext"
     return " zeroext"
 

@@ -23,8 +23,9 @@ from opwest.render.records.types import (
 METADATA_VERSION = 2
 """OPWEST_METADATA_VERSION of the runtime that generated code is made for."""
 
-_DTYPES = "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 bool"
-DTYPE = Enumeration("opwest_dtype", "OPWEST_", tuple(_DTYPES.split()))
+DTYPE = Enumeration(
+    "opwest_dtype", "OPWEST_", tuple(d.name for d in sorted(DTYPES.values(), key=lambda dtype: dtype.number))
+)
 DIRECTION = Enumeration("opwest_direction", "OPWEST_", ("in", "out", "inout", "scratch"))
 HOOK = Enumeration(
     "opwest_hook",

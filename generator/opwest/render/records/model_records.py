@@ -106,7 +106,7 @@ class _Metadata:
                 "shape": self._shape(type_.shape),
                 "quantization": self._quantization(quantization),
                 "size": Number(type_.size),
-                "dtype": Number(layout.DTYPE.code(type_.dtype.name)),
+                "dtype": Number(type_.dtype.number),
                 "rank": Number(len(type_.shape)),
                 "direction": Number(layout.DIRECTION.code(direction)),
                 "flags": Number(flags),

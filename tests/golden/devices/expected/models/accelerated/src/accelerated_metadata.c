@@ -11,60 +11,60 @@ static const uint32_t shape_16[] = {16U};
 
 static const struct opwest_tensor inputs[] = {
 	{.name = "control", .shape = shape_2, .quantization = NULL, .size = 8U,
-	 .dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "x", .shape = shape_16, .quantization = NULL, .size = 64U, .dtype = OPWEST_INT32,
-	 .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 };
 
 static const struct opwest_tensor outputs[] = {
 	{.name = "y", .shape = shape_16, .quantization = NULL, .size = 64U, .dtype = OPWEST_INT32,
-	 .rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_mix[] = {
 	{.name = "step", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
-	 .rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
 	{.name = "control", .shape = shape_2, .quantization = NULL, .size = 8U,
-	 .dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "x", .shape = shape_16, .quantization = NULL, .size = 64U, .dtype = OPWEST_INT32,
-	 .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "y", .shape = shape_16, .quantization = NULL, .size = 64U, .dtype = OPWEST_INT32,
-	 .rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_mix_npu[] = {
 	{.name = "step", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
-	 .rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
 	{.name = "control", .shape = shape_2, .quantization = NULL, .size = 8U,
-	 .dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "x", .shape = shape_16, .quantization = NULL, .size = 64U, .dtype = OPWEST_INT32,
-	 .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "y", .shape = shape_16, .quantization = NULL, .size = 64U, .dtype = OPWEST_INT32,
-	 .rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_reverse[] = {
 	{.name = "x", .shape = shape_16, .quantization = NULL, .size = 64U, .dtype = OPWEST_INT32,
-	 .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "y", .shape = shape_16, .quantization = NULL, .size = 64U, .dtype = OPWEST_INT32,
-	 .rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 	{.name = "work", .shape = shape_16, .quantization = NULL, .size = 64U,
-	 .dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x20U},
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_stamp[] = {
 	{.name = "y", .shape = shape_16, .quantization = NULL, .size = 64U, .dtype = OPWEST_INT32,
-	 .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x20U},
+		.rank = 1U, .direction = OPWEST_INOUT, .flags = 0x20U},
 };
 
 const struct opwest_operator accelerated_operators[4] = {
 	{.name = "mix", .args = opwest_args_mix, .arg_count = 4U,
-	 .flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
+		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
 	{.name = "mix_npu", .args = opwest_args_mix_npu, .arg_count = 4U,
-	 .flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
+		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
 	{.name = "reverse", .args = opwest_args_reverse, .arg_count = 3U, .flags = 0U},
 	{.name = "stamp", .args = opwest_args_stamp, .arg_count = 1U,
-	 .flags = OPWEST_OPERATOR_DEVICE},
+		.flags = OPWEST_OPERATOR_DEVICE},
 };
 
 static const struct opwest_step steps[] = {

@@ -17,297 +17,294 @@ static const float quantization_1_scales[] = {0.1f, 0.2f, 0.3f};
 static const int32_t quantization_1_zero_points[] = {0};
 static const float quantization_2_scales[] = {0.001f};
 static const int32_t quantization_2_zero_points[] = {255};
-
-static const float quantization_3_scales[] = {
-	0.001f, 0.5f, 1.0f, 2.0f, 3.4e+38f, 1.2e-38f, 0.1f, 16777216.0f,
-};
-
+static const float quantization_3_scales[] = {0.001f, 0.5f, 1.0f, 2.0f, 3.4e+38f, 1.2e-38f, 0.1f,
+	16777216.0f};
 static const int32_t quantization_3_zero_points[] = {0, 1, 2, 3, 4, 5, 254, 255};
 static const float quantization_4_scales[] = {0.1f};
 static const int32_t quantization_4_zero_points[] = {INT32_MIN};
 
 static const struct opwest_quantization quantizations[] = {
 	{.scales = quantization_0_scales, .zero_points = quantization_0_zero_points,
-	 .scale_count = 1U, .zero_point_count = 1U, .axis = -1},
+		.scale_count = 1U, .zero_point_count = 1U, .axis = -1},
 	{.scales = quantization_1_scales, .zero_points = quantization_1_zero_points,
-	 .scale_count = 3U, .zero_point_count = 1U, .axis = 1},
+		.scale_count = 3U, .zero_point_count = 1U, .axis = 1},
 	{.scales = quantization_2_scales, .zero_points = quantization_2_zero_points,
-	 .scale_count = 1U, .zero_point_count = 1U, .axis = -1},
+		.scale_count = 1U, .zero_point_count = 1U, .axis = -1},
 	{.scales = quantization_3_scales, .zero_points = quantization_3_zero_points,
-	 .scale_count = 8U, .zero_point_count = 8U, .axis = 0},
+		.scale_count = 8U, .zero_point_count = 8U, .axis = 0},
 	{.scales = quantization_4_scales, .zero_points = quantization_4_zero_points,
-	 .scale_count = 1U, .zero_point_count = 1U, .axis = -1},
+		.scale_count = 1U, .zero_point_count = 1U, .axis = -1},
 };
 
 static const struct opwest_tensor inputs[] = {
 	{.name = "in_int8", .shape = shape_2_3, .quantization = &quantizations[0], .size = 6U,
-	 .dtype = OPWEST_INT8, .rank = 2U, .direction = OPWEST_IN, .flags = 0U},
+		.dtype = OPWEST_INT8, .rank = 2U, .direction = OPWEST_IN, .flags = 0U},
 	{.name = "in_uint8", .shape = shape_2_3, .quantization = &quantizations[1], .size = 6U,
-	 .dtype = OPWEST_UINT8, .rank = 2U, .direction = OPWEST_IN, .flags = 0x40U},
+		.dtype = OPWEST_UINT8, .rank = 2U, .direction = OPWEST_IN, .flags = 0x40U},
 	{.name = "in_int16", .shape = shape_2_3, .quantization = NULL, .size = 12U,
-	 .dtype = OPWEST_INT16, .rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
+		.dtype = OPWEST_INT16, .rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
 	{.name = "in_uint16", .shape = shape_2_3, .quantization = NULL, .size = 12U,
-	 .dtype = OPWEST_UINT16, .rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
+		.dtype = OPWEST_UINT16, .rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
 	{.name = "in_int32", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-	 .dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+		.dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "in_uint32", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-	 .dtype = OPWEST_UINT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+		.dtype = OPWEST_UINT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "in_int64", .shape = shape_2_3, .quantization = NULL, .size = 48U,
-	 .dtype = OPWEST_INT64, .rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
+		.dtype = OPWEST_INT64, .rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
 	{.name = "in_uint64", .shape = shape_2_3, .quantization = NULL, .size = 48U,
-	 .dtype = OPWEST_UINT64, .rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
+		.dtype = OPWEST_UINT64, .rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
 	{.name = "in_float16", .shape = shape_2_3, .quantization = NULL, .size = 12U,
-	 .dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
+		.dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
 	{.name = "in_float32", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-	 .dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x60U},
+		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x60U},
 	{.name = "in_float64", .shape = shape_2_3, .quantization = NULL, .size = 48U,
-	 .dtype = OPWEST_FLOAT64, .rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
+		.dtype = OPWEST_FLOAT64, .rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
 	{.name = "in_bool", .shape = shape_2_3, .quantization = NULL, .size = 6U,
-	 .dtype = OPWEST_BOOL, .rank = 2U, .direction = OPWEST_IN, .flags = 0U},
+		.dtype = OPWEST_BOOL, .rank = 2U, .direction = OPWEST_IN, .flags = 0U},
 	{.name = "values", .shape = shape_8, .quantization = NULL, .size = 32U,
-	 .dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "seen", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
-	 .rank = 0U, .direction = OPWEST_IN, .flags = 0U},
+		.rank = 0U, .direction = OPWEST_IN, .flags = 0U},
 };
 
 static const struct opwest_tensor outputs[] = {
 	{.name = "out_int8", .shape = shape_2_3, .quantization = NULL, .size = 6U,
-	 .dtype = OPWEST_INT8, .rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
+		.dtype = OPWEST_INT8, .rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
 	{.name = "out_uint8", .shape = shape_2_3, .quantization = NULL, .size = 6U,
-	 .dtype = OPWEST_UINT8, .rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
+		.dtype = OPWEST_UINT8, .rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
 	{.name = "out_int16", .shape = shape_2_3, .quantization = NULL, .size = 12U,
-	 .dtype = OPWEST_INT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
+		.dtype = OPWEST_INT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
 	{.name = "out_uint16", .shape = shape_2_3, .quantization = NULL, .size = 12U,
-	 .dtype = OPWEST_UINT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
+		.dtype = OPWEST_UINT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
 	{.name = "out_int32", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-	 .dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
+		.dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
 	{.name = "out_uint32", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-	 .dtype = OPWEST_UINT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
+		.dtype = OPWEST_UINT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
 	{.name = "out_int64", .shape = shape_2_3, .quantization = NULL, .size = 48U,
-	 .dtype = OPWEST_INT64, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
+		.dtype = OPWEST_INT64, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
 	{.name = "out_uint64", .shape = shape_2_3, .quantization = NULL, .size = 48U,
-	 .dtype = OPWEST_UINT64, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
+		.dtype = OPWEST_UINT64, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
 	{.name = "out_float16", .shape = shape_2_3, .quantization = NULL, .size = 12U,
-	 .dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
+		.dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
 	{.name = "out_float32", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-	 .dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
+		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
 	{.name = "out_float64", .shape = shape_2_3, .quantization = NULL, .size = 48U,
-	 .dtype = OPWEST_FLOAT64, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
+		.dtype = OPWEST_FLOAT64, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
 	{.name = "out_bool", .shape = shape_2_3, .quantization = NULL, .size = 6U,
-	 .dtype = OPWEST_BOOL, .rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
+		.dtype = OPWEST_BOOL, .rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
 	{.name = "lowest", .shape = shape_45, .quantization = NULL, .size = 45U,
-	 .dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_OUT, .flags = 0U},
+		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_OUT, .flags = 0U},
 	{.name = "highest", .shape = shape_45, .quantization = NULL, .size = 45U,
-	 .dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_OUT, .flags = 0U},
+		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_OUT, .flags = 0U},
 	{.name = "sum", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
-	 .rank = 0U, .direction = OPWEST_OUT, .flags = 0x20U},
+		.rank = 0U, .direction = OPWEST_OUT, .flags = 0x20U},
 	{.name = "count", .shape = NULL, .quantization = &quantizations[2], .size = 1U,
-	 .dtype = OPWEST_UINT8, .rank = 0U, .direction = OPWEST_OUT, .flags = 0U},
+		.dtype = OPWEST_UINT8, .rank = 0U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
 static const struct opwest_tensor opwest_args_copy_int8[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
-	 .rank = 2U, .direction = OPWEST_IN, .flags = 0U},
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
-	 .rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
 static const struct opwest_tensor opwest_args_copy_uint8[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_UINT8,
-	 .rank = 2U, .direction = OPWEST_IN, .flags = 0U},
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_UINT8,
-	 .rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
 static const struct opwest_tensor opwest_args_copy_int16[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 12U, .dtype = OPWEST_INT16,
-	 .rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 12U, .dtype = OPWEST_INT16,
-	 .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
 static const struct opwest_tensor opwest_args_copy_uint16[] = {
-	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 12U,
-	 .dtype = OPWEST_UINT16, .rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
-	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 12U,
-	 .dtype = OPWEST_UINT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 12U, .dtype = OPWEST_UINT16,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 12U, .dtype = OPWEST_UINT16,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
 static const struct opwest_tensor opwest_args_copy_int32[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
-	 .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
-	 .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_copy_uint32[] = {
-	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-	 .dtype = OPWEST_UINT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
-	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-	 .dtype = OPWEST_UINT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_UINT32,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_UINT32,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_copy_int64[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT64,
-	 .rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT64,
-	 .rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
 };
 
 static const struct opwest_tensor opwest_args_copy_uint64[] = {
-	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 48U,
-	 .dtype = OPWEST_UINT64, .rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
-	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 48U,
-	 .dtype = OPWEST_UINT64, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 48U, .dtype = OPWEST_UINT64,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 48U, .dtype = OPWEST_UINT64,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
 };
 
 static const struct opwest_tensor opwest_args_copy_float16[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 12U,
-	 .dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
+		.dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 12U,
-	 .dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
+		.dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
 static const struct opwest_tensor opwest_args_copy_float32[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-	 .dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-	 .dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
+		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_copy_float64[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 48U,
-	 .dtype = OPWEST_FLOAT64, .rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
+		.dtype = OPWEST_FLOAT64, .rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 48U,
-	 .dtype = OPWEST_FLOAT64, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
+		.dtype = OPWEST_FLOAT64, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
 };
 
 static const struct opwest_tensor opwest_args_copy_bool[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_BOOL,
-	 .rank = 2U, .direction = OPWEST_IN, .flags = 0U},
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_BOOL,
-	 .rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
 static const struct opwest_tensor opwest_args_on[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
-	 .rank = 2U, .direction = OPWEST_IN, .flags = 0U},
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
-	 .rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
 static const struct opwest_tensor opwest_args_no[] = {
 	{.name = "n", .shape = shape_6, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
-	 .rank = 1U, .direction = OPWEST_IN, .flags = 0U},
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0U},
 	{.name = "y", .shape = shape_3_2, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
-	 .rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
 static const struct opwest_tensor opwest_args_y[] = {
 	{.name = "on", .shape = shape_6, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
-	 .rank = 1U, .direction = OPWEST_IN, .flags = 0x40U},
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x40U},
 	{.name = "off", .shape = shape_6, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
-	 .rank = 1U, .direction = OPWEST_OUT, .flags = 0x60U},
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x60U},
 };
 
 static const struct opwest_tensor opwest_args_store[] = {
 	{.name = "a", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_INT8,
-	 .rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR},
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR},
 	{.name = "b", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
-	 .rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR},
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR},
 	{.name = "c", .shape = NULL, .quantization = NULL, .size = 2U, .dtype = OPWEST_INT16,
-	 .rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x10U},
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x10U},
 	{.name = "d", .shape = NULL, .quantization = NULL, .size = 2U, .dtype = OPWEST_UINT16,
-	 .rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x10U},
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x10U},
 	{.name = "e", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
-	 .rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
 	{.name = "f", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_UINT32,
-	 .rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
 	{.name = "g", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT64,
-	 .rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x30U},
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x30U},
 	{.name = "h", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_UINT64,
-	 .rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x30U},
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x30U},
 	{.name = "i", .shape = NULL, .quantization = NULL, .size = 2U, .dtype = OPWEST_FLOAT16,
-	 .rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x10U},
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x10U},
 	{.name = "j", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_FLOAT32,
-	 .rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
 	{.name = "k", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_FLOAT64,
-	 .rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x30U},
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x30U},
 	{.name = "l", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_BOOL,
-	 .rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR},
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR},
 	{.name = "bytes", .shape = shape_45, .quantization = NULL, .size = 45U,
-	 .dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_OUT, .flags = 0U},
+		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
 static const struct opwest_tensor opwest_args_start[] = {
 	{.name = "table", .shape = shape_8, .quantization = NULL, .size = 32U,
-	 .dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "offsets", .shape = shape_8, .quantization = NULL, .size = 16U,
-	 .dtype = OPWEST_INT16, .rank = 1U, .direction = OPWEST_IN, .flags = 0x10U},
+		.dtype = OPWEST_INT16, .rank = 1U, .direction = OPWEST_IN, .flags = 0x10U},
 	{.name = "gains", .shape = shape_8, .quantization = &quantizations[3], .size = 8U,
-	 .dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_IN, .flags = 0U},
+		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_IN, .flags = 0U},
 	{.name = "total", .shape = shape_8, .quantization = &quantizations[4], .size = 32U,
-	 .dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_add[] = {
 	{.name = "x", .shape = shape_8, .quantization = NULL, .size = 32U, .dtype = OPWEST_INT32,
-	 .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "total", .shape = shape_8, .quantization = NULL, .size = 32U,
-	 .dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x20U},
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x20U},
 	{.name = "scratch", .shape = shape_8, .quantization = NULL, .size = 32U,
-	 .dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x50U},
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x50U},
 };
 
 static const struct opwest_tensor opwest_args_finish[] = {
 	{.name = "total", .shape = shape_8, .quantization = NULL, .size = 32U,
-	 .dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "sum", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
-	 .rank = 0U, .direction = OPWEST_OUT, .flags = 0x20U},
+		.rank = 0U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_tick[] = {
 	{.name = "seen", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
-	 .rank = 0U, .direction = OPWEST_IN, .flags = 0U},
+		.rank = 0U, .direction = OPWEST_IN, .flags = 0U},
 	{.name = "count", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
-	 .rank = 0U, .direction = OPWEST_OUT, .flags = 0U},
+		.rank = 0U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
 const struct opwest_operator many_kinds_operators[20] = {
 	{.name = "copy_int8", .args = opwest_args_copy_int8, .arg_count = 2U,
-	 .flags = OPWEST_OPERATOR_STATUS},
+		.flags = OPWEST_OPERATOR_STATUS},
 	{.name = "copy_uint8", .args = opwest_args_copy_uint8, .arg_count = 2U,
-	 .flags = OPWEST_OPERATOR_STATUS},
+		.flags = OPWEST_OPERATOR_STATUS},
 	{.name = "copy_int16", .args = opwest_args_copy_int16, .arg_count = 2U,
-	 .flags = OPWEST_OPERATOR_STATUS},
+		.flags = OPWEST_OPERATOR_STATUS},
 	{.name = "copy_uint16", .args = opwest_args_copy_uint16, .arg_count = 2U,
-	 .flags = OPWEST_OPERATOR_STATUS},
+		.flags = OPWEST_OPERATOR_STATUS},
 	{.name = "copy_int32", .args = opwest_args_copy_int32, .arg_count = 2U,
-	 .flags = OPWEST_OPERATOR_STATUS},
+		.flags = OPWEST_OPERATOR_STATUS},
 	{.name = "copy_uint32", .args = opwest_args_copy_uint32, .arg_count = 2U,
-	 .flags = OPWEST_OPERATOR_STATUS},
+		.flags = OPWEST_OPERATOR_STATUS},
 	{.name = "copy_int64", .args = opwest_args_copy_int64, .arg_count = 2U,
-	 .flags = OPWEST_OPERATOR_STATUS},
+		.flags = OPWEST_OPERATOR_STATUS},
 	{.name = "copy_uint64", .args = opwest_args_copy_uint64, .arg_count = 2U,
-	 .flags = OPWEST_OPERATOR_STATUS},
+		.flags = OPWEST_OPERATOR_STATUS},
 	{.name = "copy_float16", .args = opwest_args_copy_float16, .arg_count = 2U,
-	 .flags = OPWEST_OPERATOR_STATUS},
+		.flags = OPWEST_OPERATOR_STATUS},
 	{.name = "copy_float32", .args = opwest_args_copy_float32, .arg_count = 2U,
-	 .flags = OPWEST_OPERATOR_STATUS},
+		.flags = OPWEST_OPERATOR_STATUS},
 	{.name = "copy_float64", .args = opwest_args_copy_float64, .arg_count = 2U,
-	 .flags = OPWEST_OPERATOR_STATUS},
+		.flags = OPWEST_OPERATOR_STATUS},
 	{.name = "copy_bool", .args = opwest_args_copy_bool, .arg_count = 2U,
-	 .flags = OPWEST_OPERATOR_STATUS},
+		.flags = OPWEST_OPERATOR_STATUS},
 	{.name = "on", .args = opwest_args_on, .arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
 	{.name = "no", .args = opwest_args_no, .arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
 	{.name = "y", .args = opwest_args_y, .arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
 	{.name = "store", .args = opwest_args_store, .arg_count = 13U,
-	 .flags = OPWEST_OPERATOR_STATUS},
+		.flags = OPWEST_OPERATOR_STATUS},
 	{.name = "start", .args = opwest_args_start, .arg_count = 4U, .flags = 0U},
 	{.name = "add", .args = opwest_args_add, .arg_count = 3U, .flags = 0U},
 	{.name = "finish", .args = opwest_args_finish, .arg_count = 2U, .flags = 0U},
 	{.name = "tick", .args = opwest_args_tick, .arg_count = 2U,
-	 .flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_STATEFUL},
+		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_STATEFUL},
 };
 
 static const struct opwest_step steps[] = {

@@ -10,24 +10,24 @@ static const uint32_t shape_4[] = {4U};
 
 static const struct opwest_tensor inputs[] = {
 	{.name = "x", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
-	 .rank = 1U, .direction = OPWEST_IN, .flags = 0x10U},
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x10U},
 };
 
 static const struct opwest_tensor outputs[] = {
 	{.name = "y", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
-	 .rank = 1U, .direction = OPWEST_OUT, .flags = 0x10U},
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
 static const struct opwest_tensor opwest_args_negate[] = {
 	{.name = "x", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
-	 .rank = 1U, .direction = OPWEST_IN, .flags = 0x10U},
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x10U},
 	{.name = "y", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
-	 .rank = 1U, .direction = OPWEST_OUT, .flags = 0x10U},
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
 const struct opwest_operator minimal_operators[1] = {
 	{.name = "negate", .args = opwest_args_negate, .arg_count = 2U,
-	 .flags = OPWEST_OPERATOR_STATUS},
+		.flags = OPWEST_OPERATOR_STATUS},
 };
 
 static const struct opwest_step steps[] = {

@@ -10,26 +10,26 @@ static const uint32_t shape_4[] = {4U};
 
 static const struct opwest_tensor inputs[] = {
 	{.name = "x", .shape = shape_4, .quantization = NULL, .size = 16U, .dtype = OPWEST_INT32,
-	 .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 };
 
 static const struct opwest_tensor outputs[] = {
 	{.name = "y", .shape = shape_4, .quantization = NULL, .size = 16U, .dtype = OPWEST_INT32,
-	 .rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_step[] = {
 	{.name = "x", .shape = shape_4, .quantization = NULL, .size = 16U, .dtype = OPWEST_INT32,
-	 .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "by", .shape = shape_4, .quantization = NULL, .size = 16U, .dtype = OPWEST_INT32,
-	 .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "y", .shape = shape_4, .quantization = NULL, .size = 16U, .dtype = OPWEST_INT32,
-	 .rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 const struct opwest_operator up_operators[1] = {
 	{.name = "step", .args = opwest_args_step, .arg_count = 3U,
-	 .flags = OPWEST_OPERATOR_STATUS},
+		.flags = OPWEST_OPERATOR_STATUS},
 };
 
 static const struct opwest_step steps[] = {

@@ -12,58 +12,58 @@ static const uint32_t shape_1[] = {1U};
 
 static const struct opwest_tensor inputs[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-	 .dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
-	{.name = "factor", .shape = NULL, .quantization = NULL, .size = 4U,
-	 .dtype = OPWEST_FLOAT32, .rank = 0U, .direction = OPWEST_IN, .flags = 0x20U},
-	{.name = "bias", .shape = shape_1_6, .quantization = NULL, .size = 6U,
-	 .dtype = OPWEST_INT8, .rank = 2U, .direction = OPWEST_IN, .flags = 0U},
+		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "factor", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_FLOAT32,
+		.rank = 0U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "bias", .shape = shape_1_6, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0U},
 };
 
 static const struct opwest_tensor outputs[] = {
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-	 .dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
+		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
 	{.name = "q", .shape = shape_1_6, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
-	 .rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
-	{.name = "total", .shape = shape_1, .quantization = NULL, .size = 8U,
-	 .dtype = OPWEST_INT64, .rank = 1U, .direction = OPWEST_OUT, .flags = 0x30U},
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
+	{.name = "total", .shape = shape_1, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT64,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x30U},
 	{.name = "signs", .shape = shape_2_3, .quantization = NULL, .size = 12U,
-	 .dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
+		.dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
 static const struct opwest_tensor opwest_args_scale[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-	 .dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
-	{.name = "factor", .shape = NULL, .quantization = NULL, .size = 4U,
-	 .dtype = OPWEST_FLOAT32, .rank = 0U, .direction = OPWEST_IN, .flags = 0x20U},
+		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "factor", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_FLOAT32,
+		.rank = 0U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-	 .dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
+		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_round_off[] = {
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-	 .dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
-	{.name = "bias", .shape = shape_1_6, .quantization = NULL, .size = 6U,
-	 .dtype = OPWEST_INT8, .rank = 2U, .direction = OPWEST_IN, .flags = 0U},
+		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "bias", .shape = shape_1_6, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0U},
 	{.name = "q", .shape = shape_1_6, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
-	 .rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
-	{.name = "total", .shape = shape_1, .quantization = NULL, .size = 8U,
-	 .dtype = OPWEST_INT64, .rank = 1U, .direction = OPWEST_OUT, .flags = 0x30U},
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
+	{.name = "total", .shape = shape_1, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT64,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x30U},
 };
 
 static const struct opwest_tensor opwest_args_signs[] = {
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-	 .dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "signs", .shape = shape_2_3, .quantization = NULL, .size = 12U,
-	 .dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
+		.dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
 const struct opwest_operator vectors_operators[3] = {
 	{.name = "scale", .args = opwest_args_scale, .arg_count = 3U,
-	 .flags = OPWEST_OPERATOR_STATUS},
+		.flags = OPWEST_OPERATOR_STATUS},
 	{.name = "round_off", .args = opwest_args_round_off, .arg_count = 4U,
-	 .flags = OPWEST_OPERATOR_STATUS},
+		.flags = OPWEST_OPERATOR_STATUS},
 	{.name = "signs", .args = opwest_args_signs, .arg_count = 2U,
-	 .flags = OPWEST_OPERATOR_STATUS},
+		.flags = OPWEST_OPERATOR_STATUS},
 };
 
 static const struct opwest_step steps[] = {
