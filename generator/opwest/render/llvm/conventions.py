@@ -9,7 +9,6 @@ from typing import assert_never
 
 from opwest.model.conventions import ConventionName
 
-PRIVATE = "private unnamed_addr constant"
 _NULLPTR = 4  # kTVMNullptr
 
 
