@@ -2,7 +2,6 @@
 """Lets these tests import the helpers of tests/, tests/compile and tests/golden."""
 
 import fcntl
-import importlib.util
 import sys
 from pathlib import Path
 
@@ -18,11 +17,10 @@ _NEED_LLVMLITE = ("test_backends_agree", "test_ir_errors", "test_lifecycle_backe
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs llvmlite where it is absent."""
-    if importlib.util.find_spec("llvmlite") is None:
-        for item in items:
-            if item.path.stem in _NEED_LLVMLITE:
-                item.add_marker(pytest.mark.skip(reason="llvmlite is not installed"))
+    """Mark what needs llvmlite."""
+    for item in items:
+        if item.path.stem in _NEED_LLVMLITE:
+            item.add_marker(pytest.mark.needs("llvmlite"))
 
 
 @pytest.fixture(scope="session")

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import pytest
 from objects_factory import compile_object
 from opwest.cli.main import main
+from requirements_support import need
 
 MANIFEST = """
 version: 1
@@ -57,8 +56,8 @@ def errors(folder, objects, convention, capsys):
 @pytest.mark.parametrize("convention", CONVENTIONS)
 @pytest.mark.parametrize("made", ["object", "source", "ir"])
 def test_every_convention_against_every_function(made, convention, tmp_path, capsys):
-    if made == "ir" and importlib.util.find_spec("llvmlite") is None:
-        pytest.skip("llvmlite is not installed")
+    if made == "ir":
+        need("llvmlite")
     for other in CONVENTIONS:
         for prototype in FITTING[other] if made != "ir" else [IR[other]]:
             text = f"{HEAD}{prototype};\n{prototype} {{ return 0; }}\n"

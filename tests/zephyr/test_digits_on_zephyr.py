@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from requirements_support import skip_here
 from zephyr_support import Workspace
 
 pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
@@ -43,7 +44,7 @@ def test_same_predictions_as_on_the_host(
 
 def test_builds_for_a_real_board(workspace: Workspace, digits: Path) -> None:
     if not (workspace.base.parent / "modules" / "hal" / "stm32").is_dir():
-        pytest.skip("the workspace has no hal_stm32: west update hal_stm32")
+        skip_here("the workspace has no hal_stm32: west update hal_stm32")
     built = workspace.build(digits, "nucleo_l4r5zi", "-DCONFIG_PICOLIBC=y")  # the default where its module is there
     assert "objects for cortex-m4" in built.log
     assert (built.folder / "zephyr" / "zephyr.elf").is_file()
@@ -55,7 +56,7 @@ def test_twister_runs_it(workspace: Workspace, digits: Path, tmp_path: Path) -> 
         [workspace.west, "twister", "--help"], env=env, capture_output=True, cwd=workspace.base.parent
     )
     if usable.returncode != 0:
-        pytest.skip("west twister does not start: the workspace lacks scripts/requirements-run-test.txt")
+        skip_here("west twister does not start: the workspace lacks scripts/requirements-run-test.txt")
     out = tmp_path / "twister"
     done = subprocess.run(
         [workspace.west, "twister", "-T", digits, "-p", "native_sim/native/64", "-O", out, "-v"],

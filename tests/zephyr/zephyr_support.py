@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from requirements_support import need
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD_SECONDS = 600
@@ -89,8 +89,8 @@ class Workspace:
 
     def try_build(self, app: Path, board: str, *options: str, sysbuild: bool = False) -> tuple[int, Built]:
         """Build and return west's exit code and what there is; of sysbuild's images the application's."""
-        if not board.startswith("native_") and shutil.which("arm-none-eabi-gcc") is None:
-            pytest.skip("no arm-none-eabi-gcc for this board")
+        if not board.startswith("native_"):
+            need("arm-none-eabi-gcc")
         if not board.startswith("native_") and not any("LIBC" in option for option in options):
             # A workspace with the module picolibc compiles all of it, a thousand files, for every image.
             options = (*options, "-DCONFIG_MINIMAL_LIBC=y")

@@ -23,7 +23,7 @@ from opwest.render.devices import device_rows
 from opwest.render.model_files import big_endian
 from opwest.render.stacks import stack_is_known, stack_reason, stack_size
 from opwest.render.templates.environment import render
-from opwest.render.tensors import interface_rows, manifest_name
+from opwest.render.tensors import initialisers, interface_rows, manifest_name
 
 _DOUBLE = DTYPES["float64"]
 
@@ -59,7 +59,6 @@ def suite_files(model: Model, plan: MemoryPlan) -> dict[PurePosixPath, bytes]:
     contents = {file: content for array in arrays for file, content in array["contents"].items()}
     files = {
         f"{model.name}_suite.c": _suite(model, plan, common, vectors),
-        f"{model.name}_description.c": _description(model, plan, common),
         "suite.cmake": render("models/model/tests/suite.cmake", model=model.name, files=list(contents)),
     }
     if arrays:
@@ -71,6 +70,7 @@ def suite_files(model: Model, plan: MemoryPlan) -> dict[PurePosixPath, bytes]:
 def _vector_rows(model: Model, index: int, vectors: Vectors) -> dict[str, Any]:
     names = CNames(model.name)
     types = {tensor.name: tensor.type for tensor in (*model.inputs, *model.outputs)}
+    inputs = {tensor.name for tensor in model.inputs}
     arrays = []
     for name, content in vectors.content:
         dtype = types[name].dtype
@@ -80,6 +80,7 @@ def _vector_rows(model: Model, index: int, vectors: Vectors) -> dict[str, Any]:
         arrays.append(
             {
                 "symbol": names.vectors(index, name),
+                "member": f"{'input' if name in inputs else 'output'}_{name}",
                 "c_type": dtype.c_type,
                 "size": len(content),
                 "file": f"{file}.bin",
@@ -106,37 +107,14 @@ def _suite(model: Model, plan: MemoryPlan, common: dict[str, str], vectors: Sequ
         has_inputs=bool(model.inputs),
         external_inputs=given["input"],
         external_outputs=given["output"],
-        inputs=", ".join(t["buffer"] for t in given["input"]) or "0",
-        outputs=", ".join(t["buffer"] for t in given["output"]) or "0",
+        inputs=initialisers(tensors, role="input"),
+        outputs=initialisers(tensors, role="output"),
         reached=any(t["reached"] for t in tensors),
         repeatable=model.suite.repeatable,
         vectors=vectors,
         pools=pools,
         devices=devices,
         stack=max(need.bytes for need in model.stack) if stack_is_known([model]) else None,
-    )
-
-
-def _description(model: Model, plan: MemoryPlan, common: dict[str, str]) -> bytes:
-    pools = pool_rows(model, plan)
-    devices = device_rows(model)
-    return render(
-        "models/model/tests/model_description.c",
-        **common,
-        suite=CNames(model.name).suite,
-        tensors=interface_rows(model),
-        pools=pools,
-        devices=devices,
-        operators=[operator.name for operator in model.operators],
-        counts={
-            "inputs": len(model.inputs),
-            "outputs": len(model.outputs),
-            "operators": len(model.operators),
-            "steps": len(model.steps),
-            "pools": len(pools),
-            "devices": len(devices),
-            "constant_size": sum(len(constant.content) for constant in model.constants),
-        },
     )
 
 

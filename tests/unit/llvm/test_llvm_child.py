@@ -67,7 +67,6 @@ def test_a_time_out():
 
 @needs_llvmlite
 def test_limits_are_set_in_the_child():
-    pytest.importorskip("resource")
     script = (
         "import resource, sys; sys.argv=['x'];"
         "from opwest.llvm.limits import limit_process, limit_next_request;"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from c_support import ROOT, execute, need_compiler, run
+from c_support import ROOT, execute, run
 from opwest.drafting.from_dwarf import dtype_of
 from opwest.drafting.from_ir import from_ir
 from opwest.drafting.from_source import from_source
@@ -16,6 +16,7 @@ from opwest.llvm.facts import IrFunction, IrParameter, IrUse
 from opwest.model.dtypes import DLPACK_CODES, DTYPES, Dlpack, dtype_of_c, dtype_of_ir, dtype_of_packed
 from opwest.objects.csource import read_c_source
 from opwest.objects.dwarf import DwarfType
+from requirements_support import need
 
 ROWS = list(DTYPES.values())
 KINDS = {"int": "SIGNED", "uint": "UNSIGNED", "bool": "BOOLEAN"}
@@ -33,7 +34,7 @@ def test_numbers_are_those_of_the_metadata():
 
 
 def test_the_runtime_has_the_same_table(tmp_path):
-    need_compiler("gcc")
+    need("gcc")
     include = ROOT / "zephyr_module" / "include"
     main = tmp_path / "main.c"
     main.write_text(
@@ -51,7 +52,7 @@ def test_the_runtime_has_the_same_table(tmp_path):
 
 
 def test_dlpack_codes_are_those_of_the_runtime(tmp_path):
-    need_compiler("gcc")
+    need("gcc")
     include = ROOT / "zephyr_module" / "include"
     checks = "".join(f'OPWEST_STATIC_ASSERT({name} == {code}, "{name}");\n' for name, code in DLPACK_CODES.items())
     (tmp_path / "main.c").write_text(f"#include <opwest/dlpack.h>\n{checks}")

@@ -15,6 +15,7 @@ from opwest.plan.canonical import MOST_BLOCKS, Outcome, pack
 from opwest.plan.planner import plan_pool
 from opwest.plan.problem import Block, PoolPlan
 from opwest.plan.verify import verify
+from requirements_support import skip_here
 
 MINIMALLOC = Path(os.environ.get("OPWEST_MINIMALLOC", Path(__file__).resolve().parents[4] / "shared" / "minimalloc"))
 
@@ -163,7 +164,7 @@ def tables(name):
     """Return a problem of the MiniMalloc paper and its capacity."""
     found = sorted(MINIMALLOC.glob(f"{name}.*.csv"))
     if not found:
-        pytest.skip("the MiniMalloc problems are neither in $OPWEST_MINIMALLOC nor in ../shared/minimalloc")
+        skip_here("the MiniMalloc problems are neither in $OPWEST_MINIMALLOC nor in ../shared/minimalloc")
     with found[0].open() as file:
         rows = list(csv.DictReader(file))
     times = {t: i for i, t in enumerate(sorted({int(r[k]) for r in rows for k in ("lower", "upper")}))}

@@ -66,7 +66,7 @@ FAULTS = {
     ],
     "id,lower,upper,size,zz\n": [
         f"t.csv:1:1: error: there is no column 'zz' in such a table{COLUMNS}\n"
-        "  hint: there is: alignment, id, lower, size, upper"
+        "  hint: known names: alignment, id, lower, size, upper"
     ],
     "id,lower,upper,size,size\n": ["t.csv:1:1: error: column 'size' stands twice\n  expected: each column once"],
     "id,lower,upper,size,offset\n": [

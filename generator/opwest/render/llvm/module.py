@@ -7,12 +7,12 @@ It says what the C templates say, call by call, so that the public header and ma
 from __future__ import annotations
 
 from opwest.model.c_names import CNames
+from opwest.model.crt_table import Library
 from opwest.model.model import Model, Operator
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Cache, actions
 from opwest.render.c.header import pool_rows
 from opwest.render.c.metadata import callable_by_name
-from opwest.render.c.system_library import Library
 from opwest.render.llvm.bridges import TYPES as BRIDGE_TYPES
 from opwest.render.llvm.bridges import Bridges, declarations, entry_parameters
 from opwest.render.llvm.lifecycle import Lifecycle

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from opwest.model.c_names import CNames
+from opwest.model.crt_table import Library, adapted
 from opwest.model.model import Model, Operator
-from opwest.render.c.system_library import TYPE_CODES, Library, adapted, entry_kinds, names_size
+from opwest.render.c.system_library import TYPE_CODES, entry_kinds, names_size
 from opwest.render.llvm.text import ir_bytes, ir_extension, ir_result, ir_type
 
 _PRIVATE = "private unnamed_addr constant"

@@ -115,8 +115,10 @@ const struct opwest_operator conventions_operators[11] = {
 	{"kinds", opwest_args_kinds, 5, OPWEST_OPERATOR_STATUS},
 	{"add", opwest_args_add, 3, OPWEST_OPERATOR_STATUS},
 	{"mix", opwest_args_mix, 8, OPWEST_OPERATOR_STATUS},
-	{"launch", opwest_args_launch, 4, OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE | OPWEST_OPERATOR_ASYNC},
-	{"launch_packed", opwest_args_launch_packed, 4, OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE | OPWEST_OPERATOR_ASYNC},
+	{"launch", opwest_args_launch, 4,
+		OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE | OPWEST_OPERATOR_ASYNC},
+	{"launch_packed", opwest_args_launch_packed, 4,
+		OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE | OPWEST_OPERATOR_ASYNC},
 	{"total", opwest_args_total, 3, OPWEST_OPERATOR_STATUS},
 	{"negate", opwest_args_negate, 1, 0},
 };

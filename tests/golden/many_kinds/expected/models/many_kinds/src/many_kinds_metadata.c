@@ -42,7 +42,8 @@ static const struct opwest_quantization quantization_2 = {
 	.axis = -1,
 };
 
-static const float quantization_3_scales[] = {0.001f, 0.5f, 1.0f, 2.0f, 3.4e+38f, 1.2e-38f, 0.1f, 16777216.0f};
+static const float quantization_3_scales[] = {0.001f, 0.5f, 1.0f, 2.0f, 3.4e+38f, 1.2e-38f, 0.1f,
+	16777216.0f};
 static const int32_t quantization_3_zero_points[] = {0, 1, 2, 3, 4, 5, 254, 255};
 static const struct opwest_quantization quantization_3 = {
 	.scales = quantization_3_scales,
