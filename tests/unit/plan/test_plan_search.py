@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opwest.plan import greedy, search
-from opwest.plan.canonical import MOST_BLOCKS, Outcome, pack
-from opwest.plan.planner import plan_pool
-from opwest.plan.problem import Block, PoolPlan
-from opwest.plan.verify import verify
+from opwest.packing import greedy, search
+from opwest.packing.canonical import MOST_BLOCKS, Outcome, pack
+from opwest.packing.planner import plan_pool
+from opwest.packing.problem import Block, PoolPlan
+from opwest.packing.verify import verify
 from requirements_support import skip_here
 
 MINIMALLOC = Path(os.environ.get("OPWEST_MINIMALLOC", Path(__file__).resolve().parents[4] / "shared" / "minimalloc"))
