@@ -91,6 +91,7 @@ def mutants(content: bytes, count: int, seed: int) -> list[bytes]:
     return found
 
 
+@pytest.mark.slow
 @needs_llvmlite
 def test_damaged_bitcode_is_an_error_or_a_value():
     started = time.monotonic()
