@@ -65,8 +65,8 @@ _INSTALL = {
     "tvm": "pip install 'opwest[tvm]'",
     "onnx": "pip install 'opwest[tvm]'",
     "tflite": "pip install 'opwest[tvm]'",
-    "onnxruntime": "pip install 'opwest[importers]'",
-    "ai_edge_litert": "pip install 'opwest[importers]'",
+    "onnxruntime": "pip install 'opwest[all]'",
+    "ai_edge_litert": "pip install 'opwest[all]'",
     "sklearn": "pip install 'opwest[examples]'",
 }
 _MODULES = frozenset(name for name, how in _INSTALL.items() if how.startswith("pip "))
