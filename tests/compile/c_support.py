@@ -40,18 +40,14 @@ def read_record(app: Path) -> dict:
 
 
 def includes(app: Path) -> list[str]:
-    """Return the -I options of a generated project."""
-    runtime = app / "modules" / "opwest"
-    folders = [runtime if runtime.is_dir() else RUNTIME] + [
-        app / "models" / m["name"] for m in read_record(app)["models"]
-    ]
+    """Return the -I options of a generated project, with the whole runtime, which has what hosts need."""
+    folders = [RUNTIME, *(app / "models" / m["name"] for m in read_record(app)["models"])]
     return [f"-I{folder / 'include'}" for folder in folders]
 
 
 def portable_sources(app: Path) -> list[Path]:
     """Return the runtime's portable sources and those of the models (where they are C), without operators."""
-    runtime = app / "modules" / "opwest"
-    sources = [(runtime if runtime.is_dir() else RUNTIME) / "src" / name for name in PORTABLE]
+    sources = [RUNTIME / "src" / name for name in PORTABLE]
     record = read_record(app)
     for model in record["models"]:
         parts = ("metadata", "registry", "run") if record["metadata"] == "c" else ()

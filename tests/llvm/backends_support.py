@@ -21,12 +21,12 @@ from opwest.model import targets
 from opwest.objects.compat import TargetAbi
 from opwest.render.application import Planned
 from opwest.render.project_files import project_record, render_project
-from opwest.resources.runtime import read_runtime
 from opwest.targets import named_targets
 from opwest.write.lock import Lock
 from requirements_support import absent, need, need_x86_64
 
 PROGRAMS = Path(__file__).parent / "programs"
+MODULE = Path(__file__).resolve().parents[2] / "zephyr_module"
 BACK_ENDS = ("c", "llvm")
 TARGETS = tuple(named_targets())
 MODELS = ("accelerated", "many_kinds", "asynchronous", "conventions")
@@ -89,8 +89,8 @@ def write_application(planned: list[Planned], app: Path, metadata: str) -> Path:
     faults = Diagnostics()
     objects = compile_metadata(planned, faults) if metadata == "llvm" else None
     faults.raise_if_errors()
-    files = {str(f.path): f.content for f in render_project(planned, read_runtime(), objects)}
-    files[".opwest/lock.json"] = Lock(project_record(planned, vendored=True, metadata=metadata)).to_bytes()
+    files = {str(f.path): f.content for f in render_project(planned, None, objects)}
+    files[".opwest/lock.json"] = Lock(project_record(planned, vendored=False, metadata=metadata)).to_bytes()
     for name, content in files.items():
         path = app / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -229,7 +229,7 @@ def build_operators(machine: Machine, target: str, app: Path, work: Path) -> lis
         folder = app / "models" / model["name"]
         build = next(b for b in model["builds"] if b["target"] == target)
         options = ["-fwrapv", "-include", folder / build["rename"], *includes(app)]
-        options += ["-idirafter", app / "modules" / "opwest" / "include_tvm"]
+        options += ["-idirafter", MODULE / "include_tvm"]
         sources = [folder / source for source in build["sources"]]
         found += compile_sources(machine, work / model["name"], sources, options)
         found += [folder / item for item in build["objects"]]
@@ -237,8 +237,8 @@ def build_operators(machine: Machine, target: str, app: Path, work: Path) -> lis
 
 
 def includes(app: Path) -> list[str]:
-    """Return the -I options of an application."""
-    folders = [app / "modules" / "opwest", *(app / "models" / model["name"] for model in read_record(app)["models"])]
+    """Return the -I options of an application and the runtime."""
+    folders = [MODULE, *(app / "models" / model["name"] for model in read_record(app)["models"])]
     return [f"-I{folder / 'include'}" for folder in folders]
 
 

@@ -11,6 +11,7 @@ import yaml
 import yamlcore
 from backends_support import (
     BACK_ENDS,
+    MODULE,
     PROGRAMS,
     RUNTIME,
     TARGETS,
@@ -48,7 +49,7 @@ def walk(target, apps, work):
         *includes(app),
     ]
     sources = [PROGRAMS / "walk.c", PROGRAMS / port]
-    sources += [app / "modules" / "opwest" / "src" / name for name in RUNTIME]
+    sources += [MODULE / "src" / name for name in RUNTIME]
     shared = compile_sources(machine, work / "shared", sources, options)
     shared += build_operators(machine, target, app, work / "operators")
     written = {}

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from opwest.model.conventions import ConventionName
+from opwest.render.llvm.printer import PRIVATE
 
 _NULLPTR = 4  # kTVMNullptr
 
