@@ -6,7 +6,7 @@ import subprocess
 from dataclasses import replace
 
 import pytest
-from backends_support import PROGRAMS, TARGETS, machine_of
+from backends_support import MODELS, PROGRAMS, TARGETS, includes, machine_of
 from c_support import RUNTIME
 from layout_support import Description, layout_program
 from opwest.render.records import layout
@@ -79,3 +79,26 @@ def test_all_flags_of_the_headers_are_described():
     for flags in layout.FLAGS:
         found = re.findall(rf"^#define ({flags.prefix}\w+) +0x", text, re.MULTILINE)
         assert found == [flags.constant(member) for member in flags.members]
+
+
+@pytest.mark.parametrize("profile", ["", "-DCONFIG_OPWEST_PROFILE"])
+@pytest.mark.parametrize("target", ["x86-64", "i386", "cortex-m3", "rv32imac"])
+def test_the_checks_of_an_application_hold(target, profile, apps):
+    machine = machine_of(target)
+    app = apps["llvm"]
+    for model in MODELS:
+        text = (app / "models" / model / "src" / f"{model}_devices.c").read_text()
+        checks = re.findall(r"^BUILD_ASSERT\(.*?\);$", text, re.MULTILINE | re.DOTALL)
+        headers = re.findall(r"^#include <opwest/.*>$", text, re.MULTILINE)
+        assert len(checks) > 30
+        if not profile:
+            checks = [check for check in checks if "profile" not in check]
+        lines = ["#define BUILD_ASSERT _Static_assert", f"#include <{model}.h>", *headers, *checks]
+        options = [flag for flag in machine.flags if flag != "-no-pie"] + [
+            "-std=c11",
+            "-ffreestanding",
+            "-fsyntax-only",
+        ]
+        command = [machine.compiler, *options, *filter(None, [profile]), *includes(app), "-x", "c", "-"]
+        done = subprocess.run(command, input="\n".join(lines), capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")

@@ -179,7 +179,6 @@ def _devices(model: Model, plan: MemoryPlan, common: dict[str, Any], *, in_c: bo
         f"src/{model.name}_devices.c": render(
             "models/model/src/model_devices.c",
             **common,
-            in_c=in_c,
             layouts=None if in_c else layout_checks(model, plan),
             bridges=has_bridges(model),
             reached=reach_rows(model),
