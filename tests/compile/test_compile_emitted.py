@@ -24,6 +24,7 @@ from c_support import (
     run,
 )
 from golden_support import PROJECTS, Metadata, generate_quickly
+from opwest.board.services import write_services
 
 STUBS = Path(__file__).parent / "zephyr_stubs"
 COMPILERS = {
