@@ -291,7 +291,9 @@ def test_folders(opwest, run, app, west, tmp_path):
     value = json.loads(lock.read_text())
     value["files"]["modules/opwest/src/call.c"] = 64 * "0"
     lock.write_text(json.dumps(value))
-    one_error(run("nucleo"), "call.c: error: the application has the runtime of another opwest", f"opwest update {app}")
+    done = run("nucleo")
+    assert done.code == 1 and "call.c: error: the application has the runtime of another opwest than this" in done.err
+    assert f"hint: generate it again: opwest update {app}" in done.err
 
 
 def test_models_that_were_generated_without_the_service(run, app, west, plug):
