@@ -7,16 +7,8 @@ from pathlib import Path
 from opwest import pipeline
 from opwest.diagnostics import Diagnostics
 from opwest.render.application import Planned
-from opwest.render.templates.renderer import Renderer
 from opwest.request import Request
-from opwest.resources.templates import read_own_templates
-from opwest.templates import Templates
 from opwest.write import WriteResult
-
-
-def renderer() -> Renderer:
-    """Return a renderer of opwest's own templates."""
-    return Renderer(Templates(read_own_templates()), Diagnostics())
 
 
 def check(manifests: Sequence[Path], faults: Diagnostics) -> list[Planned]:

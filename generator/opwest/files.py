@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
-Owner = Literal["generator", "user", "local"]
+Owner = Literal["generator", "user", "copy", "local"]
 
 
 @dataclass(frozen=True)
 class ProjectFile:
     """One file to write; a user's file is written once and from then on only merged.
 
+    A copy is a user's file, too, but one that the user has elsewhere: a merge would only repeat the user's own changes.
     A local file is opwest's own and says where the project lies: the lock, which is the same everywhere, has nothing
     of it.
     """

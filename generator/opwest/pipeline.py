@@ -15,9 +15,9 @@ from opwest.project.store import check_output, store, store_inputs
 from opwest.render.project_files import project_record, render_project
 from opwest.render.templates.renderer import Renderer
 from opwest.request import Examination, Project, Request, Stage
-from opwest.resources.runtime import read_runtime
 from opwest.resources.templates import read_templates
 from opwest.zephyr.checks import check_zephyr
+from opwest.zephyr.runtime import vendored_files
 
 
 def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project:
@@ -44,7 +44,7 @@ def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project
     faults.raise_if_errors()
     metadata = compile_metadata(planned, faults) if request.metadata == "llvm" else None
     faults.raise_if_errors()
-    runtime = read_runtime() if request.vendored else None
+    runtime = vendored_files(models) if request.vendored else None
     files = render_project(render, planned, runtime, metadata, layout=request.layout)
     faults.raise_if_errors()
     record = project_record(

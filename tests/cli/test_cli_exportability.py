@@ -167,8 +167,8 @@ def test_functions_of_other_objects_are_a_warning(opwest, manifest, tmp_path):
     done = opwest("check", path)
     assert done.code == 0
     assert done.err == (
-        f"{path}:4:56: warning: other.su names functions that no object of this entry has: relu6\n"
-        "  expected: the .su files that the compiler wrote beside these objects\n"
+        f"{path}:4:56: warning: other.su lists functions that are in no object of this entry: relu6\n"
+        "  expected: the .su files of these objects\n"
         "  hint: did you mean 'relu'?\n"
     )
     assert rows_of(done)[0][7] == "16"

@@ -16,10 +16,11 @@ sys.path.insert(0, str(GOLDEN.parent / "unit" / "objects"))
 import projects  # noqa: E402
 from elf_writer import build_elf  # noqa: E402
 from opwest.diagnostics import Diagnostics  # noqa: E402
+from opwest.host.own_templates import own_renderer  # noqa: E402
 from opwest.metadata_objects import compile_metadata  # noqa: E402
 from opwest.render.project_files import project_record, render_project  # noqa: E402
-from opwest.resources.runtime import read_runtime  # noqa: E402
 from opwest.write.lock import Lock  # noqa: E402
+from opwest.zephyr.runtime import vendored_files  # noqa: E402
 
 PROJECTS = {
     "minimal": ["manifest.yaml"],
@@ -35,10 +36,10 @@ PROJECTS = {
 Metadata = Literal["c", "llvm"]
 HOST_TARGETS = ("x86-64", "i386", "aarch64-host")
 
-# Left out of the comparison: the runtime is a copy of zephyr_module/, merge bases are copies of files that are
-# compared, the origin depends on the place of the project, the mutex is no content, and objects are compared by the
-# checksum that the lock holds.
-_LEFT_OUT = ("modules/opwest/", ".opwest/base/", ".opwest/origin.json", ".opwest/mutex")
+# Left out of the comparison: the runtime is a copy of files of zephyr_module/ (the lock says which), merge bases are
+# copies of files that are compared, the origin depends on the place of the project, the mutex is no content, and
+# objects are compared by the checksum that the lock holds.
+_LEFT_OUT = ("modules/opwest/", ".opwest/bases.json", ".opwest/origin.json", ".opwest/mutex")
 
 
 def copy_project(name: str, folder: Path) -> list[Path]:
@@ -78,7 +79,8 @@ def generate_quickly(manifests: Sequence[Path], app: Path, *, vendored: bool = F
     planned = projects.check(manifests, faults)
     objects = compile_metadata(planned, faults) if metadata == "llvm" else None
     faults.raise_if_errors()
-    rendered = render_project(projects.renderer(), planned, read_runtime() if vendored else None, objects)
+    runtime = vendored_files([model for model, _ in planned]) if vendored else None
+    rendered = render_project(own_renderer(), planned, runtime, objects)
     files = {str(f.path): f.content for f in rendered}
     files[".opwest/lock.json"] = Lock(project_record(planned, vendored=vendored, metadata=metadata)).to_bytes()
     for name, content in files.items():
@@ -121,6 +123,8 @@ def emitted(app: Path) -> dict[str, bytes]:
 def _lock_without_runtime(path: Path) -> bytes:
     """Return the lock without the checksums of the runtime, which changes for reasons of its own."""
     lock = json.loads(path.read_bytes())
-    lock["files"] = {name: digest for name, digest in lock["files"].items() if not name.startswith("modules/opwest/")}
+    for name in lock["files"]:
+        if name.startswith("modules/opwest/"):
+            lock["files"][name] = "of zephyr_module/"
     lock.pop("bases", None)
     return (json.dumps(lock, indent=2, sort_keys=True) + "\n").encode()

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,17 +16,18 @@ import projects
 from golden_support import copy_project
 from opwest.diagnostics import Diagnostics
 from opwest.host.compile import RUNTIME_SOURCES
+from opwest.host.own_templates import own_renderer
 from opwest.metadata_objects import compile_metadata
 from opwest.model import targets
 from opwest.objects.compat import TargetAbi
 from opwest.render.application import Planned
 from opwest.render.project_files import project_record, render_project
-from opwest.resources.runtime import read_runtime
 from opwest.targets import named_targets
 from opwest.write.lock import Lock
 from requirements_support import absent, need, need_x86_64
 
 PROGRAMS = Path(__file__).parent / "programs"
+MODULE = Path(__file__).resolve().parents[2] / "zephyr_module"
 BACK_ENDS = ("c", "llvm")
 TARGETS = tuple(named_targets())
 MODELS = ("accelerated", "many_kinds", "asynchronous", "conventions")
@@ -88,8 +90,8 @@ def write_application(planned: list[Planned], app: Path, metadata: str) -> Path:
     faults = Diagnostics()
     objects = compile_metadata(planned, faults) if metadata == "llvm" else None
     faults.raise_if_errors()
-    files = {str(f.path): f.content for f in render_project(projects.renderer(), planned, read_runtime(), objects)}
-    files[".opwest/lock.json"] = Lock(project_record(planned, vendored=True, metadata=metadata)).to_bytes()
+    files = {str(f.path): f.content for f in render_project(own_renderer(), planned, None, objects)}
+    files[".opwest/lock.json"] = Lock(project_record(planned, vendored=False, metadata=metadata)).to_bytes()
     for name, content in files.items():
         path = app / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -228,7 +230,7 @@ def build_operators(machine: Machine, target: str, app: Path, work: Path) -> lis
         folder = app / "models" / model["name"]
         build = next(b for b in model["builds"] if b["target"] == target)
         options = ["-fwrapv", "-include", folder / build["rename"], *includes(app)]
-        options += ["-idirafter", app / "modules" / "opwest" / "include_tvm"]
+        options += ["-idirafter", MODULE / "include_tvm"]
         sources = [folder / source for source in build["sources"]]
         found += compile_sources(machine, work / model["name"], sources, options)
         found += [folder / item for item in build["objects"]]
@@ -236,12 +238,12 @@ def build_operators(machine: Machine, target: str, app: Path, work: Path) -> lis
 
 
 def includes(app: Path) -> list[str]:
-    """Return the -I options of an application."""
-    folders = [app / "modules" / "opwest", *(app / "models" / model["name"] for model in read_record(app)["models"])]
+    """Return the -I options of an application and the runtime."""
+    folders = [MODULE, *(app / "models" / model["name"] for model in read_record(app)["models"])]
     return [f"-I{folder / 'include'}" for folder in folders]
 
 
-def metadata_objects(machine: Machine, target: str, app: Path, work: Path) -> list[Path]:
+def metadata_objects(machine: Machine, target: str, app: Path, work: Path, options: Sequence[str] = ()) -> list[Path]:
     """Return the objects of run, metadata, registry and constants, whichever back end made them, and of devices."""
     found: list[Path] = []
     record = read_record(app)
@@ -255,10 +257,10 @@ def metadata_objects(machine: Machine, target: str, app: Path, work: Path) -> li
             continue
         parts = ("metadata", "registry", "run", *(part for part in ("bridges", "tvm_crt") if model[part]))
         sources = [folder / "src" / f"{name}_{part}.c" for part in parts]
-        found += compile_sources(machine, work / name, sources, includes(app))
+        found += compile_sources(machine, work / name, sources, [*includes(app), *options])
         if model["constants"]:
-            options = [f"-Wa,-I{folder / 'constants'}"]
-            found += compile_sources(machine, work / f"{name}_constants", [folder / "constants.S"], options)
+            own = [f"-Wa,-I{folder / 'constants'}"]
+            found += compile_sources(machine, work / f"{name}_constants", [folder / "constants.S"], own)
     return found
 
 

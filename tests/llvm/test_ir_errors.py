@@ -118,7 +118,7 @@ CASES = {
         GOOD, {"targets": None}, FILE, "op.ll: the manifest names no target to compile LLVM IR for",
         "targets: [...] in this entry",
     ),
-    "unknown target": (GOOD, {"targets": "cortex-m99"}, TARGET, "there is no target 'cortex-m99'", None),
+    "unknown target": (GOOD, {"targets": "cortex-m99"}, TARGET, "unknown target 'cortex-m99'", None),
     "target without llvm": (
         GOOD, {"targets": "board", "more": XTENSA}, FILE,
         "op.ll: target 'board' does not say what LLVM generates code for",

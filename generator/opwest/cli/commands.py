@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each command does and prints. The docstrings are the commands' help."""
+"""What each command does and prints. The docstrings are the commands' help.
+
+A command imports what it needs when it runs: most of the time of a small model would be spent on importing the rest.
+"""
 
 from __future__ import annotations
 
-import argparse
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from opwest import pipeline
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
-from opwest.request import Request
 from opwest.result import Result
-from opwest.targets import named_targets
-from opwest.zephyr.options import ZephyrOptions
+
+if TYPE_CHECKING:
+    import argparse
+
+    from opwest.zephyr.options import ZephyrOptions
 
 
 def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Write a complete Zephyr application. Run again, it updates what is opwest's and leaves alone what is yours."""
+    from opwest import pipeline
+    from opwest.request import Request
+
     request = Request(
         tuple(options.manifests),
         options.output,
@@ -56,6 +62,9 @@ def update(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 def _zephyr(options: argparse.Namespace) -> ZephyrOptions:
     """Return what the command line, or the workspace around us, says of Zephyr."""
+    from dataclasses import replace
+
+    from opwest.zephyr.options import ZephyrOptions
     from opwest.zephyr.version import parse_version
     from opwest.zephyr.workspace import find_workspace
 
@@ -80,10 +89,12 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
     Where something is at fault, only the table of objects is shown: which can be exported, and why the others can't.
     """
+    from opwest import pipeline
     from opwest.cli.exportability import table
     from opwest.cli.schedule import schedule_rows, timeline
     from opwest.cli.summary import summary, summary_json
     from opwest.model.exportability import exportability
+    from opwest.request import Request
 
     request = Request(tuple(options.manifests), zephyr=_zephyr(options))
     found = pipeline.run(request, faults, "plan").found
@@ -184,6 +195,8 @@ def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 def targets(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """List the named targets: what an object may be compiled for, and the Zephyr configuration that selects each."""
+    from opwest.targets import named_targets
+
     table = named_targets()
     lines = []
     for name, entry in table.items():

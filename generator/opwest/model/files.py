@@ -70,9 +70,9 @@ def inspect_objects(context: Context) -> Files:
     found = _read_files(context, targets_used(context))
     if not found.targets and not found.sources and not found.broken:
         context.faults.error(
-            "no object is there for any target",
+            "no object file exists for any target",
             context.manifest.value_location("objects"),
-            expected="at least one of the files",
+            expected="at least one existing file",
             hint="compile the operators first",
         )
         found.broken = True

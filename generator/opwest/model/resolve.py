@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a manifest of the right shape to a checked `Model`."""
+"""Resolve a manifest that conforms to the schema to a checked `Model`."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ SOURCE_SUFFIXES = (".c", ".h", ".S", ".inc")
 
 
 def resolve(context: Context, files: Files, boards: Sequence[str] = ()) -> Model:
-    """Return the model; every fault is reported to `context.faults`, and the model is good only without any.
+    """Return the model. It is valid only if `context.faults` has no errors afterwards.
 
-    `files` are the objects as they were inspected; `boards` are added to those of the manifest.
+    `files` holds the inspected objects; `boards` are added to those of the manifest.
     """
     manifest = context.manifest
     name = manifest["model"]
@@ -106,13 +106,15 @@ def _application(context: Context) -> Application:
             seen = "is a folder" if path.is_dir() else "does not exist"
             context.faults.error(f"application source {file!r} {seen}", at, expected="a C file or a header")
         elif path.suffix not in SOURCE_SUFFIXES:
-            context.faults.error(f"application source {file!r} is no C file", at, expected=" or ".join(SOURCE_SUFFIXES))
+            context.faults.error(
+                f"application source {file!r} is not a C file", at, expected=" or ".join(SOURCE_SUFFIXES)
+            )
         elif path.name in files:
             context.faults.error(
-                f"two application sources are called {path.name!r}",
+                f"duplicate application source {path.name!r}",
                 at,
-                expected="file names of their own",
-                hint=f"first at line {first[path.name].line}",
+                expected="unique file names",
+                hint=f"first defined at line {first[path.name].line}",
             )
         else:
             files[path.name] = ApplicationFile(path.name, path.read_bytes(), at)
@@ -121,14 +123,14 @@ def _application(context: Context) -> Application:
     for expression, at in console:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of what may change in Python's syntax
+                warnings.simplefilter("ignore")  # FutureWarning: syntax reserved for later versions of Python
                 re.compile(expression)
         except (re.error, OverflowError, RecursionError) as error:
             context.faults.error(
-                f"{expression!r} is no regular expression: {error}",
+                f"invalid regular expression {expression!r}: {error}",
                 at,
-                expected="what twister's console harness takes: Python's re",
-                hint="write a backslash before each of ( ) [ ] { } . * + ? that stands for itself",
+                expected="a regular expression of Python's re, as in twister's console harness",
+                hint="escape literal ( ) [ ] { } . * + ? with a backslash",
             )
     kconfig = context.section("kconfig", section)
     return Application(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from opwest.diagnostics import Diagnostic, OpwestError
 from opwest.write import Merged, Merging
+from opwest.write.bases import decoded
 
 YOURS = "<<<<<<< yours"
 BETWEEN = "======="
@@ -45,16 +46,6 @@ def marker_lines(content: bytes) -> tuple[int, ...]:
 
 
 MERGING = Merging(merge_text, marker_lines)
-
-
-def decoded(content: bytes) -> str | None:
-    """Return the text of a file, None where it is none."""
-    if b"\0" in content:
-        return None
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
 
 
 def _merge_lines(base: list[str], yours: list[str], new: list[str]) -> tuple[list[str], list[int]]:

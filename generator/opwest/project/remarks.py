@@ -46,7 +46,7 @@ def _report(project: Path, remark: Remark, faults: Diagnostics) -> None:
             )
     elif remark.kind == "beside":
         faults.error(
-            "conflict: you changed this file, and so did opwest, and it is no text that can be merged",
+            "conflict: you changed this file, and so did opwest, and the two cannot be merged",
             place,
             hint=f"yours is kept, the new one is {other}: take the one that is right, and delete the other",
         )
@@ -54,14 +54,14 @@ def _report(project: Path, remark: Remark, faults: Diagnostics) -> None:
         faults.warning(
             "kept as it is: what opwest had generated when you got this file is not known, so nothing can be merged",
             place,
-            hint=f"compare it with what is generated now, {other}; from now on it is merged",
+            hint="compare it with what is generated into an empty folder; from now on it is merged",
         )
     elif remark.kind == "foreign":
         faults.note("kept: opwest would generate a file of this name too, but did not write this one", place)
     elif remark.kind == "linked":
         faults.note("kept: opwest does not merge into what a link leads to, and would generate something else", place)
     elif remark.kind == "deleted":
-        hint = None if other is None else f"to have it again, copy {other} there and update"
+        hint = "to have it again, generate into an empty folder and copy it from there"
         faults.note("you deleted this file, and it stays deleted", place, hint=hint)
     elif remark.kind == "released":
         faults.note("no longer generated, but yours: kept", place)

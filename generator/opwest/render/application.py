@@ -12,7 +12,7 @@ from opwest.model.model import Model
 from opwest.plan.memory import MemoryPlan
 from opwest.render.boards import board_file
 from opwest.render.c.header import pool_rows
-from opwest.render.literals import kconfig_string, kconfig_value, yaml_string
+from opwest.render.literals import kconfig_value, yaml_string
 from opwest.render.stacks import stack_reason, stack_size
 from opwest.render.suite import suite_application
 from opwest.render.templates.renderer import Renderer
@@ -42,7 +42,6 @@ def application_files(render: Renderer, planned: Sequence[Planned], *, vendored:
     asked = options.pop("CONFIG_MAIN_STACK_SIZE", None)
     files = {
         "CMakeLists.txt": render("CMakeLists.txt", application=name, sources=sources),
-        "Kconfig": render("Kconfig", title=kconfig_string(name)),
         "prj.conf": render(
             "prj.conf",
             models=[{"kconfig": CNames(m.name).kconfig} for m in models],
@@ -54,7 +53,6 @@ def application_files(render: Renderer, planned: Sequence[Planned], *, vendored:
         "VERSION": render("VERSION"),
         "README.md": _readme(render, name, planned, boards, vendored=vendored),
         "sample.yaml": _sample(render, name, models, boards),
-        **{f"boards/{board_file(board)}.conf": render("boards/board.conf", board=board) for board in boards},
         **_overlays(models),
         **{f"src/{file}": content for file, content in own.items()},
     }

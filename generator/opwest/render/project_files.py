@@ -21,6 +21,9 @@ from opwest.render.suite import suite_files
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name
 
+_SERVICE = PurePosixPath("src/service.c")
+"""The file of a runtime that lets hosts run models."""
+
 # Kept out of version control: they mean something only on the machine where a run was interrupted.
 _OWN_IGNORE = b"# SPDX-License-Identifier: Apache-2.0\nmutex\njournal.json\nstage/\n"
 
@@ -39,11 +42,15 @@ def render_project(
     and target, None where it is C.
     """
     own = application_files(render, planned, vendored=runtime is not None) if layout == "application" else {}
-    files = [ProjectFile(PurePosixPath(path), content, "user") for path, content in own.items()]
+    copies = {f"src/{file.name}" for model, _ in planned for file in model.application.files}
+    files = [
+        ProjectFile(PurePosixPath(path), content, "copy" if path in copies else "user") for path, content in own.items()
+    ]
     library = system_library([model for model, _ in planned])
+    service = runtime is None or _SERVICE in runtime
     for model, plan in planned:
         root = PurePosixPath("models") / model.name
-        of_model = model_files(render, model, plan, objects, library)
+        of_model = model_files(render, model, plan, objects, library, service=service)
         if layout == "application":
             of_model |= suite_files(render, model, plan)
         files += [ProjectFile(root / path, content, "generator") for path, content in of_model.items()]

@@ -59,7 +59,6 @@ def suite_files(render: Renderer, model: Model, plan: MemoryPlan) -> dict[PurePo
     contents = {file: content for array in arrays for file, content in array["contents"].items()}
     files = {
         f"{model.name}_suite.c": _suite(render, model, plan, common, vectors),
-        f"{model.name}_description.c": _description(render, model, plan, common),
         "suite.cmake": render("models/model/tests/suite.cmake", model=model.name, files=list(contents)),
     }
     if arrays:
@@ -118,29 +117,6 @@ def _suite(
         pools=pools,
         devices=devices,
         stack=max(need.bytes for need in model.stack) if stack_is_known([model]) else None,
-    )
-
-
-def _description(render: Renderer, model: Model, plan: MemoryPlan, common: dict[str, str]) -> bytes:
-    pools = pool_rows(model, plan)
-    devices = device_rows(model)
-    return render(
-        "models/model/tests/model_description.c",
-        **common,
-        suite=CNames(model.name).suite,
-        tensors=interface_rows(model),
-        pools=pools,
-        devices=devices,
-        operators=[operator.name for operator in model.operators],
-        counts={
-            "inputs": len(model.inputs),
-            "outputs": len(model.outputs),
-            "operators": len(model.operators),
-            "steps": len(model.steps),
-            "pools": len(pools),
-            "devices": len(devices),
-            "constant_size": sum(len(constant.content) for constant in model.constants),
-        },
     )
 
 

@@ -10,16 +10,17 @@ from typing import Any, get_args
 from opwest.files import Owner, ProjectFile, folded, is_inside
 
 from . import disk
+from .bases import BASES
 from .changes import Merging, Plan
 from .lock import Lock, is_digest
 from .rules import Rules
-from .users import BASE, UserFiles
+from .users import UserFiles
 
 
 def check_paths(wanted: Sequence[ProjectFile]) -> None:
     """Raise ValueError for paths that a correct caller never gives."""
     spelling = {folded(disk.OWN): disk.OWN}
-    taken = {folded(name) for name in (disk.LOCK, disk.JOURNAL, disk.MUTEX, disk.STAGE, BASE)}
+    taken = {folded(name) for name in (disk.LOCK, disk.JOURNAL, disk.MUTEX, disk.STAGE, BASES)}
     folders = {folded(disk.OWN)}
     for file in wanted:
         path = str(file.path)
@@ -80,7 +81,7 @@ class _Decision:
             elif file.owner == "local":
                 self.rules.write_own(path, file.content)
             else:
-                self.users.wanted(path, file.content)
+                self.users.wanted(path, file.content, copy=file.owner == "copy")
         self.users.settle()
         self.rules.faults.raise_if_errors()
         self.plan.kept.sort()

@@ -78,18 +78,18 @@ def test_calls_go_through_several_objects(tmp_path: Path) -> None:
         ),
         (
             "typedef int f(int); int op(int *x, int *y) { *y = ((f *)x[1])(*x) + 1; return 0; }",
-            "what op calls through a pointer",
+            "indirect calls of op",
         ),
         (
             "static __attribute__((noinline)) int r(int n) { return n < 2 ? n : r(n - 1) * 3 + r(n / 2); }\n"
             "int op(int *x, int *y) { *y = r(*x); return 0; }",
-            "how often r calls itself",
+            "the recursion depth of r",
         ),
         (
             "int b(int); __attribute__((noinline)) int a(int n) { return n ? b(n - 1) + 1 : 0; }\n"
             "__attribute__((noinline)) int b(int n) { return n ? a(n / 2) * 3 : 1; }\n"
             "int op(int *x, int *y) { *y = a(*x); return 0; }",
-            "how often [ab] calls itself",
+            "the recursion depth of [ab]",
         ),
         (
             "int op(int *x, int *y) { volatile int b[*x]; b[0] = 1; *y = b[*x / 2]; return 0; }",

@@ -81,6 +81,7 @@ def larger(draw):
     return blocks
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
 @given(larger())
 def test_never_worse_than_greedy_and_always_valid(blocks):
@@ -129,6 +130,7 @@ def test_one_block_is_placed_at_the_bottom():
     assert pack([Block("a", 5, 1, 3, 9)], 5, 100).offsets == [0]
 
 
+@pytest.mark.slow
 def test_too_many_blocks_are_left_to_greedy():
     blocks = [Block(f"b{i}", 1, 1, 0, 0) for i in range(MOST_BLOCKS + 1)]
     assert pack(blocks, 10**6, 10) == Outcome(None, False, 0)

@@ -58,12 +58,12 @@ def compiles(work, *manifests):
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        ({"x": "data", "y": "data"}, "is declared as output and as input"),
-        ({"model": "errno"}, "hides the system's"),
-        ({"model": "String"}, "hides the system's"),
-        ({"model": "opwest_x"}, "begins as the runtime's own names do"),
-        ({"pool": "status"}, "is a member of every workspace"),
-        ({"pool": "opened"}, "is a member of every workspace"),
+        ({"x": "data", "y": "data"}, "is declared both as output and as input"),
+        ({"model": "errno"}, "hides a system header"),
+        ({"model": "String"}, "hides a system header"),
+        ({"model": "opwest_x"}, "begins with 'opwest', the prefix of the runtime"),
+        ({"pool": "status"}, "is reserved for a member of the workspace"),
+        ({"pool": "opened"}, "is reserved for a member of the workspace"),
         ({"model": "int"}, "is a keyword of C"),
         ({"operator": "class"}, "is a keyword of C++"),
         ({"x": "stdin"}, "is a macro"),
@@ -84,17 +84,21 @@ def test_inputs_that_differ_in_case_only(tmp_path):
         "inputs: {x: {dtype: int8, shape: [1]}}", "inputs: {x: {dtype: int8, shape: [1]}, X: {dtype: int8, shape: [1]}}"
     )
     path.write_text(text)
-    assert [message for message in faults_of(path) if "both become M_INPUT_X" in message]
+    assert [message for message in faults_of(path) if "both map to the C identifier 'M_INPUT_X'" in message]
 
 
 @pytest.mark.parametrize(
     ("first", "second", "clash"),
     [
-        ({"model": "a"}, {"model": "a"}, "two models are called 'a'"),
-        ({"model": "a"}, {"model": "A"}, "differ in case only"),
-        ({"model": "a", "symbol": "open"}, {"model": "a_"}, "both become a__open"),
-        ({"model": "a", "constant": "run"}, {"model": "a_constant"}, "both become a_constant_run"),
-        ({"model": "a", "x": "pool_p"}, {"model": "a_input", "pool": "p"}, "both become A_INPUT_POOL_P"),
+        ({"model": "a"}, {"model": "a"}, "duplicate model 'a'"),
+        ({"model": "a"}, {"model": "A"}, "differ only in case"),
+        ({"model": "a", "symbol": "open"}, {"model": "a_"}, "both map to the C identifier 'a__open'"),
+        ({"model": "a", "constant": "run"}, {"model": "a_constant"}, "both map to the C identifier 'a_constant_run'"),
+        (
+            {"model": "a", "x": "pool_p"},
+            {"model": "a_input", "pool": "p"},
+            "both map to the C identifier 'A_INPUT_POOL_P'",
+        ),
     ],
 )
 def test_clashes_of_two_models(first, second, clash, tmp_path):

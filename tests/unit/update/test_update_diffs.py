@@ -46,4 +46,4 @@ def test_what_is_no_text_is_named():
 
 
 def test_files_of_opwest_itself_are_left_out():
-    assert unified([FileChange(".opwest/lock.json", b"a", b"b"), FileChange(".opwest/base/a.base", None, b"b")]) == ""
+    assert unified([FileChange(".opwest/lock.json", b"a", b"b"), FileChange(".opwest/bases.json", None, b"b")]) == ""

@@ -170,7 +170,7 @@ def test_extra_files_in_the_way(tmp_path, folder, name, told):
     [
         ({"prj.conf.jinja": "a\nb {% if %}\n"}, "prj.conf.jinja:2:1: error: the template is broken: Expected an expr"),
         ({"prj.conf.jinja": "a\n{% for m in models %}\n\n"}, "prj.conf.jinja:2:1: error: the template is broken: "),
-        ({"boards/board.conf.jinja": "\n{{ }}"}, "boards/board.conf.jinja:2:1: error: the template is broken"),
+        ({"tests/model/prj.conf.jinja": "\n{{ }}"}, "tests/model/prj.conf.jinja:2:1: error: the template is broken"),
         (
             {"prj.conf.jinja": "a\n\n{{ modles[0] }}\n"},
             "prj.conf.jinja:3:1: error: 'modles' is undefined\n  hint: did you mean 'models'?",

@@ -8,6 +8,7 @@ from typing import Any
 import jinja2
 
 from opwest.diagnostics import Diagnostics
+from opwest.render.templates.c_layout import fit
 from opwest.render.templates.user import UserRenderer
 from opwest.templates import SUFFIX, Templates
 
@@ -31,4 +32,5 @@ class Renderer:
         name = f"{template}{SUFFIX}"
         if self.user is not None and self.user.has(name):
             return self.user.render(name, rows)
-        return self._own.get_template(name).render(**rows).encode("utf-8")
+        text = self._own.get_template(name).render(**rows)
+        return (fit(text) if template.endswith((".c", ".h")) else text).encode("utf-8")

@@ -35,12 +35,6 @@ bool asynchronous_reaches_report(const uint8_t *buffer)
  * latest.
  */
 
-#ifdef CONFIG_OPWEST_SHELL
-#include <opwest/zephyr.h>
-
-OPWEST_LIST_MODEL(asynchronous);
-#endif
-
 #if defined(CONFIG_BOARD_MPS2_AN385) || defined(CONFIG_BOARD_MPS3_CORSTONE300_AN547)
 /* Whether a buffer lies in a memory region. */
 static inline bool within(const uint8_t *buffer, uintptr_t size, uintptr_t start, uintptr_t region)

@@ -9,9 +9,3 @@
  * <conventions_devicetree.h> holds the checks: they speak wherever it is included, here at the
  * latest.
  */
-
-#ifdef CONFIG_OPWEST_SHELL
-#include <opwest/zephyr.h>
-
-OPWEST_LIST_MODEL(conventions);
-#endif

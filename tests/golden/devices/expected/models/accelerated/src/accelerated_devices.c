@@ -29,12 +29,6 @@ bool accelerated_reaches_y(const uint8_t *buffer)
  * latest.
  */
 
-#ifdef CONFIG_OPWEST_SHELL
-#include <opwest/zephyr.h>
-
-OPWEST_LIST_MODEL(accelerated);
-#endif
-
 bool accelerated_reaches_control(const uint8_t *buffer)
 {
 	return buffer != NULL;

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include <opwest/service.h>
-#include <opwest/zephyr.h>
 
 #include <many_kinds_devicetree.h>
 

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What profiling measures of `run`: the whole of it, then each of its actions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opwest.model.model import Model
+from opwest.plan.memory import MemoryPlan
+from opwest.render.actions import Action, Call, Wait, actions
+from opwest.render.records.layout import NO_DEVICE, NO_STEP
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A row of the table of points: struct opwest_point of the runtime."""
+
+    kind: str
+    name: str
+    step: int = NO_STEP.value
+    device: int = NO_DEVICE.value
+
+
+def points(model: Model, plan: MemoryPlan) -> list[Point]:
+    """Return all points: 0 is the whole of run, n is action n - 1."""
+    return [Point("run", model.name), *(_point(model, action) for action in actions(model, plan))]
+
+
+def _point(model: Model, action: Action) -> Point:
+    if isinstance(action, Wait):
+        return Point("wait", action.device, action.steps[0], action.index)
+    if isinstance(action, Call):
+        step = action.step
+        names = [device.name for device in model.devices]
+        kind = "launch" if step.operator.is_async and step.device else "step"
+        return Point(kind, step.operator.name, step.index, names.index(step.device) if step.device else NO_DEVICE.value)
+    return Point("cache", model.steps[action.step].operator.name, action.step, action.index)
