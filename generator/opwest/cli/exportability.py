@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of `check`: every object, fit or not, with its kind, its target, sizes, state and stack."""
+"""The table of `check`: kind, target, exportability, sizes, state and stack of every object."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST_NAME = 80
 
 
 def exportability(model: Model, objects: Sequence[Examined]) -> list[dict[str, Any]]:
-    """Return a row for every object that is linked, or that can't be."""
+    """Return a row for every linked and every rejected object."""
     symbols = {operator.symbol: operator.name for operator in model.operators}
     return [_row(one, symbols) for one in objects if one.linked or one.reasons]
 
@@ -26,7 +26,7 @@ def exportability(model: Model, objects: Sequence[Examined]) -> list[dict[str, A
 def _row(one: Examined, symbols: dict[str, str]) -> dict[str, Any]:
     member = one.member
     stack = _stack(one, member, symbols) if member else {}
-    exportable = "when it is compiled" if one.kind == "C source" else "yes"
+    exportable = "after compilation" if one.kind == "C source" else "yes"
     return {
         "object": one.name,
         "kind": one.kind,
@@ -42,7 +42,7 @@ def _row(one: Examined, symbols: dict[str, str]) -> dict[str, Any]:
 
 
 def _stack(one: Examined, member: Member, symbols: dict[str, str]) -> dict[str, StackUse]:
-    """Return the stack of the operators that an object holds; nothing where its tables are damaged."""
+    """Return the stack of the operators in an object; empty if its tables are damaged."""
     try:
         known = stack_usage(member, one.stack_files)
     except ObjectError:
@@ -51,13 +51,13 @@ def _stack(one: Examined, member: Member, symbols: dict[str, str]) -> dict[str, 
 
 
 def _short(reason: str) -> str:
-    """Return the first part of a reason: what to do about it stands in the error."""
+    """Return the first part of a reason; the error contains the rest."""
     text = reason.split("; ")[0]
     return text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 1].rstrip() + "…"
 
 
 def _cell(value: object) -> str:
-    """Return a value as the table shows it: of a long path its end."""
+    """Return a value as text; a long path is shortened to its end."""
     text = "-" if value is None else printable(str(value))
     return text if len(text) <= _LONGEST_NAME else "…" + text[1 - _LONGEST_NAME :]
 
@@ -70,9 +70,9 @@ def _stack_text(stack: dict[str, StackUse]) -> str:
 
 
 def table(rows: Sequence[dict[str, Any]], most: int = 24) -> str:
-    """Return the rows as a table; stack is the largest frame of the object's own operators, bytes."""
+    """Return the rows as a table; stack is the largest frame of the object's operators, in bytes."""
     if len(rows) > most:
-        rows = sorted(rows, key=lambda row: not row["reasons"])  # those that are refused have to be seen
+        rows = sorted(rows, key=lambda row: not row["reasons"])  # rejected objects first, so that they are shown
     shown = [
         [
             _cell(row[key])
