@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -241,7 +242,7 @@ def includes(app: Path) -> list[str]:
     return [f"-I{folder / 'include'}" for folder in folders]
 
 
-def metadata_objects(machine: Machine, target: str, app: Path, work: Path) -> list[Path]:
+def metadata_objects(machine: Machine, target: str, app: Path, work: Path, options: Sequence[str] = ()) -> list[Path]:
     """Return the objects of run, metadata, registry and constants, whichever back end made them, and of devices."""
     found: list[Path] = []
     record = read_record(app)
@@ -255,10 +256,10 @@ def metadata_objects(machine: Machine, target: str, app: Path, work: Path) -> li
             continue
         parts = ("metadata", "registry", "run", *(part for part in ("bridges", "tvm_crt") if model[part]))
         sources = [folder / "src" / f"{name}_{part}.c" for part in parts]
-        found += compile_sources(machine, work / name, sources, includes(app))
+        found += compile_sources(machine, work / name, sources, [*includes(app), *options])
         if model["constants"]:
-            options = [f"-Wa,-I{folder / 'constants'}"]
-            found += compile_sources(machine, work / f"{name}_constants", [folder / "constants.S"], options)
+            own = [f"-Wa,-I{folder / 'constants'}"]
+            found += compile_sources(machine, work / f"{name}_constants", [folder / "constants.S"], own)
     return found
 
 

@@ -11,17 +11,16 @@ from opwest.model.model import STRUCT_DEVICE, Argument, Binding, Buffer, Model, 
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Action, Cache, Call, Wait, actions
 from opwest.render.c.header import pool_rows
-from opwest.render.c.literals import c_comment, c_number, c_string
+from opwest.render.c.literals import c_comment, c_number
+from opwest.render.c.printer import c_definitions
 from opwest.render.devices import device_rows, first_incoherent, reach_rows
-from opwest.render.points import point_rows
+from opwest.render.records.layout import METADATA_VERSION
+from opwest.render.records.model_records import ModelRecords
 from opwest.render.templates.environment import render
 from opwest.render.tensors import interface_rows, manifest_name
 
-METADATA_VERSION = 2
-"""OPWEST_METADATA_VERSION of the runtime that generated code is made for."""
 
-
-def render_run(model: Model, plan: MemoryPlan) -> bytes:
+def render_run(model: Model, plan: MemoryPlan, records: ModelRecords) -> bytes:
     """Return src/<model>_run.c."""
     names = CNames(model.name)
     tensors = [t for t in interface_rows(model) if not t["placed"]]
@@ -54,16 +53,12 @@ def render_run(model: Model, plan: MemoryPlan) -> bytes:
         run_pools=[p for p in pools if p["name"] in used],
         open_pools=[p for p in pools if p["name"] in opened],
         devices=device_rows(model),
-        programs=[
-            f"{c_string(p.name)}, {names.program(p.content)}, sizeof({names.program(p.content)})"
-            for p in model.programs
-        ],
-        device_table=names.function("device_table"),
+        device_tables=c_definitions(records.devices),
         has_hooks=has_hooks,
         can_abandon=has_hooks or any(row["kind"] == "cache" for row in steps),
         pinned_flushed=any(row["flushed"] for row in pinned),
         steps=steps,
-        points=point_rows(model, plan),
+        points=c_definitions([records.points]),
         has_status=any(row["has_status"] for row in steps),
         has_cache=any(row["kind"] == "cache" for row in steps),
     )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bridges of a model as LLVM IR: what <model>_bridges.c says, see bridges.py.
 
-Types mirror opwest/dlpack.h, opwest/tvm_packed.h, opwest/tvm_ffi.h and opwest/tvm_workspace.h.
+Types mirror opwest/dlpack.h, opwest/tvm_packed.h and opwest/tvm_ffi.h.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from opwest.model.conventions import Arrays
 from opwest.model.dtypes import DLPACK_CODES
 from opwest.model.model import Argument, Model, Operator
 from opwest.render.call_arrays import Entry, entries, strides, supplied, tensors
-from opwest.render.llvm.conventions import PRIVATE, ArraysIr, arrays_ir
+from opwest.render.llvm.conventions import ArraysIr, arrays_ir
+from opwest.render.llvm.printer import PRIVATE
 from opwest.render.llvm.text import ir_parameter, ir_parameters, ir_result, ir_type
 
 TYPES = """\
 %dl_tensor = type { ptr, i32, i32, i32, i8, i8, i16, ptr, ptr, i64 }
-%ffi_any = type { i32, i32, i64 }
-%tvm_workspace = type { ptr, ptr, ptr, i32, i32, i32, i32 }"""
+%ffi_any = type { i32, i32, i64 }"""
 
 
 def declarations(model: Model, pointer_bits: int) -> list[str]:
@@ -63,7 +63,7 @@ class Bridges:
     def _bridge(self, operator: Operator) -> str:
         lines = ["entry:"]
         if operator.workspace is not None:
-            lines.append("  %note = alloca %tvm_workspace")
+            lines.append("  %note = alloca %opwest_tvm_workspace")
         arrays, spelling = operator.convention.arrays, arrays_ir(operator.convention.name)
         if arrays is None or spelling is None:
             passed = [

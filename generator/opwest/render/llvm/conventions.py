@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from opwest.model.conventions import ConventionName
+from opwest.render.llvm.printer import PRIVATE
 
-PRIVATE = "private unnamed_addr constant"
 _NULLPTR = 4  # kTVMNullptr
 
 

@@ -22,6 +22,12 @@ def ir_float(value: float, dtype: DType) -> str:
     return f"0x{struct.pack('>d', exact).hex().upper()}"
 
 
+def ir_integer(value: int, size: int) -> str:
+    """Return an integer constant of `size` bytes: IR has no unsigned types."""
+    bits = 8 * size
+    return str(value - (1 << bits) if value >> bits - 1 == 1 else value)
+
+
 def ir_type(dtype: DType) -> str:
     """Return the type of a scalar."""
     return dtype.llvm

@@ -7,87 +7,123 @@
 
 #include "asynchronous_internal.h"
 
-static const uint32_t shape_2[] = {2};
-static const uint32_t shape_12[] = {12};
-static const uint32_t shape_1[] = {1};
+static const uint32_t shape_2[] = {2U};
+static const uint32_t shape_12[] = {12U};
+static const uint32_t shape_1[] = {1U};
 
 static const struct opwest_tensor inputs[] = {
-	{"control", shape_2, NULL, 8U, OPWEST_INT32, 1, OPWEST_IN, 0x50U},
-	{"image", shape_12, NULL, 48U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
-	{"raw", shape_12, NULL, 48U, OPWEST_INT32, 1, OPWEST_IN, 0x50U},
-	{"extra", shape_12, NULL, 48U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
-	{"kept", shape_12, NULL, 48U, OPWEST_INT32, 1, OPWEST_IN, 0x40U},
+	{.name = "control", .shape = shape_2, .quantization = NULL, .size = 8U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x50U},
+	{.name = "image", .shape = shape_12, .quantization = NULL, .size = 48U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "raw", .shape = shape_12, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x50U},
+	{.name = "extra", .shape = shape_12, .quantization = NULL, .size = 48U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "kept", .shape = shape_12, .quantization = NULL, .size = 48U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x40U},
 };
 
 static const struct opwest_tensor outputs[] = {
-	{"scores", shape_12, NULL, 48U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
-	{"report", shape_12, NULL, 48U, OPWEST_INT32, 1, OPWEST_OUT, 0x50U},
-	{"total", shape_1, NULL, 4U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
-	{"sum", shape_12, NULL, 48U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
+	{.name = "scores", .shape = shape_12, .quantization = NULL, .size = 48U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
+	{.name = "report", .shape = shape_12, .quantization = NULL, .size = 48U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_OUT, .flags = 0x50U},
+	{.name = "total", .shape = shape_1, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
+	{.name = "sum", .shape = shape_12, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_scale[] = {
-	{"step", NULL, NULL, 4U, OPWEST_INT32, 0, OPWEST_IN, 0x21U},
-	{"control", shape_2, NULL, 8U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
-	{"x", shape_12, NULL, 48U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
-	{"by", shape_12, NULL, 48U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
-	{"y", shape_12, NULL, 48U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
+	{.name = "step", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
+	{.name = "control", .shape = shape_2, .quantization = NULL, .size = 8U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "x", .shape = shape_12, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "by", .shape = shape_12, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "y", .shape = shape_12, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_fold[] = {
-	{"x", shape_12, NULL, 48U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
-	{"work", shape_12, NULL, 48U, OPWEST_INT32, 1, OPWEST_SCRATCH, 0x20U},
-	{"total", shape_1, NULL, 4U, OPWEST_INT32, 1, OPWEST_INOUT, 0x20U},
+	{.name = "x", .shape = shape_12, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "work", .shape = shape_12, .quantization = NULL, .size = 48U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x20U},
+	{.name = "total", .shape = shape_1, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_INOUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_move[] = {
-	{"step", NULL, NULL, 4U, OPWEST_INT32, 0, OPWEST_IN, 0x21U},
-	{"control", shape_2, NULL, 8U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
-	{"x", shape_12, NULL, 48U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
-	{"y", shape_12, NULL, 48U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
+	{.name = "step", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
+	{.name = "control", .shape = shape_2, .quantization = NULL, .size = 8U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "x", .shape = shape_12, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "y", .shape = shape_12, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_filter[] = {
-	{"x", shape_12, NULL, 48U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
-	{"y", shape_12, NULL, 48U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
+	{.name = "x", .shape = shape_12, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "y", .shape = shape_12, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_start[] = {
-	{"total", shape_1, NULL, 4U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
+	{.name = "total", .shape = shape_1, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_add[] = {
-	{"a", shape_12, NULL, 48U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
-	{"b", shape_12, NULL, 48U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
-	{"y", shape_12, NULL, 48U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
+	{.name = "a", .shape = shape_12, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "b", .shape = shape_12, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "y", .shape = shape_12, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 const struct opwest_operator asynchronous_operators[6] = {
-	{"scale", opwest_args_scale, 5,
-		OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE | OPWEST_OPERATOR_ASYNC},
-	{"fold", opwest_args_fold, 3, OPWEST_OPERATOR_DEVICE | OPWEST_OPERATOR_ASYNC},
-	{"move", opwest_args_move, 4, OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
-	{"filter", opwest_args_filter, 2, OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
-	{"start", opwest_args_start, 1, 0},
-	{"add", opwest_args_add, 3, OPWEST_OPERATOR_STATUS},
+	{.name = "scale",
+		.description =
+		"y = x * by + the step's number + the first letter of the device's name",
+		.args = opwest_args_scale, .arg_count = 5U,
+		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE | OPWEST_OPERATOR_ASYNC},
+	{.name = "fold", .description = "total += the sum of x, by way of scratch memory",
+		.args = opwest_args_fold, .arg_count = 3U,
+		.flags = OPWEST_OPERATOR_DEVICE | OPWEST_OPERATOR_ASYNC},
+	{.name = "move", .description = NULL, .args = opwest_args_move, .arg_count = 4U,
+		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
+	{.name = "filter", .description = NULL, .args = opwest_args_filter, .arg_count = 2U,
+		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
+	{.name = "start", .description = NULL, .args = opwest_args_start, .arg_count = 1U,
+		.flags = 0U},
+	{.name = "add", .description = NULL, .args = opwest_args_add, .arg_count = 3U,
+		.flags = OPWEST_OPERATOR_STATUS},
 };
 
 static const struct opwest_step steps[] = {
-	{0, 0},
-	{0, 1},
-	{0, 1},
-	{4, OPWEST_NO_DEVICE},
-	{3, 4},
-	{1, 2},
-	{5, OPWEST_NO_DEVICE},
-	{2, 3},
-	{5, OPWEST_NO_DEVICE},
-	{5, OPWEST_NO_DEVICE},
+	{.operator_index = 0U, .device_index = 0U},
+	{.operator_index = 0U, .device_index = 1U},
+	{.operator_index = 0U, .device_index = 1U},
+	{.operator_index = 4U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 3U, .device_index = 4U},
+	{.operator_index = 1U, .device_index = 2U},
+	{.operator_index = 5U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 2U, .device_index = 3U},
+	{.operator_index = 5U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 5U, .device_index = OPWEST_NO_DEVICE},
 };
 
 static const struct opwest_pool pools[] = {
-	{"sram", ASYNCHRONOUS_POOL_SRAM_SIZE, ASYNCHRONOUS_POOL_SRAM_ALIGN},
-	{"shared", ASYNCHRONOUS_POOL_SHARED_SIZE, ASYNCHRONOUS_POOL_SHARED_ALIGN},
+	{.name = "sram", .size = 144U, .align = 16U},
+	{.name = "shared", .size = 296U, .align = 32U},
 };
 
 const struct opwest_model asynchronous_model = {
@@ -98,12 +134,12 @@ const struct opwest_model asynchronous_model = {
 	.steps = steps,
 	.pools = pools,
 	.devices = asynchronous_device_table,
-	.constant_size = 96,
+	.constant_size = 96U,
 	.version = OPWEST_METADATA_VERSION,
-	.input_count = 5,
-	.output_count = 4,
-	.operator_count = 6,
-	.step_count = 10,
-	.pool_count = 2,
-	.device_count = 5,
+	.input_count = 5U,
+	.output_count = 4U,
+	.operator_count = 6U,
+	.step_count = 10U,
+	.pool_count = 2U,
+	.device_count = 5U,
 };

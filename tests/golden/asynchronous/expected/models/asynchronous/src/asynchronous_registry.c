@@ -39,22 +39,20 @@ static int32_t opwest_call_add(const struct opwest_value *args, const struct dev
 }
 
 static const struct opwest_entry entries[] = {
-	{&asynchronous_operators[5], opwest_call_add},
-	{&asynchronous_operators[2], opwest_call_move},
-	{&asynchronous_operators[3], NULL},
-	{&asynchronous_operators[0], opwest_call_scale},
-	{&asynchronous_operators[4], opwest_call_start},
-	{&asynchronous_operators[1], opwest_call_fold},
+	{.info = &asynchronous_operators[5], .adapter = opwest_call_add},
+	{.info = &asynchronous_operators[2], .adapter = opwest_call_move},
+	{.info = &asynchronous_operators[3], .adapter = NULL},
+	{.info = &asynchronous_operators[0], .adapter = opwest_call_scale},
+	{.info = &asynchronous_operators[4], .adapter = opwest_call_start},
+	{.info = &asynchronous_operators[1], .adapter = opwest_call_fold},
 };
 
-static const uint16_t displacements[] = {
-	13, 1,
-};
+static const uint16_t displacements[] = {13U, 1U};
 
 const struct opwest_registry asynchronous_registry = {
 	.entries = entries,
 	.displacements = displacements,
 	.seed = 0U,
-	.bucket_count = 2,
-	.count = 6,
+	.bucket_count = 2U,
+	.count = 6U,
 };

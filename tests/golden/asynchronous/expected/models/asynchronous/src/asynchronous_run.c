@@ -41,22 +41,29 @@ static inline bool usable(const void *buffer, uintptr_t align)
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
 }
 
+/* Apart from the metadata, which the linker drops if nothing refers to it. */
 static const struct opwest_program programs[] = {
-	{"wide", opwest_program_7b54df4662343e40159d3ec360760431,
-		sizeof(opwest_program_7b54df4662343e40159d3ec360760431)},
-	{"narrow", opwest_program_3ba3a4dda98b851212825fc0cccdad0e,
-		sizeof(opwest_program_3ba3a4dda98b851212825fc0cccdad0e)},
+	{.name = "wide", .data = opwest_program_7b54df4662343e40159d3ec360760431, .size = 23U},
+	{.name = "narrow", .data = opwest_program_3ba3a4dda98b851212825fc0cccdad0e, .size = 16U},
 };
 
-/* Apart from the metadata, which the linker drops if nothing refers to it. */
 const struct opwest_device asynchronous_device_table[5] = {
-	{"left", "npu", &programs[0], 250, OPWEST_DEVICE_HOOKS},
-	{"right", "npu", &programs[0], -1, OPWEST_DEVICE_HOOKS},
-	{"narrow", "npu", &programs[1], 0, OPWEST_DEVICE_HOOKS},
-	{"plain", NULL, NULL, -1, 0U},
-	{"dsp", NULL, NULL, -1, OPWEST_DEVICE_FOREIGN},
+	{.name = "left", .type = "npu", .program = &programs[0], .timeout_ms = 250,
+		.flags = OPWEST_DEVICE_HOOKS},
+	{.name = "right", .type = "npu", .program = &programs[0], .timeout_ms = -1,
+		.flags = OPWEST_DEVICE_HOOKS},
+	{.name = "narrow", .type = "npu", .program = &programs[1], .timeout_ms = 0,
+		.flags = OPWEST_DEVICE_HOOKS},
+	{.name = "plain", .type = NULL, .program = NULL, .timeout_ms = -1, .flags = 0U},
+	{.name = "dsp", .type = NULL, .program = NULL, .timeout_ms = -1,
+		.flags = OPWEST_DEVICE_FOREIGN},
 };
-static const struct opwest_device_set device_set = {"asynchronous", asynchronous_device_table, 5U};
+
+static const struct opwest_device_set device_set = {
+	.model = "asynchronous",
+	.devices = asynchronous_device_table,
+	.count = 5U,
+};
 
 static int __attribute__((noinline, cold)) unflushed(int code,
 	struct asynchronous_workspace *workspace, uint8_t device)
@@ -429,33 +436,34 @@ int asynchronous_run(
 
 #ifdef CONFIG_OPWEST_PROFILE
 const struct opwest_point asynchronous_points[28] = {
-	{"asynchronous", OPWEST_NO_STEP, OPWEST_NO_DEVICE, OPWEST_POINT_RUN},
-	{"scale", 0U, 0U, OPWEST_POINT_CACHE},
-	{"scale", 0U, 0U, OPWEST_POINT_CACHE},
-	{"scale", 0U, 0U, OPWEST_POINT_CACHE},
-	{"scale", 0U, 0U, OPWEST_POINT_CACHE},
-	{"scale", 0U, 0U, OPWEST_POINT_LAUNCH},
-	{"scale", 1U, 1U, OPWEST_POINT_CACHE},
-	{"scale", 1U, 1U, OPWEST_POINT_CACHE},
-	{"scale", 1U, 1U, OPWEST_POINT_CACHE},
-	{"scale", 1U, 1U, OPWEST_POINT_LAUNCH},
-	{"scale", 2U, 1U, OPWEST_POINT_CACHE},
-	{"scale", 2U, 1U, OPWEST_POINT_CACHE},
-	{"scale", 2U, 1U, OPWEST_POINT_CACHE},
-	{"scale", 2U, 1U, OPWEST_POINT_LAUNCH},
-	{"start", 3U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
-	{"filter", 4U, 4U, OPWEST_POINT_STEP},
-	{"left", 0U, 0U, OPWEST_POINT_WAIT},
-	{"scale", 0U, 0U, OPWEST_POINT_CACHE},
-	{"fold", 5U, 2U, OPWEST_POINT_LAUNCH},
-	{"add", 6U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
-	{"move", 7U, 3U, OPWEST_POINT_CACHE},
-	{"move", 7U, 3U, OPWEST_POINT_STEP},
-	{"add", 8U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
-	{"right", 1U, 1U, OPWEST_POINT_WAIT},
-	{"scale", 1U, 1U, OPWEST_POINT_CACHE},
-	{"scale", 2U, 1U, OPWEST_POINT_CACHE},
-	{"add", 9U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
-	{"narrow", 5U, 2U, OPWEST_POINT_WAIT},
+	{.name = "asynchronous", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
+		.kind = OPWEST_POINT_RUN},
+	{.name = "scale", .step = 0U, .device = 0U, .kind = OPWEST_POINT_CACHE},
+	{.name = "scale", .step = 0U, .device = 0U, .kind = OPWEST_POINT_CACHE},
+	{.name = "scale", .step = 0U, .device = 0U, .kind = OPWEST_POINT_CACHE},
+	{.name = "scale", .step = 0U, .device = 0U, .kind = OPWEST_POINT_CACHE},
+	{.name = "scale", .step = 0U, .device = 0U, .kind = OPWEST_POINT_LAUNCH},
+	{.name = "scale", .step = 1U, .device = 1U, .kind = OPWEST_POINT_CACHE},
+	{.name = "scale", .step = 1U, .device = 1U, .kind = OPWEST_POINT_CACHE},
+	{.name = "scale", .step = 1U, .device = 1U, .kind = OPWEST_POINT_CACHE},
+	{.name = "scale", .step = 1U, .device = 1U, .kind = OPWEST_POINT_LAUNCH},
+	{.name = "scale", .step = 2U, .device = 1U, .kind = OPWEST_POINT_CACHE},
+	{.name = "scale", .step = 2U, .device = 1U, .kind = OPWEST_POINT_CACHE},
+	{.name = "scale", .step = 2U, .device = 1U, .kind = OPWEST_POINT_CACHE},
+	{.name = "scale", .step = 2U, .device = 1U, .kind = OPWEST_POINT_LAUNCH},
+	{.name = "start", .step = 3U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "filter", .step = 4U, .device = 4U, .kind = OPWEST_POINT_STEP},
+	{.name = "left", .step = 0U, .device = 0U, .kind = OPWEST_POINT_WAIT},
+	{.name = "scale", .step = 0U, .device = 0U, .kind = OPWEST_POINT_CACHE},
+	{.name = "fold", .step = 5U, .device = 2U, .kind = OPWEST_POINT_LAUNCH},
+	{.name = "add", .step = 6U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "move", .step = 7U, .device = 3U, .kind = OPWEST_POINT_CACHE},
+	{.name = "move", .step = 7U, .device = 3U, .kind = OPWEST_POINT_STEP},
+	{.name = "add", .step = 8U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "right", .step = 1U, .device = 1U, .kind = OPWEST_POINT_WAIT},
+	{.name = "scale", .step = 1U, .device = 1U, .kind = OPWEST_POINT_CACHE},
+	{.name = "scale", .step = 2U, .device = 1U, .kind = OPWEST_POINT_CACHE},
+	{.name = "add", .step = 9U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "narrow", .step = 5U, .device = 2U, .kind = OPWEST_POINT_WAIT},
 };
 #endif

@@ -80,27 +80,25 @@ static int32_t opwest_call_negate(const struct opwest_value *args, const struct 
 }
 
 static const struct opwest_entry entries[] = {
-	{&conventions_operators[9], opwest_call_total},
-	{&conventions_operators[2], opwest_call_gather},
-	{&conventions_operators[6], opwest_call_mix},
-	{&conventions_operators[8], opwest_call_launch_packed},
-	{&conventions_operators[7], opwest_call_launch},
-	{&conventions_operators[5], opwest_call_add},
-	{&conventions_operators[1], opwest_call_smooth},
-	{&conventions_operators[10], opwest_call_negate},
-	{&conventions_operators[4], opwest_call_kinds},
-	{&conventions_operators[3], opwest_call_move},
-	{&conventions_operators[0], opwest_call_scale},
+	{.info = &conventions_operators[9], .adapter = opwest_call_total},
+	{.info = &conventions_operators[2], .adapter = opwest_call_gather},
+	{.info = &conventions_operators[6], .adapter = opwest_call_mix},
+	{.info = &conventions_operators[8], .adapter = opwest_call_launch_packed},
+	{.info = &conventions_operators[7], .adapter = opwest_call_launch},
+	{.info = &conventions_operators[5], .adapter = opwest_call_add},
+	{.info = &conventions_operators[1], .adapter = opwest_call_smooth},
+	{.info = &conventions_operators[10], .adapter = opwest_call_negate},
+	{.info = &conventions_operators[4], .adapter = opwest_call_kinds},
+	{.info = &conventions_operators[3], .adapter = opwest_call_move},
+	{.info = &conventions_operators[0], .adapter = opwest_call_scale},
 };
 
-static const uint16_t displacements[] = {
-	1, 7, 631,
-};
+static const uint16_t displacements[] = {1U, 7U, 631U};
 
 const struct opwest_registry conventions_registry = {
 	.entries = entries,
 	.displacements = displacements,
 	.seed = 0U,
-	.bucket_count = 3,
-	.count = 11,
+	.bucket_count = 3U,
+	.count = 11U,
 };

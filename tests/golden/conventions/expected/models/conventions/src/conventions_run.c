@@ -42,10 +42,16 @@ static inline bool usable(const void *buffer, uintptr_t align)
 
 /* Apart from the metadata, which the linker drops if nothing refers to it. */
 const struct opwest_device conventions_device_table[2] = {
-	{"npu", NULL, NULL, 100, OPWEST_DEVICE_HOOKS},
-	{"dma", NULL, NULL, -1, 0U},
+	{.name = "npu", .type = NULL, .program = NULL, .timeout_ms = 100,
+		.flags = OPWEST_DEVICE_HOOKS},
+	{.name = "dma", .type = NULL, .program = NULL, .timeout_ms = -1, .flags = 0U},
 };
-static const struct opwest_device_set device_set = {"conventions", conventions_device_table, 2U};
+
+static const struct opwest_device_set device_set = {
+	.model = "conventions",
+	.devices = conventions_device_table,
+	.count = 2U,
+};
 
 int conventions_open(struct conventions_workspace *workspace,
 	const struct conventions_devices *devices)
@@ -288,18 +294,19 @@ int conventions_run(
 
 #ifdef CONFIG_OPWEST_PROFILE
 const struct opwest_point conventions_points[13] = {
-	{"conventions", OPWEST_NO_STEP, OPWEST_NO_DEVICE, OPWEST_POINT_RUN},
-	{"scale", 0U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
-	{"smooth", 1U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
-	{"gather", 2U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
-	{"negate", 3U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
-	{"move", 4U, 1U, OPWEST_POINT_STEP},
-	{"kinds", 5U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
-	{"add", 6U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
-	{"launch", 7U, 0U, OPWEST_POINT_LAUNCH},
-	{"launch_packed", 8U, 0U, OPWEST_POINT_LAUNCH},
-	{"npu", 7U, 0U, OPWEST_POINT_WAIT},
-	{"mix", 9U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
-	{"total", 10U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{.name = "conventions", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
+		.kind = OPWEST_POINT_RUN},
+	{.name = "scale", .step = 0U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "smooth", .step = 1U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "gather", .step = 2U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "negate", .step = 3U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "move", .step = 4U, .device = 1U, .kind = OPWEST_POINT_STEP},
+	{.name = "kinds", .step = 5U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "add", .step = 6U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "launch", .step = 7U, .device = 0U, .kind = OPWEST_POINT_LAUNCH},
+	{.name = "launch_packed", .step = 8U, .device = 0U, .kind = OPWEST_POINT_LAUNCH},
+	{.name = "npu", .step = 7U, .device = 0U, .kind = OPWEST_POINT_WAIT},
+	{.name = "mix", .step = 9U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "total", .step = 10U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
 };
 #endif

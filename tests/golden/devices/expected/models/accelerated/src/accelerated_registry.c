@@ -33,20 +33,18 @@ static int32_t opwest_call_stamp(const struct opwest_value *args, const struct d
 }
 
 static const struct opwest_entry entries[] = {
-	{&accelerated_operators[2], opwest_call_reverse},
-	{&accelerated_operators[0], opwest_call_mix},
-	{&accelerated_operators[3], opwest_call_stamp},
-	{&accelerated_operators[1], opwest_call_mix_npu},
+	{.info = &accelerated_operators[2], .adapter = opwest_call_reverse},
+	{.info = &accelerated_operators[0], .adapter = opwest_call_mix},
+	{.info = &accelerated_operators[3], .adapter = opwest_call_stamp},
+	{.info = &accelerated_operators[1], .adapter = opwest_call_mix_npu},
 };
 
-static const uint16_t displacements[] = {
-	13,
-};
+static const uint16_t displacements[] = {13U};
 
 const struct opwest_registry accelerated_registry = {
 	.entries = entries,
 	.displacements = displacements,
 	.seed = 0U,
-	.bucket_count = 1,
-	.count = 4,
+	.bucket_count = 1U,
+	.count = 4U,
 };

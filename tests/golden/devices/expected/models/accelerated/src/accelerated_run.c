@@ -39,19 +39,27 @@ static inline bool usable(const void *buffer, uintptr_t align)
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
 }
 
+/* Apart from the metadata, which the linker drops if nothing refers to it. */
 static const struct opwest_program programs[] = {
-	{"shared", opwest_program_7b54df4662343e40159d3ec360760431,
-		sizeof(opwest_program_7b54df4662343e40159d3ec360760431)},
+	{.name = "shared", .data = opwest_program_7b54df4662343e40159d3ec360760431, .size = 23U},
 };
 
-/* Apart from the metadata, which the linker drops if nothing refers to it. */
 const struct opwest_device accelerated_device_table[4] = {
-	{"first", "npu", NULL, -1, OPWEST_DEVICE_HOOKS},
-	{"second", "npu", NULL, -1, OPWEST_DEVICE_HOOKS},
-	{"third", NULL, NULL, -1, OPWEST_DEVICE_HOOKS},
-	{"fourth", NULL, &programs[0], -1, OPWEST_DEVICE_HOOKS},
+	{.name = "first", .type = "npu", .program = NULL, .timeout_ms = -1,
+		.flags = OPWEST_DEVICE_HOOKS},
+	{.name = "second", .type = "npu", .program = NULL, .timeout_ms = -1,
+		.flags = OPWEST_DEVICE_HOOKS},
+	{.name = "third", .type = NULL, .program = NULL, .timeout_ms = -1,
+		.flags = OPWEST_DEVICE_HOOKS},
+	{.name = "fourth", .type = NULL, .program = &programs[0], .timeout_ms = -1,
+		.flags = OPWEST_DEVICE_HOOKS},
 };
-static const struct opwest_device_set device_set = {"accelerated", accelerated_device_table, 4U};
+
+static const struct opwest_device_set device_set = {
+	.model = "accelerated",
+	.devices = accelerated_device_table,
+	.count = 4U,
+};
 
 int accelerated_open(struct accelerated_workspace *workspace,
 	const struct accelerated_devices *devices)
@@ -253,16 +261,17 @@ int accelerated_run(
 
 #ifdef CONFIG_OPWEST_PROFILE
 const struct opwest_point accelerated_points[11] = {
-	{"accelerated", OPWEST_NO_STEP, OPWEST_NO_DEVICE, OPWEST_POINT_RUN},
-	{"mix_npu", 0U, 1U, OPWEST_POINT_STEP},
-	{"mix_npu", 1U, 0U, OPWEST_POINT_STEP},
-	{"reverse", 2U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
-	{"mix", 3U, 2U, OPWEST_POINT_STEP},
-	{"reverse", 4U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
-	{"mix", 5U, 3U, OPWEST_POINT_STEP},
-	{"stamp", 6U, 3U, OPWEST_POINT_STEP},
-	{"mix", 7U, 2U, OPWEST_POINT_STEP},
-	{"reverse", 8U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
-	{"stamp", 9U, 1U, OPWEST_POINT_STEP},
+	{.name = "accelerated", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
+		.kind = OPWEST_POINT_RUN},
+	{.name = "mix_npu", .step = 0U, .device = 1U, .kind = OPWEST_POINT_STEP},
+	{.name = "mix_npu", .step = 1U, .device = 0U, .kind = OPWEST_POINT_STEP},
+	{.name = "reverse", .step = 2U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "mix", .step = 3U, .device = 2U, .kind = OPWEST_POINT_STEP},
+	{.name = "reverse", .step = 4U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "mix", .step = 5U, .device = 3U, .kind = OPWEST_POINT_STEP},
+	{.name = "stamp", .step = 6U, .device = 3U, .kind = OPWEST_POINT_STEP},
+	{.name = "mix", .step = 7U, .device = 2U, .kind = OPWEST_POINT_STEP},
+	{.name = "reverse", .step = 8U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "stamp", .step = 9U, .device = 1U, .kind = OPWEST_POINT_STEP},
 };
 #endif

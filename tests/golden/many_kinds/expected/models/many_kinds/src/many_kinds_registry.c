@@ -136,36 +136,34 @@ static int32_t opwest_call_tick(const struct opwest_value *args, const struct de
 }
 
 static const struct opwest_entry entries[] = {
-	{&many_kinds_operators[14], opwest_call_y},
-	{&many_kinds_operators[11], opwest_call_copy_bool},
-	{&many_kinds_operators[5], opwest_call_copy_uint32},
-	{&many_kinds_operators[17], opwest_call_add},
-	{&many_kinds_operators[15], opwest_call_store},
-	{&many_kinds_operators[7], opwest_call_copy_uint64},
-	{&many_kinds_operators[12], opwest_call_on},
-	{&many_kinds_operators[0], opwest_call_copy_int8},
-	{&many_kinds_operators[1], opwest_call_copy_uint8},
-	{&many_kinds_operators[4], opwest_call_copy_int32},
-	{&many_kinds_operators[10], opwest_call_copy_float64},
-	{&many_kinds_operators[13], opwest_call_no},
-	{&many_kinds_operators[2], opwest_call_copy_int16},
-	{&many_kinds_operators[19], opwest_call_tick},
-	{&many_kinds_operators[16], opwest_call_start},
-	{&many_kinds_operators[9], opwest_call_copy_float32},
-	{&many_kinds_operators[3], opwest_call_copy_uint16},
-	{&many_kinds_operators[6], opwest_call_copy_int64},
-	{&many_kinds_operators[18], opwest_call_finish},
-	{&many_kinds_operators[8], opwest_call_copy_float16},
+	{.info = &many_kinds_operators[14], .adapter = opwest_call_y},
+	{.info = &many_kinds_operators[11], .adapter = opwest_call_copy_bool},
+	{.info = &many_kinds_operators[5], .adapter = opwest_call_copy_uint32},
+	{.info = &many_kinds_operators[17], .adapter = opwest_call_add},
+	{.info = &many_kinds_operators[15], .adapter = opwest_call_store},
+	{.info = &many_kinds_operators[7], .adapter = opwest_call_copy_uint64},
+	{.info = &many_kinds_operators[12], .adapter = opwest_call_on},
+	{.info = &many_kinds_operators[0], .adapter = opwest_call_copy_int8},
+	{.info = &many_kinds_operators[1], .adapter = opwest_call_copy_uint8},
+	{.info = &many_kinds_operators[4], .adapter = opwest_call_copy_int32},
+	{.info = &many_kinds_operators[10], .adapter = opwest_call_copy_float64},
+	{.info = &many_kinds_operators[13], .adapter = opwest_call_no},
+	{.info = &many_kinds_operators[2], .adapter = opwest_call_copy_int16},
+	{.info = &many_kinds_operators[19], .adapter = opwest_call_tick},
+	{.info = &many_kinds_operators[16], .adapter = opwest_call_start},
+	{.info = &many_kinds_operators[9], .adapter = opwest_call_copy_float32},
+	{.info = &many_kinds_operators[3], .adapter = opwest_call_copy_uint16},
+	{.info = &many_kinds_operators[6], .adapter = opwest_call_copy_int64},
+	{.info = &many_kinds_operators[18], .adapter = opwest_call_finish},
+	{.info = &many_kinds_operators[8], .adapter = opwest_call_copy_float16},
 };
 
-static const uint16_t displacements[] = {
-	311, 469, 0, 9, 53,
-};
+static const uint16_t displacements[] = {311U, 469U, 0U, 9U, 53U};
 
 const struct opwest_registry many_kinds_registry = {
 	.entries = entries,
 	.displacements = displacements,
 	.seed = 0U,
-	.bucket_count = 5,
-	.count = 20,
+	.bucket_count = 5U,
+	.count = 20U,
 };

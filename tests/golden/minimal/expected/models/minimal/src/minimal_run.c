@@ -90,7 +90,8 @@ int minimal_run(
 
 #ifdef CONFIG_OPWEST_PROFILE
 const struct opwest_point minimal_points[2] = {
-	{"minimal", OPWEST_NO_STEP, OPWEST_NO_DEVICE, OPWEST_POINT_RUN},
-	{"negate", 0U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{.name = "minimal", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
+		.kind = OPWEST_POINT_RUN},
+	{.name = "negate", .step = 0U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
 };
 #endif

@@ -14,17 +14,15 @@ static int32_t opwest_call_step(const struct opwest_value *args, const struct de
 }
 
 static const struct opwest_entry entries[] = {
-	{&up_operators[0], opwest_call_step},
+	{.info = &up_operators[0], .adapter = opwest_call_step},
 };
 
-static const uint16_t displacements[] = {
-	0,
-};
+static const uint16_t displacements[] = {0U};
 
 const struct opwest_registry up_registry = {
 	.entries = entries,
 	.displacements = displacements,
 	.seed = 0U,
-	.bucket_count = 1,
-	.count = 1,
+	.bucket_count = 1U,
+	.count = 1U,
 };

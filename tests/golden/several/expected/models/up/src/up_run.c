@@ -109,8 +109,9 @@ int up_run(
 
 #ifdef CONFIG_OPWEST_PROFILE
 const struct opwest_point up_points[3] = {
-	{"up", OPWEST_NO_STEP, OPWEST_NO_DEVICE, OPWEST_POINT_RUN},
-	{"step", 0U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
-	{"step", 1U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{.name = "up", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
+		.kind = OPWEST_POINT_RUN},
+	{.name = "step", .step = 0U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "step", .step = 1U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
 };
 #endif

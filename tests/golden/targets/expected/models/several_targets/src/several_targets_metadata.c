@@ -7,41 +7,52 @@
 
 #include "several_targets_internal.h"
 
-static const uint32_t shape_4[] = {4};
+static const uint32_t shape_4[] = {4U};
 
 static const struct opwest_tensor inputs[] = {
-	{"x", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_IN, 0x10U},
+	{.name = "x", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x10U},
 };
 
 static const struct opwest_tensor outputs[] = {
-	{"y", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_OUT, 0x10U},
+	{.name = "y", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
 static const struct opwest_tensor opwest_args_scale[] = {
-	{"x", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_IN, 0x10U},
-	{"bias", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_IN, 0x10U},
-	{"mask", shape_4, NULL, 4U, OPWEST_BOOL, 1, OPWEST_IN, 0x00U},
-	{"y", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_OUT, 0x10U},
+	{.name = "x", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x10U},
+	{.name = "bias", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x10U},
+	{.name = "mask", .shape = shape_4, .quantization = NULL, .size = 4U, .dtype = OPWEST_BOOL,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0U},
+	{.name = "y", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
 static const struct opwest_tensor opwest_args_shift[] = {
-	{"x", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_IN, 0x10U},
-	{"by", NULL, NULL, 1U, OPWEST_UINT8, 0, OPWEST_IN, 0x01U},
-	{"y", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_OUT, 0x10U},
+	{.name = "x", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x10U},
+	{.name = "by", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR},
+	{.name = "y", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
 const struct opwest_operator several_targets_operators[2] = {
-	{"scale", opwest_args_scale, 4, OPWEST_OPERATOR_STATUS},
-	{"shift", opwest_args_shift, 3, OPWEST_OPERATOR_STATUS},
+	{.name = "scale", .description = NULL, .args = opwest_args_scale, .arg_count = 4U,
+		.flags = OPWEST_OPERATOR_STATUS},
+	{.name = "shift", .description = NULL, .args = opwest_args_shift, .arg_count = 3U,
+		.flags = OPWEST_OPERATOR_STATUS},
 };
 
 static const struct opwest_step steps[] = {
-	{0, OPWEST_NO_DEVICE},
-	{1, OPWEST_NO_DEVICE},
+	{.operator_index = 0U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 1U, .device_index = OPWEST_NO_DEVICE},
 };
 
 static const struct opwest_pool pools[] = {
-	{"sram", SEVERAL_TARGETS_POOL_SRAM_SIZE, SEVERAL_TARGETS_POOL_SRAM_ALIGN},
+	{.name = "sram", .size = 8U, .align = 8U},
 };
 
 const struct opwest_model several_targets_model = {
@@ -52,12 +63,12 @@ const struct opwest_model several_targets_model = {
 	.steps = steps,
 	.pools = pools,
 	.devices = NULL,
-	.constant_size = 12,
+	.constant_size = 12U,
 	.version = OPWEST_METADATA_VERSION,
-	.input_count = 1,
-	.output_count = 1,
-	.operator_count = 2,
-	.step_count = 2,
-	.pool_count = 1,
-	.device_count = 0,
+	.input_count = 1U,
+	.output_count = 1U,
+	.operator_count = 2U,
+	.step_count = 2U,
+	.pool_count = 1U,
+	.device_count = 0U,
 };

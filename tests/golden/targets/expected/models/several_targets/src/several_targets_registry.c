@@ -21,18 +21,16 @@ static int32_t opwest_call_shift(const struct opwest_value *args, const struct d
 }
 
 static const struct opwest_entry entries[] = {
-	{&several_targets_operators[1], opwest_call_shift},
-	{&several_targets_operators[0], opwest_call_scale},
+	{.info = &several_targets_operators[1], .adapter = opwest_call_shift},
+	{.info = &several_targets_operators[0], .adapter = opwest_call_scale},
 };
 
-static const uint16_t displacements[] = {
-	0,
-};
+static const uint16_t displacements[] = {0U};
 
 const struct opwest_registry several_targets_registry = {
 	.entries = entries,
 	.displacements = displacements,
 	.seed = 0U,
-	.bucket_count = 1,
-	.count = 2,
+	.bucket_count = 1U,
+	.count = 2U,
 };

@@ -114,8 +114,9 @@ int several_targets_run(
 
 #ifdef CONFIG_OPWEST_PROFILE
 const struct opwest_point several_targets_points[3] = {
-	{"several_targets", OPWEST_NO_STEP, OPWEST_NO_DEVICE, OPWEST_POINT_RUN},
-	{"scale", 0U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
-	{"shift", 1U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{.name = "several_targets", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
+		.kind = OPWEST_POINT_RUN},
+	{.name = "scale", .step = 0U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "shift", .step = 1U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
 };
 #endif

@@ -26,19 +26,17 @@ static int32_t opwest_call_signs(const struct opwest_value *args, const struct d
 }
 
 static const struct opwest_entry entries[] = {
-	{&vectors_operators[2], opwest_call_signs},
-	{&vectors_operators[1], opwest_call_round_off},
-	{&vectors_operators[0], opwest_call_scale},
+	{.info = &vectors_operators[2], .adapter = opwest_call_signs},
+	{.info = &vectors_operators[1], .adapter = opwest_call_round_off},
+	{.info = &vectors_operators[0], .adapter = opwest_call_scale},
 };
 
-static const uint16_t displacements[] = {
-	0,
-};
+static const uint16_t displacements[] = {0U};
 
 const struct opwest_registry vectors_registry = {
 	.entries = entries,
 	.displacements = displacements,
 	.seed = 0U,
-	.bucket_count = 1,
-	.count = 3,
+	.bucket_count = 1U,
+	.count = 3U,
 };

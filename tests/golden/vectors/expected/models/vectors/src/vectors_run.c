@@ -132,9 +132,10 @@ int vectors_run(
 
 #ifdef CONFIG_OPWEST_PROFILE
 const struct opwest_point vectors_points[4] = {
-	{"vectors", OPWEST_NO_STEP, OPWEST_NO_DEVICE, OPWEST_POINT_RUN},
-	{"scale", 0U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
-	{"round_off", 1U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
-	{"signs", 2U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{.name = "vectors", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
+		.kind = OPWEST_POINT_RUN},
+	{.name = "scale", .step = 0U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "round_off", .step = 1U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "signs", .step = 2U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
 };
 #endif
