@@ -25,7 +25,7 @@ def installed(tmp_path_factory):
         absent("pip install --target took more than two minutes: no network for hatchling?", "hatchling")
     if done.returncode:
         absent(
-            f"pip cannot build the wheel (hatchling missing or no network): {done.stderr.strip()[-300:]}", "hatchling"
+            f"pip cannot build the wheel (no hatchling, or no network): {done.stderr.strip()[-300:]}", "hatchling"
         )
     return target
 
