@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 /** The layout of the structures below; generated code checks that it was made for this one. */
-#define OPWEST_METADATA_VERSION 2
+#define OPWEST_METADATA_VERSION 3
 
 struct opwest_program;
 
@@ -133,6 +133,8 @@ struct opwest_tensor {
 /** An operator's signature. */
 struct opwest_operator {
 	const char *name;
+	/** The manifest's description; NULL where there is none. */
+	const char *description;
 	/** @ref arg_count arguments in the order of the C function, the device left out. */
 	const struct opwest_tensor *args;
 	uint16_t arg_count;

@@ -206,6 +206,7 @@ def _operator(operator: Operator, arguments: Sequence[Definition]) -> Record:
         layout.OPERATOR,
         {
             "name": Text(operator.name),
+            "description": Text(operator.description) if operator.description else NULL,
             "args": _address(arguments),
             "arg_count": Number(len(operator.args)),
             "flags": Number(flags),
