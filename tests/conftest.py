@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from requirements_support import LEFT, Tier, need, need_x86_64, skip_here
+from session_support import begin_session, end_session
 
 TESTS = Path(__file__).resolve().parent
 REST = ("accelerators", "fuzz", "importers", "llvm", "zephyr")
@@ -34,8 +35,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     Tier.name = config.getoption("--tier")
-    if Tier.name == "host" and not hasattr(config, "workerinput"):
-        PASSED.unlink(missing_ok=True)
+    if not hasattr(config, "workerinput"):
+        begin_session()
+        if Tier.name == "host":
+            PASSED.unlink(missing_ok=True)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        end_session()
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

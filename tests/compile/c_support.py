@@ -12,6 +12,7 @@ from pathlib import Path
 from golden_support import Metadata, copy_project, generate_quickly
 from opwest.host.compile import RUNTIME_SOURCES
 from opwest.render.model_files import metadata_object
+from session_support import digest, digest_of_files, made_once
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = ROOT / "zephyr_module"
@@ -75,6 +76,17 @@ def compile_all(
     run([compiler, *flags, *options, "-c", *sources], work)
 
 
+def runtime_objects(sources: Sequence[Path], compiler: str, flags: Sequence[str]) -> list[Path]:
+    """Return objects of the runtime's sources, compiled once in a session for each compiler and its flags."""
+    include = sources[0].parents[1] / "include"
+    key = digest(compiler, *flags, *(part for path in sources for part in (path.name, path.read_bytes())))
+
+    def make(folder: Path) -> None:
+        compile_all(folder, sources, compiler, flags, [f"-I{include}"])
+
+    return sorted(made_once(f"runtime/{key}_{digest_of_files(include)}", make).glob("*.o"))
+
+
 def build(
     app: Path,
     work: Path,
@@ -100,7 +112,11 @@ def build(
         compile_all(into, sources, compiler, [*flags, *extra], options)
         objects.extend(sorted(into.glob("*.o")))
 
-    add("portable", portable_sources(app))
+    portable = portable_sources(app)
+    own = [source for source in portable if source.is_relative_to(app / "models")]
+    objects += runtime_objects([source for source in portable if source not in own], compiler, flags)
+    if own:
+        add("models", own)
     if main:
         add("main", [main])
     record = read_record(app)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lets these tests import the helpers of tests/, tests/compile and tests/golden."""
 
-import fcntl
 import sys
 from pathlib import Path
 
 import pytest
+from session_support import made_once
 
 _TESTS = Path(__file__).resolve().parents[1]
 for _folder in (_TESTS, _TESTS / "compile", _TESTS / "golden"):
@@ -24,16 +24,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def apps(tmp_path_factory, request):
-    """The application of each back end: made once, whichever worker of pytest-xdist comes first."""
+def apps():
+    """The application of each back end."""
     from backends_support import BACK_ENDS, applications
 
-    base = tmp_path_factory.getbasetemp()
-    shared = (base.parent if hasattr(request.config, "workerinput") else base) / "backends"
-    shared.mkdir(exist_ok=True)
-    with (shared / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (shared / "done").exists():
-            applications(shared)
-            (shared / "done").touch()
+    shared = made_once("backends", applications)
     return {metadata: shared / metadata for metadata in BACK_ENDS}

@@ -34,7 +34,8 @@ def elements_of(array: Elements, dtype: DType) -> tuple[Elements, int] | None:
         return None
     if array.dtype.name not in _FLOATS:
         return np.ascontiguousarray(array).view(dtype.numpy).reshape(array.shape), 0
-    numbers = array.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        numbers = array.astype(np.float64)
     rounded = _nearest(numbers, dtype)
     changed = ~np.isclose(numbers_of(rounded, dtype), numbers, rtol=0, atol=0, equal_nan=True)
     return rounded, int(np.count_nonzero(changed))

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 from opwest.diagnostics import Diagnostics
 from opwest.model.model import Buffer, Model, Pool
-from opwest.plan.planner import Planner, plan_pool
-from opwest.plan.problem import Block, PoolPlan, Share, peak
+from opwest.packing.planner import Planner, plan_pool
+from opwest.packing.problem import Block, PoolPlan, Share, peak
+from opwest.packing.verify import verify
 from opwest.plan.schedule import Schedule, plan_schedule
 from opwest.plan.sharing import find_shares, merged
-from opwest.plan.verify import verify
 
 
 @dataclass(frozen=True, slots=True)

@@ -286,6 +286,7 @@ def test_truncated_debug_sections(samples: list[bytes]) -> None:
                 assert signatures(member) is not None
 
 
+@pytest.mark.slow
 def test_many_functions_stay_fast(tmp_path: Path) -> None:
     functions = "".join(
         f"int f{n}(const signed char *a, float *b, int n) {{ int s = n; return a[s] + (b == 0); }}\n"

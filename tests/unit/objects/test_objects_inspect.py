@@ -305,6 +305,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
             inspect_object(path)
 
 
+@pytest.mark.slow
 def test_ten_thousand_functions(tmp_path: Path) -> None:
     source = "\n".join(f"int op_{i}(int a) {{ return a + {i}; }}" for i in range(10_000))
     path = compile_object(tmp_path, source, flags=["-O0", "-ffunction-sections"])

@@ -285,6 +285,7 @@ def test_random_call_frame_information() -> None:
                 assert fault.message
 
 
+@pytest.mark.slow
 def test_many_functions_stay_fast(tmp_path: Path) -> None:
     functions = "".join(f"int f{n}(int a) {{ char b[{n % 64 + 1}]; return sink(b) + a; }}\n" for n in range(10_000))
     path = compile_object(

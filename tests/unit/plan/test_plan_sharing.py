@@ -4,9 +4,9 @@
 import projects
 import pytest
 from opwest.diagnostics import Diagnostics
-from opwest.plan.problem import Block, Share
+from opwest.packing.problem import Block, Share
+from opwest.packing.verify import PlanError, verify
 from opwest.plan.sharing import merged
-from opwest.plan.verify import PlanError, verify
 
 SOURCE = """#include <stdint.h>
 struct device;
