@@ -153,7 +153,7 @@ def test_a_dry_run_of_a_conflict_and_of_a_broken_manifest(opwest, app, manifest)
     assert done.code == 1 and "+>>>>>>> opwest" in done.out and "prj.conf:3:1: error: conflict" in done.err
     change(manifest, "call: negate", "call: negat")
     done = opwest("update", "--dry-run", app)
-    assert done.code == 1 and "there is no operator 'negat'" in done.err and not done.out
+    assert done.code == 1 and "undefined operator 'negat'" in done.err and not done.out
     assert tree(app) == before
 
 
@@ -252,7 +252,7 @@ def test_fifty_projects_one_broken(opwest, many):
     assert progress[-1] == f"[50/50] {many[-1]}: unchanged"
     assert done.out == f"50 projects: 1 failed, 1 unchanged, 48 updated\n  failed: {many[7]}\n"
     (fault,) = [line for line in lines if "error" in line]
-    assert fault.startswith(f"{many[7].parent}/source/manifest.yaml:16:14: error: there is no operator 'negat'")
+    assert fault.startswith(f"{many[7].parent}/source/manifest.yaml:16:14: error: undefined operator 'negat'")
     assert tree(many[7]) == broken
     for number in {*range(MANY - 1)} - {7}:
         text = (many[number] / "prj.conf").read_text()

@@ -15,16 +15,15 @@ from c_support import (
     build,
     compile_all,
     execute,
-    fault_of_compiler,
     golden_app,
     includes,
-    need_compiler,
     portable_sources,
     read_record,
     run,
 )
 from golden_support import PROJECTS, Metadata, generate_quickly
 from opwest.board.services import write_services
+from requirements_support import fault_of_compiler, need_compiler
 
 STUBS = Path(__file__).parent / "zephyr_stubs"
 COMPILERS = {

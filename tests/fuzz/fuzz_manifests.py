@@ -14,10 +14,10 @@ from golden_support import GOLDEN
 from opwest.cli.summary import summary
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.manifest.yaml_reader import read_yaml
-from opwest.pipeline import check
 from opwest.render.project_files import project_record, render_project
-from opwest.runtime_files import vendored_files
+from opwest.resources.runtime import vendored_files
 from opwest.write.lock import Lock
+from projects import check
 
 _PROJECTS = ("minimal", "many_kinds", "devices", "asynchronous", "vectors")
 

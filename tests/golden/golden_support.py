@@ -13,12 +13,12 @@ from typing import Literal
 GOLDEN = Path(__file__).resolve().parent
 sys.path.insert(0, str(GOLDEN.parent / "unit" / "objects"))
 
+import projects  # noqa: E402
 from elf_writer import build_elf  # noqa: E402
-from opwest import pipeline  # noqa: E402
 from opwest.diagnostics import Diagnostics  # noqa: E402
 from opwest.metadata_objects import compile_metadata  # noqa: E402
 from opwest.render.project_files import project_record, render_project  # noqa: E402
-from opwest.runtime_files import vendored_files  # noqa: E402
+from opwest.resources.runtime import vendored_files  # noqa: E402
 from opwest.write.lock import Lock  # noqa: E402
 
 PROJECTS = {
@@ -54,7 +54,7 @@ def generate_project(name: str, work: Path, *, vendored: bool = True, metadata: 
     manifests = copy_project(name, work / "source")
     if metadata == "llvm":
         name_host_targets(manifests)
-    pipeline.generate(manifests, work / "app", vendored=vendored, faults=Diagnostics(), metadata=metadata)
+    projects.generate(manifests, work / "app", vendored=vendored, faults=Diagnostics(), metadata=metadata)
     return work / "app"
 
 
@@ -75,7 +75,7 @@ def generate_quickly(manifests: Sequence[Path], app: Path, *, vendored: bool = F
     faults = Diagnostics()
     if metadata == "llvm":
         name_host_targets(manifests)
-    planned = pipeline.check(manifests, faults)
+    planned = projects.check(manifests, faults)
     objects = compile_metadata(planned, faults) if metadata == "llvm" else None
     faults.raise_if_errors()
     rendered = render_project(planned, vendored_files([model for model, _ in planned]) if vendored else None, objects)

@@ -6,15 +6,14 @@ from __future__ import annotations
 import functools
 import json
 import os
-import platform
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
+import projects
 from golden_support import copy_project
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics
 from opwest.host.compile import RUNTIME_SOURCES
 from opwest.metadata_objects import compile_metadata
@@ -24,6 +23,7 @@ from opwest.render.application import Planned
 from opwest.render.project_files import project_record, render_project
 from opwest.targets import named_targets
 from opwest.write.lock import Lock
+from requirements_support import absent, need, need_x86_64
 
 PROGRAMS = Path(__file__).parent / "programs"
 MODULE = Path(__file__).resolve().parents[2] / "zephyr_module"
@@ -100,7 +100,7 @@ def write_application(planned: list[Planned], app: Path, metadata: str) -> Path:
 
 def applications(work: Path) -> dict[str, Path]:
     """Return the application of each back end, with all models for every target."""
-    planned = pipeline.check(manifests_for_all_targets(work / "source"), Diagnostics())
+    planned = projects.check(manifests_for_all_targets(work / "source"), Diagnostics())
     return {metadata: write_application(planned, work / metadata, metadata) for metadata in BACK_ENDS}
 
 
@@ -155,8 +155,7 @@ def machine_of(target: str) -> Machine:
         # Code for i386 is not position-independent.
         plain = ("-no-pie",) if known["bits"] == 32 else ()
         machine = Machine("gcc", (f"-m{known['bits']}", *plain))
-        if platform.machine().lower() not in ("x86_64", "amd64"):
-            pytest.skip(f"{target}: this host is {platform.machine()}")
+        need_x86_64()
     elif known["machine"] == "aarch64":
         # Code for bare metal is not position-independent.
         machine = Machine(*_aarch64_compiler(), ("qemu-aarch64",))
@@ -172,11 +171,9 @@ def machine_of(target: str) -> Machine:
         emulator = (f"qemu-system-riscv{known['bits']}", "-machine", "virt", "-bios", "none")
         flags = (f"-march={target}", f"-mabi={known['llvm']['abi']}", *model)
         machine = Machine(RISCV, flags, emulator, (0x80000000, 0x80400000))
-    for tool in (machine.compiler, *machine.emulator[:1]):
-        if shutil.which(tool) is None:
-            pytest.skip(f"{target}: {tool} not found on PATH")
+    need(machine.compiler, *machine.emulator[:1])
     if fault := _fault_of_compiler(machine.compiler, machine.flags, bare=machine.memory is not None):
-        pytest.skip(f"{target}: {fault}")
+        absent(f"{target}: {fault}", "aarch64-linux-gnu" if known["machine"] == "aarch64" else machine.compiler)
     return machine
 
 
@@ -245,7 +242,7 @@ def includes(app: Path) -> list[str]:
     return [f"-I{folder / 'include'}" for folder in folders]
 
 
-def metadata_objects(machine: Machine, target: str, app: Path, work: Path) -> list[Path]:
+def metadata_objects(machine: Machine, target: str, app: Path, work: Path, options: Sequence[str] = ()) -> list[Path]:
     """Return the objects of run, metadata, registry and constants, whichever back end made them, and of devices."""
     found: list[Path] = []
     record = read_record(app)
@@ -259,10 +256,10 @@ def metadata_objects(machine: Machine, target: str, app: Path, work: Path) -> li
             continue
         parts = ("metadata", "registry", "run", *(part for part in ("bridges", "tvm_crt") if model[part]))
         sources = [folder / "src" / f"{name}_{part}.c" for part in parts]
-        found += compile_sources(machine, work / name, sources, includes(app))
+        found += compile_sources(machine, work / name, sources, [*includes(app), *options])
         if model["constants"]:
-            options = [f"-Wa,-I{folder / 'constants'}"]
-            found += compile_sources(machine, work / f"{name}_constants", [folder / "constants.S"], options)
+            own = [f"-Wa,-I{folder / 'constants'}"]
+            found += compile_sources(machine, work / f"{name}_constants", [folder / "constants.S"], own)
     return found
 
 

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from opwest.model.c_names import CNames
+from opwest.model.crt_table import Library
 from opwest.model.dtypes import DType
 from opwest.model.model import Constant, Model, TargetBuild
 from opwest.objects.rename import rename_symbols
@@ -15,12 +16,14 @@ from opwest.objects.tvm_symbols import CONTEXTS
 from opwest.plan.memory import MemoryPlan
 from opwest.render.c.bridges import render_bridges
 from opwest.render.c.header import render_headers
+from opwest.render.c.layout_checks import layout_checks
 from opwest.render.c.literals import c_comment, cmake_string, kconfig_string
 from opwest.render.c.metadata import render_metadata, render_registry
-from opwest.render.c.run import METADATA_VERSION, render_internal, render_run
-from opwest.render.c.system_library import Library, render_system_library
+from opwest.render.c.run import render_internal, render_run
+from opwest.render.c.system_library import render_system_library
 from opwest.render.call_arrays import has_bridges
 from opwest.render.devices import device_rows, reach_rows
+from opwest.render.records.model_records import model_records
 from opwest.render.templates.environment import render
 from opwest.render.tensors import interface_rows, manifest_name
 
@@ -54,7 +57,7 @@ def model_files(
         ),
         **_cmake(model, has_library=compiled is None and table is not None, in_c=compiled is None),
         **render_headers(model, plan),
-        **_devices(model, common, in_c=compiled is None),
+        **_devices(model, plan, common, in_c=compiled is None),
         **_driver_checks(model, common),
         **_objects(model),
     }
@@ -62,11 +65,12 @@ def model_files(
         tensors = interface_rows(model)
         files[f"src/{service_file(model.name)}"] = render_service(model.name, manifest_name(model), tensors)
     if compiled is None:
+        records = model_records(model, plan)
         files |= {
             f"src/{model.name}_internal.h": render_internal(model),
-            f"src/{model.name}_run.c": render_run(model, plan),
-            f"src/{model.name}_metadata.c": render_metadata(model, plan),
-            f"src/{model.name}_registry.c": render_registry(model),
+            f"src/{model.name}_run.c": render_run(model, plan, records),
+            f"src/{model.name}_metadata.c": render_metadata(model, records),
+            f"src/{model.name}_registry.c": render_registry(model, records),
             **({f"src/{model.name}_bridges.c": render_bridges(model)} if has_bridges(model) else {}),
             **({f"src/{model.name}_tvm_crt.c": table} if table else {}),
             **_constants(model, common),
@@ -168,7 +172,7 @@ def big_endian(model: Model, dtype: DType, content: bytes) -> bytes | None:
     return b"".join(content[i : i + dtype.size][::-1] for i in range(0, len(content), dtype.size))
 
 
-def _devices(model: Model, common: dict[str, Any], *, in_c: bool) -> dict[str, bytes]:
+def _devices(model: Model, plan: MemoryPlan, common: dict[str, Any], *, in_c: bool) -> dict[str, bytes]:
     if not has_devices(model) and in_c:
         return {}
     return {
@@ -176,8 +180,7 @@ def _devices(model: Model, common: dict[str, Any], *, in_c: bool) -> dict[str, b
             "models/model/src/model_devices.c",
             **common,
             in_c=in_c,
-            version=METADATA_VERSION,
-            devices=len(model.devices),
+            layouts=None if in_c else layout_checks(model, plan),
             bridges=has_bridges(model),
             reached=reach_rows(model),
             bound=sorted({board["kconfig"] for row in reach_rows(model) for board in row["boards"]}),

@@ -18,6 +18,8 @@ from opwest.write.single import replace_file
 from update_support import change, merge, source_and_app
 from write_support import child, gen, killed_at, tree, user, write
 
+pytestmark = pytest.mark.slow
+
 LINES = "one\ntwo\nthree\nfour\nfive\n"
 
 

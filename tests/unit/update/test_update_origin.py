@@ -5,7 +5,7 @@ import json
 import shutil
 
 import pytest
-from opwest.update.origin import Origin, read_origin
+from opwest.project.origin import Origin, read_origin
 from update_support import change, source_and_app, update
 from write_support import refusal, tree
 

@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import Final
 
 from opwest.diagnostics import Diagnostics, Location
-from opwest.render.templates.user import SUFFIX, UserTemplates, is_extra, known_templates
+from opwest.render.templates.user import known_templates
 from opwest.resources import resource
+from opwest.templates import SUFFIX, UserTemplates, is_extra
 from opwest.write.lock import is_inside
 
 MAX_BYTES: Final = 64 << 20
 
 
-def read_templates(folder: Path, faults: Diagnostics) -> UserTemplates | None:
-    """Return the templates of a folder; report what it holds that is none."""
+def read_templates(folder: Path | None, faults: Diagnostics) -> UserTemplates | None:
+    """Return the templates of a folder, None where there is none; report the files in it that are no templates."""
+    if folder is None:
+        return None
     if not folder.is_dir():
         seen = "this is no folder" if folder.exists() else "the folder does not exist"
         faults.error(seen, Location(str(folder)), expected="a folder with templates, such as src/main.c.jinja")

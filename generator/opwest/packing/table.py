@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from opwest.diagnostics import Diagnostics, Location, nearest
-from opwest.plan.problem import Block
+from opwest.packing.problem import Block
 
 _NEEDED = ("id", "lower", "upper", "size")
 _OPTIONAL = ("alignment",)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from opwest.plan import greedy
-from opwest.plan.problem import Block, PoolPlan
+from opwest.packing import greedy
+from opwest.packing.problem import Block, PoolPlan
 
 Planner = Literal["greedy", "search"]
 
@@ -16,6 +16,6 @@ def plan_pool(blocks: Sequence[Block], planner: Planner) -> PoolPlan:
     """Return a plan for the blocks of one pool: the same blocks give the same plan everywhere."""
     if planner == "greedy":
         return greedy.plan_pool(blocks)
-    from opwest.plan import search  # numpy takes its time to load
+    from opwest.packing import search  # numpy takes its time to load
 
     return search.plan_pool(blocks)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from opwest.plan import greedy
-from opwest.plan.canonical import pack
-from opwest.plan.problem import Block, PoolPlan
+from opwest.packing import greedy
+from opwest.packing.canonical import pack
+from opwest.packing.problem import Block, PoolPlan
 
 BUDGET = 200_000
 """Nodes for one pool; a node takes some 50 microseconds."""

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opwest.plan.component import Component, Flags, Ints
-from opwest.plan.problem import Block
+from opwest.packing.component import Component, Flags, Ints
+from opwest.packing.problem import Block
 
 MOST_BLOCKS = 2000
 """Components with more blocks are not searched: every one of them can be a level of recursion."""

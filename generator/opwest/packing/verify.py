@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from opwest.plan.problem import Block, Share
+from opwest.packing.problem import Block, Share
 
 
 class PlanError(Exception):

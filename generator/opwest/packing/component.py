@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opwest.plan.problem import Block
+from opwest.packing.problem import Block
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

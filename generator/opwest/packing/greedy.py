@@ -12,7 +12,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from opwest.plan.problem import Block, PoolPlan, peak
+from opwest.packing.problem import Block, PoolPlan, peak
 
 _ORDERS: tuple[Callable[[Block], tuple[Any, ...]], ...] = (
     lambda b: (-b.size, -(b.last - b.first), b.first, b.name),

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the schemas, the templates and the runtime are: beside the sources, or inside the installed package."""
+"""The files that come with opwest: schemas, templates, the runtime. Beside the sources, or in the installed package."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-_PACKAGE = Path(__file__).resolve().parent
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def resource(name: str) -> Path:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from opwest.diagnostics import Diagnostics, Location
-from opwest.update.merge import OPWESTS, YOURS
+from opwest.project.merge import OPWESTS, YOURS
 from opwest.write import Remark
 
 
