@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opwest init`: from the objects of the digits example to a model that gives right answers, and what it refuses."""
+"""`opwest init`: from the objects of the digits example to a working model; error messages."""
 
 import importlib.util
 import json
@@ -40,7 +40,7 @@ constants:
 
 
 def fill_in(text):
-    """Write what somebody who knows the network would write, in place of the marks and nowhere else."""
+    """Replace the marks, and nothing else, by the values of the network."""
     operator, lines = "", []
     for line in text.splitlines():
         heading = re.match(r"  (\w+):", line)
@@ -63,7 +63,7 @@ def fill_in(text):
 
 
 def args_of(operator):
-    """Return the arguments of an operator of which nothing is known, as a person writes them."""
+    """Return the arguments of an operator without a known signature, as a user writes them."""
     rows = []
     for name, shape in SHAPES[operator].items():
         dtype = "int32" if name in WIDE else "int8"
@@ -82,7 +82,7 @@ def reference():
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """The example without its manifests; the current folder."""
+    """The example without its manifests, as the current directory."""
     folder = tmp_path / "digits"
     shutil.copytree(DIGITS, folder, ignore=shutil.ignore_patterns("objects", "manifest*.yaml", "__pycache__"))
     monkeypatch.chdir(folder)
@@ -170,7 +170,7 @@ def test_an_existing_file_is_never_overwritten(opwest, project):
         assert done.err == (
             f"{name}: error: the file exists already, and is left as it is\n"
             "  expected: a file that does not exist\n"
-            "  hint: -o names another file; `-o -` prints the draft\n"
+            "  hint: choose another file with -o, or print the draft with '-o -'\n"
         )
     assert (project / "manifest.yaml").read_text() == "mine\n" and not (project / "absent").exists()
 

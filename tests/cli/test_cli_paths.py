@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders and files of every name that a system allows, and what is in the way: the whole command, start to end."""
+"""The whole command with unusual file names and with obstacles at the output path."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ run:
 
 
 def write_manifest(folder: str, source: str = "negate.c", model: str = "minimal", op: str = "negate") -> str:
-    """Write a model to a folder; return its manifest, with a name that no command takes for an option."""
+    """Write a model to a directory; return the path of its manifest, which never starts with '-'."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     Path(folder, source).write_text(SOURCE.format(op=op))
     manifest = Path(folder, "manifest.yaml")
@@ -192,7 +192,7 @@ def files(folder: str) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("killed", [False, True], ids=["done", "killed"])
 def test_a_second_command_waits(killed: bool, tmp_path: Path) -> None:
-    """The first is slow, or is killed in the middle: the second makes the project that it was asked for."""
+    """The first command is slow or killed; the second still generates its project."""
     first = start("generate", write_manifest("one", op="first"), "-o", "app", slow=True)
     wait_for("started")
     second = start("generate", write_manifest("two", op="second"), "-o", "app")

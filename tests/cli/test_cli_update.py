@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opwest update` as users call it: one project, or fifty of which one is broken."""
+"""`opwest update`: one project, and fifty projects of which one is broken."""
 
 import json
 import re
@@ -40,7 +40,7 @@ def app(opwest, manifest, tmp_path):
 
 @pytest.fixture
 def edited(app, manifest):
-    """A project with edits of the user, and a manifest that changed since."""
+    """A project with edits of the user and a changed manifest."""
     change(app / "src/main.c", "int main(void)\n{\n", 'int main(void)\n{\n\tprintf("mine\\n");\n')
     change(app / "prj.conf", "4096", "8192")
     change(app / "CMakeLists.txt", "cmake_minimum", "# mine\ncmake_minimum")
@@ -217,7 +217,7 @@ def test_wrong_usage(opwest, arguments):
 
 def test_one_manifest_for_several_projects_is_refused(opwest, app, manifest, tmp_path):
     done = opwest("update", app, tmp_path, "--manifest", manifest)
-    assert done.code == 1 and "--manifest says where one project comes from" in done.err
+    assert done.code == 1 and "--manifest requires a single project" in done.err
 
 
 # --- many
@@ -228,7 +228,7 @@ MANY = 50
 
 @pytest.fixture
 def many(opwest, manifest, tmp_path):
-    """Fifty projects, each with its manifest beside it; the manifest of one is broken, and all are edited."""
+    """Fifty edited projects with their manifests; one manifest is invalid."""
     (tmp_path / "all/0").mkdir(parents=True)
     shutil.copytree(manifest.parent, tmp_path / "all/0/source")
     opwest("generate", tmp_path / "all/0/source/manifest.yaml", "-o", tmp_path / "all/0/app", "--runtime=module")

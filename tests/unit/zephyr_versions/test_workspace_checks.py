@@ -194,10 +194,10 @@ def test_version_and_tree(tree: Path, capsys: pytest.CaptureFixture[str], monkey
     file = str(tree.parents[1] / "manifest.yaml")
     assert main(["check", file, "--zephyr-version", "four"]) == 1
     assert (
-        "error: --zephyr-version 'four' is no version\n  expected: for example 4.2 or 3.7.1" in capsys.readouterr().err
+        "error: invalid --zephyr-version 'four'\n  expected: a version, such as 4.2 or 3.7.1" in capsys.readouterr().err
     )
     assert main(["check", file, "--zephyr-base", str(tree.parent)]) == 1
-    assert "is no Zephyr tree: it has no VERSION" in capsys.readouterr().err
+    assert "is not a Zephyr tree: missing file 'VERSION'" in capsys.readouterr().err
     assert main(["check", file, "--zephyr-version", "3.3"]) == 0
     assert "warning: Zephyr 3.3 is older than 3.4, the oldest that was tried" in capsys.readouterr().err
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
