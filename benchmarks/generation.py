@@ -30,6 +30,7 @@ from common import (
     positive,
     write_model,
 )
+from start_up import MOST_OF_GENERATE, MOST_OF_VERSION, OPERATORS, measure_start_up
 
 SIZES = (10, 100, 1_000, 10_000)
 MOST_SECONDS = 1.0
@@ -126,6 +127,10 @@ def run(given: argparse.Namespace, work: Path, report: Report) -> int:
         ["operators", "CPU s", "clock s", "peak MiB", "again: CPU s", "clock s", "peak MiB"],
         rows,
     )
+    start_up = measure_start_up(work)
+    generating = f"generate of {OPERATORS} operators / imports of Jinja, PyYAML, numpy"
+    report.limit(generating, start_up.generate, MOST_OF_GENERATE)
+    report.limit("--version / the same imports", start_up.version, MOST_OF_VERSION)
     if 100 in costs:
         report.limit("processor time for 100 operators", costs[100][0].cpu, MOST_SECONDS, " s")
     if 1_000 in costs and 10_000 in costs:

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
+
+from opwest.records import dataclass
 
 Owner = Literal["generator", "user", "copy", "local"]
 

@@ -6,11 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from opwest.diagnostics import Diagnostics
-from opwest.llvm.api import compile_many, is_available, missing
-from opwest.llvm.facts import CompileJob, LlvmError
 from opwest.model.crt_table import system_library
 from opwest.render.application import Planned
-from opwest.render.llvm.module import render_ir
 
 MetadataObjects = Mapping[tuple[str, str], bytes]
 """The object of each model and target, by their names."""
@@ -18,6 +15,10 @@ MetadataObjects = Mapping[tuple[str, str], bytes]
 
 def compile_metadata(planned: Sequence[Planned], faults: Diagnostics) -> MetadataObjects:
     """Return the metadata objects; report what keeps one from being made."""
+    from opwest.llvm.api import compile_many, is_available, missing
+    from opwest.llvm.facts import CompileJob, LlvmError
+    from opwest.render.llvm.module import render_ir
+
     if not is_available():
         fault = missing()
         faults.error("--metadata=llvm: " + fault.message, expected=fault.expected, hint=fault.hint)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -13,6 +13,7 @@ from opwest.files import ProjectFile
 from opwest.model.examined import Examined
 from opwest.model.model import Model
 from opwest.plan.memory import MemoryPlan
+from opwest.records import dataclass
 from opwest.write import WriteResult
 from opwest.zephyr.options import ZephyrOptions
 

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from opwest.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from opwest.diagnostics import Location
+from opwest.records import dataclass
+
+if TYPE_CHECKING:
+    from jinja2 import BytecodeCache
 
 SUFFIX: Final = ".jinja"
 EXTRA: Final = "extra/"
@@ -45,6 +49,8 @@ class Templates:
     own: Mapping[str, str]
     """The text of every file of project_template, by its path."""
     user: UserTemplates | None = None
+    compiled: BytecodeCache | None = None
+    """Where Jinja finds the code of opwest's templates."""
 
     @property
     def files(self) -> list[Path]:

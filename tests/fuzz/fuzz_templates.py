@@ -74,7 +74,7 @@ class Row:
 
 def _start(_folder: Path) -> Read:
     own = resource("project_template")
-    templates = read_own_templates()
+    templates = read_own_templates().own
     watch = _Watch([own])
     rows = {"models": [Row(), Row()], "name": "digits", "count": 3, "pairs": [("a", 1), ("b", 2)]}
     part = "{% set x = 'part' %}{{ x }}"

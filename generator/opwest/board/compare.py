@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from opwest.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

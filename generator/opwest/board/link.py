@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
 from opwest.host.profile import Profile
 from opwest.model.dtypes import DTYPES
+from opwest.records import dataclass
 
 VERSION = 1
 """OPWEST_SERVICE_VERSION of the runtime."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from opwest.board.link import Action, Link, LinkError, ModelError, Served
@@ -13,6 +12,7 @@ from opwest.board.progress import Progress
 from opwest.host.profile import Profile
 from opwest.model.dtypes import DTYPES
 from opwest.model.elements import numbers_from
+from opwest.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

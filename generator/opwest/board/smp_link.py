@@ -10,7 +10,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import cbor2
@@ -31,6 +30,7 @@ from opwest.board.link import (
     printable,
 )
 from opwest.host.profile import Profile, make_measure, make_profile
+from opwest.records import dataclass
 
 DEFAULT_GROUP = 28535
 """CONFIG_OPWEST_SERVICE_SMP_GROUP of the runtime."""

@@ -9,11 +9,11 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from opwest.board.link import LinkError
 from opwest.board.progress import Progress
+from opwest.records import dataclass
 from opwest.zephyr.workspace import Workspace
 
 _FAULTS = re.compile(r"\b(error|FATAL ERROR|CMake Error|undefined reference|overflowed by|assigned the value)\b", re.I)

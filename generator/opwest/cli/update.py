@@ -8,11 +8,12 @@ import gc
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.records import dataclass
 from opwest.result import Result
 from opwest.update.diffs import of_file, unified
 from opwest.update.regenerate import FindZephyr, Outcome, UpdateRequest, update_project

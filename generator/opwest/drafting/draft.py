@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from opwest.diagnostics import Diagnostics, nearest
@@ -16,6 +15,7 @@ from opwest.drafting.text import draft_text
 from opwest.manifest.marks import report_marks
 from opwest.manifest.yaml_reader import read_yaml
 from opwest.model.identifiers import check_name, fault_of_name
+from opwest.records import dataclass
 from opwest.targets import named_targets
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from opwest.diagnostics import Diagnostics, Location
@@ -14,12 +14,14 @@ from opwest.drafting.from_ir import from_ir
 from opwest.drafting.from_source import from_source
 from opwest.drafting.signatures import Signature
 from opwest.llvm.api import compile_many, is_available, missing, read_many
-from opwest.llvm.facts import CompileJob, IrModule, LlvmError, LlvmTarget
-from opwest.model.ir import is_ir
+from opwest.llvm.facts import CompileJob, IrModule, LlvmError
+from opwest.llvm.target import LlvmTarget
+from opwest.model.ir_files import is_ir
 from opwest.model.targets import make_target
 from opwest.objects.dwarf import signatures
 from opwest.objects.facts import CSource, Member, ObjectError, ObjectFile
 from opwest.objects.inspect import inspect_object, read_member
+from opwest.records import dataclass
 from opwest.targets import named_targets
 
 _PLAIN_TARGET = "x86-64"

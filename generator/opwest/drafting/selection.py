@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from opwest.diagnostics import Diagnostics
 from opwest.drafting.files import Given, Unit
@@ -19,6 +19,7 @@ from opwest.model.link import DEFAULT_LIBC, RUNTIME_SYMBOLS
 from opwest.objects.closure import needed_members
 from opwest.objects.facts import CSource, Member, ObjectFile
 from opwest.objects.providers import LIBCS, provider_of
+from opwest.records import dataclass
 from opwest.targets import named_targets
 
 _BEST_FIRST = (DWARF, SOURCE, IR)

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from opwest.model.identifiers import fault_of_name
+from opwest.records import dataclass
 
 Role = Literal["tensor", "scalar", "device"]
 Direction = Literal["in", "out", "inout"]

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from opwest.drafting.selection import Chosen
 from opwest.drafting.signatures import STRUCT_DEVICE, Parameter
 from opwest.manifest.marks import MARK
+from opwest.records import dataclass
 
 _PARAMETERS = re.compile(
     r"(^|_)(weights?|kernels?|filters?|bias(es)?|gamma|beta|mean|var(iance)?|coeff(icient)?s?|lut|table|params?)(_|$)"

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from opwest.drafting.files import Given, llvm_target
@@ -14,6 +13,7 @@ from opwest.llvm.facts import IrModule
 from opwest.model.targets import make_target, target_abi
 from opwest.objects.compat import FLOAT_ABIS, Fault, TargetAbi, abi_faults, isa_extensions
 from opwest.objects.facts import Abi, Member
+from opwest.records import dataclass
 from opwest.targets import named_targets
 
 _MVE = ("none", "integer", "float")

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from opwest.diagnostics import Diagnostic, Location, OpwestError
+from opwest.records import dataclass
 from opwest.render.records.layout import NO_DEVICE, NO_STEP
 
 FORMAT = 1

@@ -20,9 +20,9 @@ from opwest.llvm.facts import (
     IrUse,
     Limits,
     LlvmError,
-    LlvmTarget,
 )
 from opwest.llvm.magic import LARGEST_FILE, looks_like_ir, not_ir
+from opwest.llvm.target import LlvmTarget
 
 __all__ = [
     "compile_ir",

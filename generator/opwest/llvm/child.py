@@ -17,11 +17,11 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from opwest.llvm.facts import Limits, LlvmError, printable
 from opwest.llvm.protocol import BrokenStreamError, Frame, read_frame, write_frame
+from opwest.records import dataclass
 
 _MEASURED = "COVERAGE_PROCESS_CONFIG"  # our own tests look at what the child runs, too
 _KEPT_VARIABLES = (

@@ -14,9 +14,10 @@ import llvmlite.binding as llvm  # type: ignore[import-untyped]
 
 from opwest.llvm import text as ir
 from opwest.llvm.contradictions import contradictions, parse_triple, riscv_abi
-from opwest.llvm.facts import CompileOptions, IrModule, LlvmError, LlvmTarget
+from opwest.llvm.facts import CompileOptions, IrModule, LlvmError
 from opwest.llvm.reading import Module, context, module_facts, parsed
 from opwest.llvm.sections import without_sections
+from opwest.llvm.target import LlvmTarget
 
 Machine = Any
 """llvmlite.binding.TargetMachine, which has no types."""

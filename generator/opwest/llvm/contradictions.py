@@ -7,10 +7,11 @@ Source: LangRef, "Target Triple" and "Data Layout". Nothing here needs LLVM.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
-from opwest.llvm.facts import IrModule, LlvmTarget, printable
+from opwest.llvm.facts import IrModule, printable
+from opwest.llvm.target import LlvmTarget
 from opwest.objects.compat import Fault
+from opwest.records import dataclass
 
 _ARM = re.compile(r"(?P<isa>arm|thumb)(?P<big>eb)?(?:v(?P<version>\d+(?:\.\d+)?)(?P<rest>.*))?$")
 _EABI = re.compile(r"(?:gnu|musl|android)?eabi(?P<hard>hf)?(?:t64)?$")

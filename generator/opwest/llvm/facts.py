@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
+
+from opwest.llvm.target import LlvmTarget
+from opwest.records import dataclass
 
 IrKind = Literal["pointer", "integer", "float", "other"]
 
@@ -104,26 +107,6 @@ class IrModule:
     """RISC-V: the ABI that the module says it was made for (`ilp32f`)."""
     has_debug_information: bool = False
     """Whether an object that is compiled from it has any."""
-
-
-@dataclass(frozen=True, slots=True)
-class LlvmTarget:
-    """What code is generated for."""
-
-    name: str
-    triple: str
-    """Four parts: with three, LLVM takes the environment for something else and generates soft float."""
-    cpu: str
-    features: str
-    """As LLVM takes them: `+soft-float,-fpregs`; may be empty."""
-    float_abi: str | None
-    """The float ABI of the target's objects: soft, softfp, hard; soft, single, double; None elsewhere."""
-    machine: str
-    bits: int
-    abi: str = ""
-    """RISC-V: `ilp32`, `lp64d`, …; empty: from `bits` and `float_abi`."""
-    data_layout: str = ""
-    """The one LLVM has for the target; empty: not known here."""
 
 
 @dataclass(frozen=True, slots=True)

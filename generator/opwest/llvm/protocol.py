@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import struct
-from dataclasses import dataclass
 from typing import Any, BinaryIO
+
+from opwest.records import dataclass
 
 _LENGTHS = struct.Struct(">QQ")
 LARGEST_PART = 2 << 30

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from opwest.llvm.facts import LlvmError
+from opwest.records import dataclass
 
 _IDENTIFIER = r'(?:"[^"\n]*"|[-\w$.]+)'
 # A global name, or what may hold one that is not meant: a string, a comment.

@@ -11,9 +11,10 @@ import os
 import sys
 from typing import Any
 
-from opwest.llvm.facts import CompileOptions, LlvmError, LlvmTarget
+from opwest.llvm.facts import CompileOptions, LlvmError
 from opwest.llvm.limits import limit_next_request, limit_process
 from opwest.llvm.protocol import Frame, read_frame, write_frame
+from opwest.llvm.target import LlvmTarget
 
 
 def _handle(request: Frame) -> Frame:

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opwest.diagnostics import beginning
+from opwest.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 from collections.abc import Collection
@@ -129,6 +128,8 @@ def _misspelt(manifest: Mapping, errors: list[Any]) -> _Meant:
             owner = lookup(manifest, path)
             absent = {key for key in _properties(error.schema_path) if key not in owner}
             for key in error.kind.unexpected:
+                import difflib
+
                 close = difflib.get_close_matches(key, absent, n=1)
                 if close:
                     found[path, key] = close[0]

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from opwest.diagnostics import Location
+from opwest.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

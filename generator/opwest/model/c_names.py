@@ -6,10 +6,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.model.model import Model, Operator
+from opwest.records import dataclass
 
 # Headers of ISO C11 and POSIX. The header of a model is <model>.h and must not hide one of these.
 _SYSTEM_HEADERS = frozenset(

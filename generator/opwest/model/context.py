@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
@@ -14,6 +14,7 @@ from opwest.manifest.yaml_reader import describe
 from opwest.model.dtypes import DTYPES, MAX_TENSOR_BYTES, TensorType, is_finite
 from opwest.model.examined import ANY_TARGET, Examined, kind_of
 from opwest.model.model import Devicetree, Quantization
+from opwest.records import dataclass
 
 FLT_MIN = 1.17549435e-38
 """The smallest normal float32 (ISO C 5.2.4.2.2)."""

@@ -11,10 +11,10 @@ The types are those of TVM's own C output, which has `void *` for the arrays. Ho
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, assert_never, get_args
 
 from opwest.model.dtypes import Dlpack, DType
+from opwest.records import dataclass
 
 ConventionName = Literal["unpacked", "packed", "ffi"]
 EntryKind = Literal["tensor", "pointer", "integer", "boolean", "float"]

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from opwest.model.c_names import CNames
 from opwest.model.model import Model, Operator
+from opwest.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

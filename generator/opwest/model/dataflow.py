@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from opwest.diagnostics import Location, nearest
@@ -20,6 +19,7 @@ from opwest.model.model import (
 from opwest.model.scalars import bind_number
 from opwest.model.step_device import step_device
 from opwest.model.step_names import Names, check_roles, first_writers, named_by_unknown_operators
+from opwest.records import dataclass
 
 
 @dataclass

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import struct
-from dataclasses import dataclass
 from math import prod
 from typing import Literal
+
+from opwest.records import dataclass
 
 FLT_MAX = 3.4028234663852886e38
 """The largest float32 (ISO C 5.2.4.2.2)."""

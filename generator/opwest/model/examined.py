@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePosixPath
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.objects.facts import Member
 from opwest.objects.stack import StackEntry
+from opwest.records import dataclass
 
 ANY_TARGET = "any"
 _KINDS = {".a": "archive", ".c": "C source", ".ll": "LLVM IR", ".bc": "LLVM IR", ".o": "ELF object"}

@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from opwest.diagnostics import Location
-from opwest.llvm.facts import IrModule
 from opwest.manifest.located import Mapping
 from opwest.model.context import Context, located_items
 from opwest.model.examined import Examined
 from opwest.model.headers import copy_source
-from opwest.model.ir import IrFile, compile_ir_files, is_ir
+from opwest.model.ir_files import IrFile, is_ir
 from opwest.model.model import SourceFile, Target
 from opwest.model.stack_files import StackFiles, read_stack_files
 from opwest.model.targets import target_abi, targets_used
@@ -22,6 +22,10 @@ from opwest.objects.compat import abi_faults, abi_warnings
 from opwest.objects.facts import CSource, Member, ObjectError, ObjectFile
 from opwest.objects.inspect import inspect_object
 from opwest.objects.relocations import relocation_faults
+from opwest.records import dataclass
+
+if TYPE_CHECKING:
+    from opwest.llvm.facts import IrModule
 
 
 @dataclass(frozen=True)
@@ -120,12 +124,15 @@ def _read_files(context: Context, targets: dict[str, Target]) -> Files:
                 objects += item.members
                 _add_object(context, found, entry, item, file, targets.get(name or ""), at, stack)
         stack.check(context, objects)
-    _add_ir(context, found, ir_files, targets)
+    if ir_files:
+        _add_ir(context, found, ir_files, targets)
     return found
 
 
 def _add_ir(context: Context, found: Files, files: list[IrFile], targets: dict[str, Target]) -> None:
     """Compile LLVM IR; from here on it is an object like any other."""
+    from opwest.model.ir import compile_ir_files
+
     objects, found.modules, failed = compile_ir_files(context, files, targets, tuple(found.targets))
     found.broken = found.broken or failed
     for item in objects:

@@ -4,30 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
 
-from opwest.diagnostics import Location
 from opwest.llvm.api import compile_many, contradictions, is_available, missing, read_many
 from opwest.llvm.facts import CompileJob, CompileOptions, IrFunction, IrModule, IrParameter, LlvmError
-from opwest.manifest.located import Mapping
 from opwest.model.context import Context
 from opwest.model.examined import Examined
+from opwest.model.ir_files import IrFile
 from opwest.model.model import Argument, Operator, Target
 from opwest.objects.facts import Member, ObjectError
 from opwest.objects.inspect import read_member
-
-SUFFIXES = (".ll", ".bc")
-
-
-@dataclass(frozen=True)
-class IrFile:
-    """A file of IR, with what the manifest says of it."""
-
-    name: str
-    path: Path
-    location: Location
-    entry: Mapping
+from opwest.records import dataclass
 
 
 @dataclass(frozen=True)
@@ -38,14 +24,6 @@ class IrObject:
     target: str
     member: Member
     examined: Examined
-
-
-def is_ir(path: Path) -> bool:
-    """Return whether a file of `objects` is LLVM IR.
-
-    Its name decides: bitcode in a file called .o comes from -flto, and a linker's plugin would have to compile it.
-    """
-    return path.suffix in SUFFIXES
 
 
 def compile_ir_files(

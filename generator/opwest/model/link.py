@@ -5,18 +5,20 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 from opwest.diagnostics import Location, nearest
 from opwest.model.context import Context
 from opwest.model.files import Files, Linkable
 from opwest.model.identifiers import is_symbol
 from opwest.model.model import External, LinkObject, Operator, Target, TargetBuild
-from opwest.model.prototypes import check_debug_information, check_prototype
 from opwest.objects.closure import needed_members
-from opwest.objects.dwarf import DwarfSignature, signatures
 from opwest.objects.facts import CSource, Member
 from opwest.objects.providers import provider_of, uses_libm
 from opwest.objects.tvm_symbols import ALLOCATE, CONTEXTS, POINTERS, PROVIDED, REFUSED, own_state, tvm_functions
+
+if TYPE_CHECKING:
+    from opwest.objects.dwarf import DwarfSignature
 
 DEFAULT_LIBC = "picolibc"
 RUNTIME_SYMBOLS = (
@@ -175,13 +177,18 @@ class _Link:
                         expected="a function",
                     )
                 elif isinstance(one.item, CSource):
+                    from opwest.model.prototypes import check_prototype
+
                     check_prototype(self.faults, operator, one.name, one.item)
             self._check_signature(operator, owners)
 
     def _check_signature(self, operator: Operator, owners: list[Linkable]) -> None:
         """Compare an operator with the debug information of the object that defines it, where there is any."""
         for one in owners:
-            if isinstance(one.item, Member):
+            if isinstance(one.item, Member) and b".debug_info" in one.item.content:
+                from opwest.model.prototypes import check_debug_information
+                from opwest.objects.dwarf import signatures
+
                 if one.name not in self.signatures:
                     self.signatures[one.name] = signatures(one.item)
                 known = self.signatures[one.name]

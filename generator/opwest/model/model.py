@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePosixPath
 from typing import Literal
 
 from opwest.diagnostics import Location
-from opwest.llvm.facts import LlvmTarget
+from opwest.llvm.target import LlvmTarget
 from opwest.model.application import Application
 from opwest.model.conventions import UNPACKED, Convention, WorkspaceNeed
 from opwest.model.dtypes import DType, TensorType
 from opwest.model.suite import Suite
 from opwest.objects.facts import FloatAbi, Fpu, Mve
+from opwest.records import dataclass
 
 Direction = Literal["in", "out", "inout", "scratch"]
 STRUCT_DEVICE = "const struct device *"

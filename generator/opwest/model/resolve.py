@@ -19,7 +19,6 @@ from opwest.model.context import Context, located_items
 from opwest.model.dataflow import resolve_steps
 from opwest.model.files import Files
 from opwest.model.identifiers import check_name
-from opwest.model.ir import check_signatures
 from opwest.model.link import needs_full_libc, needs_tvm, resolve_builds
 from opwest.model.model import Model
 from opwest.model.stack_need import stack_needs
@@ -50,7 +49,10 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = ()) -> Model
     flow = resolve_steps(context, names)
     workspace = resolve_workspace(context, names, flow)
 
-    check_signatures(context, files.modules, operators)
+    if files.modules:
+        from opwest.model.ir import check_signatures
+
+        check_signatures(context, files.modules, operators)
     builds = resolve_builds(context, files, operators, externals)
 
     application = _application(context)

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from opwest.diagnostics import Location, nearest
 from opwest.manifest.located import Mapping
 from opwest.model.context import Context, located_items
 from opwest.objects.facts import Member, ObjectError
 from opwest.objects.stack import StackEntry, read_su
+from opwest.records import dataclass
 
 _SHOWN = 5
 

@@ -8,13 +8,13 @@ exception frames. With an unknown frame or call the figure is a lower bound and 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from opwest.model.examined import Examined
 from opwest.model.model import Model, StackNeed, TargetBuild
 from opwest.objects.calls import Function, Place, functions
 from opwest.objects.facts import ObjectError
 from opwest.objects.stack import UNKNOWN, StackUse, stack_usage
+from opwest.records import dataclass
 
 _Node = tuple[int, Place]
 _FRAME_WORDS, _FRAME_PER_ARGUMENT = 24, 8

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from opwest.diagnostics import Location
 from opwest.model.context import Context
 from opwest.model.dtypes import TensorType
 from opwest.model.model import Constant, Device, Interface, Operator, Pool
+from opwest.records import dataclass
 
 
 @dataclass

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from opwest.diagnostics import nearest
-from opwest.llvm.facts import LlvmTarget
+from opwest.llvm.target import LlvmTarget
 from opwest.manifest.located import Mapping
 from opwest.model.context import Context, located_items
 from opwest.model.model import Target

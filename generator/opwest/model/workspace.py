@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from opwest.diagnostics import Location
 from opwest.model.context import Context
@@ -13,6 +13,7 @@ from opwest.model.dtypes import TensorType
 from opwest.model.model import DEFAULT_ALIGNMENT, Binding, Buffer, BufferRole, Constant, Interface, Step
 from opwest.model.placement import candidate_pools
 from opwest.model.step_names import Names
+from opwest.records import dataclass
 
 
 @dataclass(frozen=True)

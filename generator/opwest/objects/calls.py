@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from opwest.objects.elf import SHF_EXECINSTR, SHT_NOBITS, Elf, RawSymbol, damaged, parse_elf
 from opwest.objects.facts import Member
 from opwest.objects.relocate import Entry, Relocations, relocation_entries
+from opwest.records import dataclass
 
 _STT_FUNC, _STT_NOTYPE, _STT_SECTION = 2, 0, 3
 _CONDITIONS = "eq ne cs hs cc lo mi pl vs vc hi ls ge lt gt le al".split()

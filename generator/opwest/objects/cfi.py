@@ -14,12 +14,12 @@ Frames", for `.eh_frame`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from opwest.objects.elf import Layout, damaged
 from opwest.objects.facts import ObjectError
 from opwest.objects.leb import fixed, sleb, text, uleb
+from opwest.records import dataclass
 
 STACK_POINTERS = {"x86-64": 7, "i386": 4, "arm": 13, "aarch64": 31, "riscv": 2}
 _LARGEST = 1 << 31

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from opwest.objects.facts import Abi, Endian, EnumSize, FloatAbi, Fpu, Mve
+from opwest.records import dataclass
 
 EABI_VERSION = 5
 

@@ -12,9 +12,9 @@ what the manifest calls an output; that it takes inputs without `const` is commo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from opwest.objects.dwarf_types import DwarfSignature, DwarfType
+from opwest.records import dataclass
 
 _STATUS_SIZE = 4
 C_SCALARS: dict[str, DwarfType] = {

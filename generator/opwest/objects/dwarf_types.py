@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from opwest.objects import dwarf_units as units_
 from opwest.objects.dwarf_units import DebugData, Entry, Unit, read_entry, reference, string
+from opwest.records import dataclass
 
 Kind = Literal["void", "integer", "float", "bool", "pointer", "struct", "function", "other", "unknown"]
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from opwest.objects.elf import StringTable, damaged
 from opwest.objects.leb import fixed, sleb, text, uleb
+from opwest.records import dataclass
 
 TAG_ARRAY, TAG_CLASS, TAG_ENUM, TAG_PARAMETER, TAG_POINTER, TAG_REFERENCE = 0x01, 0x02, 0x04, 0x05, 0x0F, 0x10
 TAG_STRUCT, TAG_SUBROUTINE_TYPE, TAG_TYPEDEF, TAG_UNION, TAG_UNSPECIFIED_PARAMETERS = 0x13, 0x15, 0x16, 0x17, 0x18

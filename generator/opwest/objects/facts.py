@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
+
+from opwest.records import dataclass
 
 Endian = Literal["little", "big"]
 FloatAbi = Literal["soft", "softfp", "hard", "single", "double", "quad", "any"]

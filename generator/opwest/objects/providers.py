@@ -6,10 +6,11 @@ The lists under `libc/` were read from real libraries; each says from which.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Final
+
+from opwest.records import dataclass
 
 LIBCS: Final = ("host", "picolibc", "newlib", "minimal")
 LINKER: Final = "linker"
@@ -19,7 +20,7 @@ _SUPPORT_MACHINES: Final = ("arm", "riscv", "x86-64", "i386", "aarch64")
 
 def _sections(name: str) -> dict[str, frozenset[str]]:
     """Return the names of a list by section; those before the first section header under ''."""
-    text = files("opwest.objects").joinpath("libc", name).read_text(encoding="utf-8")
+    text = (Path(__file__).parent / "libc" / name).read_text(encoding="utf-8")
     found: dict[str, set[str]] = {"": set()}
     current = ""
     for line in text.splitlines():

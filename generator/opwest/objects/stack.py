@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -28,6 +27,7 @@ from opwest.objects.exidx import SHT_ARM_EXIDX, exidx_frames
 from opwest.objects.facts import Member, ObjectError
 from opwest.objects.leb import uleb
 from opwest.objects.relocate import Relocations
+from opwest.records import dataclass
 
 Source = Literal[".su", ".stack_sizes", ".debug_frame", ".eh_frame", ".ARM.exidx"]
 SuKind = Literal["static", "dynamic", "dynamic,bounded"]

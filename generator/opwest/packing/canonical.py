@@ -18,12 +18,12 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 
 from opwest.packing.component import Component, Flags, Ints
 from opwest.packing.problem import Block
+from opwest.records import dataclass
 
 MOST_BLOCKS = 2000
 """Components with more blocks are not searched: every one of them can be a level of recursion."""

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opwest.packing.problem import Block
+from opwest.records import dataclass
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

@@ -9,10 +9,10 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from opwest.diagnostics import Diagnostics, Location, nearest
 from opwest.packing.problem import Block
+from opwest.records import dataclass
 
 _NEEDED = ("id", "lower", "upper", "size")
 _OPTIONAL = ("alignment",)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from opwest.diagnostics import Diagnostics
 from opwest.model.model import Buffer, Model, Pool
@@ -13,6 +13,7 @@ from opwest.packing.problem import Block, PoolPlan, Share, peak
 from opwest.packing.verify import verify
 from opwest.plan.schedule import Schedule, plan_schedule
 from opwest.plan.sharing import find_shares, merged
+from opwest.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

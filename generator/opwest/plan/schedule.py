@@ -9,9 +9,10 @@ launched on it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from opwest.model.model import Model, Step
+from opwest.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

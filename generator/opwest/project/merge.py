@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import tempfile
 from pathlib import Path
 
 from opwest.diagnostics import Diagnostic, OpwestError
@@ -50,6 +48,9 @@ MERGING = Merging(merge_text, marker_lines)
 
 def _merge_lines(base: list[str], yours: list[str], new: list[str]) -> tuple[list[str], list[int]]:
     """Return the merged lines, and the numbers of those where conflicts begin."""
+    import subprocess  # only `update` merges
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="opwest-") as work:
         for name, lines in (("yours", yours), ("base", base), ("opwest", new)):
             (Path(work) / name).write_bytes("".join(f"{line}\n" for line in lines).encode())

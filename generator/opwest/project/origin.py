@@ -12,12 +12,12 @@ import json
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
 from opwest.files import ProjectFile
+from opwest.records import dataclass
 from opwest.write.lock import to_json
 
 ORIGIN: Final = PurePosixPath(".opwest/origin.json")

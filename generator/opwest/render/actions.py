@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from opwest.model.model import Binding, Model, Step
 from opwest.plan.memory import MemoryPlan
+from opwest.records import dataclass
 from opwest.render.tensors import external_line
 
 CacheOperation = Literal["flush", "flush_and_invalidate", "invalidate"]

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from opwest.model.conventions import EntryKind
 from opwest.model.model import Argument, Model, Operator
+from opwest.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

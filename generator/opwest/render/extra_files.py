@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opwest.files import ProjectFile, folded
 from opwest.model.c_names import CNames
 from opwest.render.application import Planned, application_name
-from opwest.render.templates.user import UserRenderer
 from opwest.templates import EXTRA, SUFFIX, is_extra
+
+if TYPE_CHECKING:
+    from opwest.render.templates.user import UserRenderer
 
 _OPWESTS = ("models", "modules", ".opwest")
 

@@ -9,7 +9,8 @@ free. The functions must be the ones of zephyr_module/src/registry.c.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from opwest.records import dataclass
 
 _MASK = 0xFFFFFFFF
 _NAMES_PER_BUCKET = 4

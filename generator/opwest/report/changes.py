@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import Any, Literal
 
+from opwest.records import dataclass
 from opwest.report import data, words
 from opwest.report.timeline import measured_name
 

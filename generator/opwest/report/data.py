@@ -9,8 +9,10 @@ meaning or goes; new optional fields do not change it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
+
+from opwest.records import dataclass
 
 FORMAT: Final = "opwest-report"
 SCHEMA: Final = 1

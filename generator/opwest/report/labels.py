@@ -8,9 +8,9 @@ class. Labels are set in a fixed-width font, whose advance is 0.6 of its size: t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from opwest.records import dataclass
 from opwest.report.words import visible
 
 ADVANCE: Final = 6.7

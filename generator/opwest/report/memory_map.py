@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from opwest.records import dataclass
 from opwest.report import data, words
 from opwest.report.live import live_bytes
 

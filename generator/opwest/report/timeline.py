@@ -8,9 +8,10 @@ where the device is waited for, says when the work may be under way.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal
 
+from opwest.records import dataclass
 from opwest.report import data, words
 
 PROCESSOR: Final = "cpu"

@@ -11,6 +11,7 @@ from typing import Final
 from opwest.diagnostics import Diagnostics, Location
 from opwest.files import is_inside
 from opwest.resources import resource
+from opwest.resources.compiled import CompiledTemplates
 from opwest.templates import SUFFIX, Templates, UserTemplates, is_extra, known_templates
 
 MAX_BYTES: Final = 64 << 20
@@ -18,11 +19,17 @@ MAX_BYTES: Final = 64 << 20
 
 def read_templates(folder: Path | None, faults: Diagnostics) -> Templates:
     """Return opwest's templates, and those of a folder of the user's, if any; report files that are no templates."""
-    own = read_own_templates()
-    return Templates(own, None if folder is None else _read_folder(folder, set(known_templates(own)), faults))
+    own = _own_texts()
+    user = None if folder is None else _read_folder(folder, set(known_templates(own)), faults)
+    return Templates(own, user, CompiledTemplates(resource("project_template")))
 
 
-def read_own_templates() -> dict[str, str]:
+def read_own_templates() -> Templates:
+    """Return opwest's templates alone."""
+    return read_templates(None, Diagnostics())
+
+
+def _own_texts() -> dict[str, str]:
     """Return the text of every template of project_template, by path."""
     root = resource("project_template")
     return {path.relative_to(root).as_posix(): path.read_text("utf-8") for path in sorted(root.rglob(f"*{SUFFIX}"))}

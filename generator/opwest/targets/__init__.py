@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -17,6 +17,6 @@ _LOADER = getattr(yamlcore, "CCoreLoader", yamlcore.CoreLoader)
 @cache
 def named_targets() -> dict[str, dict[str, Any]]:
     """Return the entries of targets.yaml, shaped as `targets` of a manifest is."""
-    text = files(__name__).joinpath("targets.yaml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("targets.yaml").read_text(encoding="utf-8")
     table: dict[str, dict[str, Any]] = yaml.load(text, Loader=_LOADER)
     return table

@@ -8,12 +8,12 @@ SUPPORTED_VERSIONS of `manifest/schema.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from opwest.diagnostics import Diagnostics
 from opwest.manifest.located import Mapping
 from opwest.manifest.schema import SUPPORTED_VERSIONS
 from opwest.manifest.yaml_reader import read_yaml
+from opwest.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
 from opwest.project.merge import MERGING
 from opwest.project.origin import Origin, moved, read_origin
 from opwest.project.remarks import report
+from opwest.records import dataclass
 from opwest.request import Request
 from opwest.update import migrations
 from opwest.write import FileChange, WriteResult, preview_project, read_record, recover, write_project

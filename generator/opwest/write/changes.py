@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
+
+from opwest.records import dataclass
 
 from . import disk
 from .journal import Change, Journal

@@ -14,7 +14,8 @@ import os
 import shutil
 import stat
 from collections.abc import Iterable
-from pathlib import Path, PurePosixPath
+from itertools import accumulate
+from pathlib import Path
 from typing import Final
 
 OWN: Final = ".opwest"
@@ -42,7 +43,7 @@ def digest(content: bytes) -> str:
 
 def parents(path: str) -> list[str]:
     """Return the folders that `path` is in, the outermost first, without the project folder itself."""
-    return [str(parent) for parent in reversed(PurePosixPath(path).parents)][1:]
+    return list(accumulate(path.split("/")[:-1], "{}/{}".format))
 
 
 def obstacle(directory: Path, path: str) -> tuple[str, str] | None:

@@ -14,12 +14,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.files import is_inside
+from opwest.records import dataclass
 
 from . import disk
 from .lock import is_digest, to_json

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
 from opwest import __version__
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.files import is_inside
+from opwest.records import dataclass
 
 from . import disk
 

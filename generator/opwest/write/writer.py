@@ -10,11 +10,11 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from opwest.files import ProjectFile
+from opwest.records import dataclass
 
 from . import disk, journal, mutex
 from .changes import Merging, Plan, Remark

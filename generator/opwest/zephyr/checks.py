@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -60,6 +59,8 @@ def _check_board(
         return True
     name = board.partition("/")[0].partition("@")[0]
     if name not in workspace.boards:
+        from difflib import get_close_matches
+
         near = get_close_matches(name, workspace.boards, n=1)
         own = "`west boards` lists them; a board of your own needs BOARD_ROOT"
         hint = f"did you mean {near[0]!r}?" if near else own

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from opwest.records import dataclass
 from opwest.zephyr.version import Version
 from opwest.zephyr.workspace import Workspace
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from opwest.model.model import Model
+from opwest.records import dataclass
 from opwest.resources import resource
 
 

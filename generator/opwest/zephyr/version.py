@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from opwest.records import dataclass
 
 NATIVE_SIM = (3, 5)
 """native_sim came."""

@@ -6,14 +6,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from opwest.records import dataclass
 from opwest.zephyr.version import QUALIFIERS, Version
 
 _HAL = {"st": "hal_stm32", "raspberrypi": "hal_rpi_pico", "gd": "hal_gigadevice", "bflb": "hal_bouffalolab"}
@@ -123,6 +122,8 @@ class Workspace:
             for made in (name for name in found if "$" in name and missing):
                 like = re.compile(".+".join(map(re.escape, re.split(r"\$\([^)]*\)", made))))
                 missing = {name for name in missing if not like.fullmatch(name)}
+        from difflib import get_close_matches
+
         near = {name: get_close_matches(name, known, n=1, cutoff=0.85) for name in missing}
         return {f"CONFIG_{name}": f"CONFIG_{near[name][0]}" if near[name] else None for name in sorted(missing)}
 

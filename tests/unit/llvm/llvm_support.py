@@ -7,7 +7,8 @@ import shutil
 
 import pytest
 from opwest.llvm.api import compile_ir
-from opwest.llvm.facts import CompileOptions, LlvmTarget
+from opwest.llvm.facts import CompileOptions
+from opwest.llvm.target import LlvmTarget
 from opwest.model.targets import make_target, target_abi
 from opwest.objects.compat import TargetAbi
 from opwest.objects.facts import Member

@@ -150,7 +150,8 @@ BLOCKED = """
     sys.meta_path.insert(0, Blocker())
     from pathlib import Path
     from opwest.llvm import api
-    from opwest.llvm.facts import CompileJob, LlvmError, LlvmTarget
+    from opwest.llvm.facts import CompileJob, LlvmError
+    from opwest.llvm.target import LlvmTarget
     print(api.is_available(), api.looks_like_ir(b"BC\\xc0\\xde"))
     some = LlvmTarget("t", "thumbv7m-unknown-none-eabi", "cortex-m3", "", "soft", "arm", 32)
     for call in (lambda: api.read_ir(Path("absent.bc")), lambda: api.data_layout_of(some),

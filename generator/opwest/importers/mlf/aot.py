@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from opwest.importers.faults import fault
 from opwest.importers.mlf.c_text import Function, Parameter, arrays
@@ -20,6 +19,7 @@ from opwest.importers.mlf.wrapper import Given, Header, Pool, Role, Wrapper
 from opwest.importers.text import free_name, identifier
 from opwest.model.conventions import PACKED, UNPACKED, Convention
 from opwest.model.dtypes import DTYPES
+from opwest.records import dataclass
 
 NAME = "whole_model"
 """The operator that main becomes."""

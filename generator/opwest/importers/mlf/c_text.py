@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from opwest.importers.faults import fault
 from opwest.model.dtypes import DTYPES, dtype_of_c
+from opwest.records import dataclass
 
 _DEFINITION = re.compile(
     r"^(?:TVM_DLL[ \t]+)?(int32_t|int|void)[ \t]+(\w+)[ \t]*\(([^()]{0,20000})\)\s*\{", re.MULTILINE

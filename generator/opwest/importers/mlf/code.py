@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePosixPath
 
 from opwest.importers.faults import fault
@@ -13,6 +13,7 @@ from opwest.importers.mlf.library import Library
 from opwest.importers.mlf.wrapper import Pool, Wrapper, read_pools, read_wrapper
 from opwest.objects.facts import Member, ObjectError
 from opwest.objects.inspect import read_member
+from opwest.records import dataclass
 
 _HOST = "codegen/host/"
 _ENTRY_POINTS = ("TVMSystemLibEntryPoint", "TVMGetModule")

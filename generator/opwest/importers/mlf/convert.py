@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from opwest.diagnostics import nearest
@@ -26,6 +26,7 @@ from opwest.importers.mlf.relay import Relay, read_relay
 from opwest.importers.mlf.wrapper import Header, read_header
 from opwest.importers.text import identifier
 from opwest.objects.providers import provider_of
+from opwest.records import dataclass
 from opwest.targets import named_targets
 
 _LARGEST_TEXT = 1 << 22

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from opwest.model.conventions import UNPACKED, Convention
+from opwest.records import dataclass
 
 
 @dataclass(frozen=True)

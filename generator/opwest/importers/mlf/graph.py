@@ -8,7 +8,6 @@ The JSON is that of TVM's GraphExecutorCodegen: nodes, their inputs as [node, in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -24,6 +23,7 @@ from opwest.importers.text import identifier
 from opwest.model.conventions import PACKED
 from opwest.model.dtypes import DTYPES, meant_by
 from opwest.model.identifiers import is_symbol
+from opwest.records import dataclass
 
 _HOST = 1
 """kDLCPU."""

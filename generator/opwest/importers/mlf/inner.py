@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from opwest.importers.mlf.c_text import Function
@@ -19,6 +18,7 @@ from opwest.importers.mlf.packed import Entry, is_packed, packed_entries
 from opwest.importers.mlf.packed_calls import Passed, packed_calls
 from opwest.importers.text import identifier
 from opwest.model.dtypes import DTYPES
+from opwest.records import dataclass
 
 _LET = re.compile(r"void\s*\*\s*(\w+)\s*=\s*\(?\s*&?\s*\(?&?\(?\s*(\w+)\s*\[\s*\(?\s*(\d{1,12})\s*\)?\s*\]\s*\)*\s*;")
 _ALLOCATED = re.compile(

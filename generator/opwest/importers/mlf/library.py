@@ -6,12 +6,12 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from opwest.importers.faults import fault
 from opwest.importers.mlf.limits import KEPT_BYTES, MEMBER_BYTES, MEMBERS
 from opwest.importers.mlf.tar import read_tar
+from opwest.records import dataclass
 from opwest.write.faults import system_faults
 
 _FOLDERS = ("codegen/host/", "src/", "parameters/", "executor-config/")

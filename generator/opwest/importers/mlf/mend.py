@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from opwest.importers.mlf.c_text import functions
+from opwest.records import dataclass
 
 _SWALLOWED = re.compile(r"\bswitch\s*\(\s*!\s*status\s*\)")
 _WRAPPER_HEADER = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]tvmgen_\w+\.h[>\"][^\n]*\n", re.MULTILINE)

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from opwest.diagnostics import nearest
 from opwest.importers.faults import fault
 from opwest.importers.mlf.library import Library
 from opwest.importers.mlf.limits import ELEMENTS, JSON_BYTES, TENSORS
+from opwest.records import dataclass
 
 VERSIONS = (5, 6, 7)
 

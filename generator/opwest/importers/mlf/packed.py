@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from opwest.importers.mlf.c_text import Function
 from opwest.model.dtypes import dtype_of_c
+from opwest.records import dataclass
 
 _ENTRY = re.compile(
     r"\bvoid\s*\*\s*(\w+)\s*=\s*\(*\s*\(TVMValue\s*\*\)\s*args\s*\)\s*\[\s*\(?(\d{1,4})\)?\s*\]\s*\.\s*v_handle"

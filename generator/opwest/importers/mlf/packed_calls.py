@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from opwest.importers.mlf.c_text import Function
 from opwest.importers.mlf.limits import DIMENSIONS
 from opwest.model.dtypes import dtype_of_packed
+from opwest.records import dataclass
 
 _LONGEST = 2000
 """Characters of a statement that can be one of these."""

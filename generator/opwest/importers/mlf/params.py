@@ -8,13 +8,13 @@ All little-endian: magic (8 bytes), reserved (8), the names (a count, then lengt
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from opwest.importers.faults import fault
 from opwest.importers.mlf.limits import DIMENSIONS, TENSORS
 from opwest.model.dtypes import dtype_of_packed
+from opwest.records import dataclass
 
 LIST_MAGIC = 0xF7E58D4F05049CB7
 ARRAY_MAGIC = 0xDD5E40F096B4A13F

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from opwest.diagnostics import nearest
@@ -20,6 +19,7 @@ from opwest.importers.mlf.metadata import Metadata, Port
 from opwest.importers.mlf.relay import Relay, Typed
 from opwest.importers.text import free_name, identifier
 from opwest.model.dtypes import DTYPES, meant_by
+from opwest.records import dataclass
 
 
 @dataclass(frozen=True)

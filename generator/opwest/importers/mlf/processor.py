@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from opwest.records import dataclass
 
 Extension = Literal["none", "DSP", "MVE"]
 

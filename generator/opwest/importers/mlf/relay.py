@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from opwest.records import dataclass
 
 _NUMBERS = r"\(((?:[0-9]{1,12}, ?)*(?:[0-9]{1,12})?)\)"
 _SHAPES = re.compile(rf"Tensor\[{_NUMBERS}, (\w+)\]")

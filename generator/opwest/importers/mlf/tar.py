@@ -8,12 +8,12 @@ archive from elsewhere has to be told apart from one that only looks complete.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from opwest.importers.faults import fault
 from opwest.importers.mlf.limits import HEADER_BYTES, KEPT_BYTES, MEMBER_BYTES, MEMBERS
+from opwest.records import dataclass
 from opwest.write.faults import system_faults
 
 _BLOCK = 512

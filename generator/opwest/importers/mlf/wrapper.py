@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from opwest.importers.faults import fault
 from opwest.importers.mlf.c_text import arrays, functions, values
 from opwest.importers.mlf.limits import ELEMENTS, KEPT_BYTES
 from opwest.model.dtypes import dtype_of_c
+from opwest.records import dataclass
 
 Role = Literal["input", "output", "workspace", "constants", "device"]
 

@@ -7,7 +7,6 @@ import re
 import struct
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from opwest.importers.tvm.faults import fault, last_line
 from opwest.importers.tvm.hoist import hoist_conditions
 from opwest.importers.tvm.schedule import schedule_operator
 from opwest.model.dtypes import DTYPES, round_to_float32
+from opwest.records import dataclass
 
 PREFIX = "op_"
 """Of every symbol: TVM calls operators `exp` and `round`, as the C library does."""

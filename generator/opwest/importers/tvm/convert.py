@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from opwest.importers.folder import refuse_occupied, write_folder
 from opwest.importers.text import ObjectFile, identifier
 from opwest.importers.tvm.faults import APACHE_TVM, fault, require
 from opwest.importers.tvm.source import Port, Progress, Source
+from opwest.records import dataclass
 
 
 def _silent(_: str) -> None:

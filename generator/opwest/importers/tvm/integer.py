@@ -8,10 +8,11 @@ operators, int32 sums, and TFLite's fixed-point scaling with its two roundings. 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from opwest.importers.tvm.integer_kernels import AveragePool, Convolution, Dense, Mean, Requantize
+from opwest.records import dataclass
 
 
 def use_integers(module: Any) -> Any:

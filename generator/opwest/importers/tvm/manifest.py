@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from opwest.importers.text import WIDTH, ObjectFile, comment, free_name, identifier, object_line
@@ -13,6 +12,7 @@ from opwest.importers.tvm.codegen import PREFIX, Scratch
 from opwest.importers.tvm.source import Port, Source
 from opwest.importers.tvm.steps import Step, Steps, Tensor
 from opwest.importers.tvm.vectors import Vectors
+from opwest.records import dataclass
 
 
 @dataclass(frozen=True)

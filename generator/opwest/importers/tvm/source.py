@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from opwest.records import dataclass
 
 Progress = Callable[[str], None]
 Quantization = tuple[float, int]

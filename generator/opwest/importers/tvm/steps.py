@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Any, Literal
 
 from opwest.importers.tvm.faults import fault
 from opwest.importers.tvm.lower import main_function
+from opwest.records import dataclass
 
 Role = Literal["input", "output", "constant", "intermediate"]
 

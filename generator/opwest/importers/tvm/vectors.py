@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from opwest.importers.tvm.source import Source
 from opwest.importers.tvm.steps import Steps, Tensor
 from opwest.model.dtypes import DTYPES
+from opwest.records import dataclass
 
 Cases = list[list[Any]]
 """Arrays by case, then by input or output."""

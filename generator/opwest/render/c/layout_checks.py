@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from opwest.model.model import Model
 from opwest.plan.memory import MemoryPlan
+from opwest.records import dataclass
 from opwest.render.c.printer import c_layout
 from opwest.render.records import layout
 from opwest.render.records.types import Struct

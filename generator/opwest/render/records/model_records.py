@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from opwest.model.c_names import CNames
 from opwest.model.dtypes import TensorType
 from opwest.model.model import STRUCT_DEVICE, Argument, Direction, Interface, Model, Operator, Quantization
 from opwest.plan.memory import MemoryPlan
+from opwest.records import dataclass
 from opwest.render.perfect_hash import perfect_hash
 from opwest.render.records import layout
 from opwest.render.records.points import points

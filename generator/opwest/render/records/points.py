@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from opwest.model.model import Model
 from opwest.plan.memory import MemoryPlan
+from opwest.records import dataclass
 from opwest.render.actions import Action, Call, Wait, actions
 from opwest.render.records.layout import NO_DEVICE, NO_STEP
 

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
 from opwest.model.dtypes import DType
+from opwest.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from opwest.records import dataclass
 from opwest.render.records.types import (
     FieldType,
     Function,

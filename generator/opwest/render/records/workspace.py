@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from opwest.model.dtypes import DTYPES
 from opwest.model.model import Model
 from opwest.plan.memory import MemoryPlan
+from opwest.records import dataclass
 from opwest.render.records.layout import MEASURE, SLOT, STATUS, U8
 from opwest.render.records.types import Field, FieldType, Nested, Pointer, Scalar, Struct
 

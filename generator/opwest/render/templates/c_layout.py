@@ -51,6 +51,8 @@ def fit(text: str) -> str:
 def _ends_in_comment(line: str, in_comment: bool) -> bool:
     if in_comment:
         return "*/" not in line
+    if "/*" not in line:
+        return False
     code = "".join(token for token in _TOKEN.findall(line) if not token.startswith(('"', "'", "/*")))
     return "/*" in code
 
@@ -152,4 +154,4 @@ def _places(body: str) -> Iterator[_Break]:
 
 
 def _columns(line: str) -> int:
-    return len(line.expandtabs(8))
+    return len(line.expandtabs(8)) if "\t" in line else len(line)

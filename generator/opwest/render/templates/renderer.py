@@ -9,7 +9,6 @@ import jinja2
 
 from opwest.diagnostics import Diagnostics
 from opwest.render.templates.c_layout import fit
-from opwest.render.templates.user import UserRenderer
 from opwest.templates import SUFFIX, Templates
 
 
@@ -17,14 +16,18 @@ class Renderer:
     """Makes files of prepared rows; a template of the user's replaces the one of opwest with the same path."""
 
     def __init__(self, templates: Templates, faults: Diagnostics) -> None:
-        self.user = None if templates.user is None else UserRenderer(templates.user, templates.own, faults)
-        if self.user is not None:
+        self.user = None
+        if templates.user is not None:
+            from opwest.render.templates.user import UserRenderer  # Jinja's sandbox takes long to import
+
+            self.user = UserRenderer(templates.user, templates.own, faults)
             self.user.check()
         self._own = jinja2.Environment(
             loader=jinja2.DictLoader(templates.own),
             undefined=jinja2.StrictUndefined,
             keep_trailing_newline=True,
             autoescape=False,
+            bytecode_cache=templates.compiled,
         )
 
     def __call__(self, template: str, **rows: Any) -> bytes:

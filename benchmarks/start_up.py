@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The processor time of small commands, as a multiple of what importing Jinja, PyYAML and numpy takes.
+
+All commands run in turn, so that a slow moment of the machine meets all of them, and the least of each counts. Python's
+compiled modules are kept in a folder of the measurement: the first, uncounted round fills it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from common import host_compiler, host_target, opwest_command, write_model
+
+OPERATORS = 10
+MOST_OF_GENERATE = 2.0
+MOST_OF_VERSION = 0.5
+_REFERENCE = (sys.executable, "-c", "import jinja2, yaml, numpy")
+
+
+class StartUp(NamedTuple):
+    """Seconds of the reference, and what commands take as multiples of it."""
+
+    reference: float
+    generate: float
+    version: float
+
+
+def measure_start_up(work: Path, rounds: int = 7) -> StartUp:
+    """Return the figures, measured in `rounds` rounds. Raises SkippedError where no model can be compiled."""
+    manifest = write_model(work / "start_up", OPERATORS, host_target(), [*host_compiler(), "-O1"])
+    app = work / "start_up_app"
+    commands = {
+        "reference": [*_REFERENCE],
+        "generate": [*opwest_command(), "generate", str(manifest), "-o", str(app)],
+        "version": [*opwest_command(), "--version"],
+    }
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(work / "pycache")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment.pop("COVERAGE_PROCESS_START", None)
+    environment.pop("COVERAGE_PROCESS_CONFIG", None)
+    least = dict.fromkeys(commands, float("inf"))
+    for number in range(rounds + 1):
+        for name, command in commands.items():
+            shutil.rmtree(app, ignore_errors=True)
+            seconds = _processor_time(command, environment)
+            if number > 0:
+                least[name] = min(least[name], seconds)
+    reference = least["reference"]
+    return StartUp(reference, least["generate"] / reference, least["version"] / reference)
+
+
+def _processor_time(command: Sequence[str], environment: dict[str, str]) -> float:
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return used.ru_utime + used.ru_stime

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled templates, kept where Python keeps compiled modules: in `__pycache__`, or below PYTHONPYCACHEPREFIX.
+
+Compiling the templates takes longer than all the rest of generating a small model. Jinja compares the hash of a
+template's text, its own version and Python's before it uses a file. PYTHONDONTWRITEBYTECODE turns writing off.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from importlib.util import cache_from_source
+from pathlib import Path
+
+from jinja2.bccache import Bucket, BytecodeCache
+
+
+class CompiledTemplates(BytecodeCache):
+    """The compiled templates of one folder. A file that cannot be read or written is as if it were absent."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Read the code of a template, if there is any."""
+        with contextlib.suppress(OSError, EOFError, ValueError, TypeError), self._place(bucket).open("rb") as file:
+            bucket.load_bytecode(file)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Write the code of a template, in one step: others may read it at the same time."""
+        if sys.dont_write_bytecode:
+            return
+        import tempfile
+
+        place = self._place(bucket)
+        with contextlib.suppress(OSError):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            handle, draft = tempfile.mkstemp(dir=place.parent, prefix=place.name)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    bucket.write_bytecode(file)
+                os.replace(draft, place)  # noqa: PTH105
+            except OSError:
+                os.unlink(draft)  # noqa: PTH108
+
+    def _place(self, bucket: Bucket) -> Path:
+        return Path(cache_from_source(str(self._folder / f"{bucket.key}.jinja")))

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""That small commands take about as long as importing the packages that they need."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+import start_up
+from common import SkippedError
+from requirements_support import absent
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory) -> start_up.StartUp:
+    try:
+        return start_up.measure_start_up(tmp_path_factory.mktemp("start_up"))
+    except SkippedError as reason:
+        absent(str(reason))
+
+
+def test_generating_ten_operators_takes_at_most_twice_the_imports(measured):
+    assert measured.generate <= start_up.MOST_OF_GENERATE, measured
+
+
+def test_the_version_takes_at_most_half_of_the_imports(measured):
+    assert measured.version <= start_up.MOST_OF_VERSION, measured

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""That frozen records behave as those of dataclasses do."""
+
+import copy
+import dataclasses
+import pickle
+
+import opwest.records
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def made_by(dataclass):
+    @dataclass(frozen=True, slots=True)
+    class Pair:
+        first: int
+        second: str = "x"
+        note: list = dataclasses.field(default_factory=list, compare=False, repr=False)
+
+    @dataclass(frozen=True)
+    class Empty:
+        pass
+
+    @dataclass(frozen=True)
+    class Own:
+        value: int
+
+        def __repr__(self):
+            return "own"
+
+        def __eq__(self, other):
+            return True
+
+        def __hash__(self):
+            return 7
+
+    return Pair, Empty, Own
+
+
+OURS, THEIRS = made_by(opwest.records.dataclass), made_by(dataclasses.dataclass)
+
+
+@given(st.integers(0, 2), st.text("ab", max_size=1), st.integers(0, 2), st.text("ab", max_size=1))
+def test_equality_is_that_of_dataclasses(a, b, c, d):
+    assert (OURS[0](a, b, [1]) == OURS[0](c, d)) == (THEIRS[0](a, b, [1]) == THEIRS[0](c, d))
+    assert (hash(OURS[0](a, b)) == hash(OURS[0](c, d))) == (hash(THEIRS[0](a, b)) == hash(THEIRS[0](c, d)))
+
+
+def test_text_is_that_of_dataclasses():
+    for ours, theirs, values in zip(OURS, THEIRS, [(1, "a"), (), (1,)], strict=True):
+        assert repr(ours(*values)) == repr(theirs(*values))
+
+
+def test_methods_of_the_class_itself_stay():
+    assert OURS[2](1) == OURS[2](2)
+    assert hash(OURS[2](1)) == 7
+
+
+def test_other_types_are_never_equal():
+    assert OURS[0](1) != THEIRS[0](1)
+    assert OURS[1]() == OURS[1]() and OURS[1]() != OURS[0](1)
+    assert hash(OURS[1]()) == hash(OURS[1]())
+
+
+def test_records_are_frozen_and_can_be_replaced():
+    one = OURS[0](1)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        one.first = 2
+    with pytest.raises(AttributeError):
+        del one.first
+    assert dataclasses.replace(one, first=2) == OURS[0](2)
+    assert dataclasses.asdict(one) == {"first": 1, "second": "x", "note": []}
+    assert not hasattr(one, "__dict__")
+    assert copy.copy(one) == one
+
+
+def test_records_can_be_pickled():
+    from opwest.diagnostics import Location
+    from opwest.packing.problem import Block
+
+    block = Block("a", 1, 1, 0, 1)
+    assert pickle.loads(pickle.dumps((block, Location("f")))) == (block, Location("f"))
+
+
+def test_other_classes_are_left_to_dataclasses():
+    @opwest.records.dataclass
+    class Mutable:
+        value: int
+
+    one = Mutable(1)
+    one.value = 2
+    assert one == Mutable(2)
+    assert Mutable.__hash__ is None
