@@ -24,9 +24,7 @@ def installed(tmp_path_factory):
     except subprocess.TimeoutExpired:
         absent("pip install --target took more than two minutes: no network for hatchling?", "hatchling")
     if done.returncode:
-        absent(
-            f"pip cannot build the wheel (no hatchling, or no network): {done.stderr.strip()[-300:]}", "hatchling"
-        )
+        absent(f"pip cannot build the wheel (no hatchling, or no network): {done.stderr.strip()[-300:]}", "hatchling")
     return target
 
 
