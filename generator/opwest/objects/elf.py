@@ -9,11 +9,10 @@ here, and pyelftools gives the names of the machines.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
-
-from elftools.elf.enums import ENUM_E_MACHINE
 
 from opwest.objects.facts import Endian, ObjectError
 
@@ -29,16 +28,24 @@ ET_REL, ET_EXEC, ET_DYN, ET_CORE = 1, 2, 3, 4
 _AGAIN = "the file is damaged or incomplete: copy or build it again"
 _LONGEST_NAME = 1 << 14
 _FRIENDLY = {3: "i386", 40: "arm", 62: "x86-64", 183: "aarch64", 243: "riscv"}
-_MACHINES = {
-    number: name.removeprefix("EM_").lower() for name, number in ENUM_E_MACHINE.items() if isinstance(number, int)
-}
+
+
+@cache
+def _machines() -> Mapping[int, str]:
+    """Return ELF's names of machines in lower case, by number."""
+    from elftools.elf.enums import ENUM_E_MACHINE  # takes long to import, and only rare machines need it
+
+    return {number: name.removeprefix("EM_").lower() for name, number in ENUM_E_MACHINE.items() if type(number) is int}
 
 
 _X86_64, _I386, _NO_MACHINE = 62, 3, 0
-MACHINES = frozenset(_FRIENDLY.values()) | frozenset(
-    name for number, name in _MACHINES.items() if number not in (_X86_64, _I386, _NO_MACHINE)
-)
-"""Every machine that has a name: those of this package's own, and ELF's in lower case."""
+COMMON_MACHINES = frozenset(_FRIENDLY.values())
+
+
+def machines() -> frozenset[str]:
+    """Return every machine that has a name: those of this package's own, and ELF's in lower case."""
+    others = (name for number, name in _machines().items() if number not in (_X86_64, _I386, _NO_MACHINE))
+    return COMMON_MACHINES.union(others)
 
 
 def damaged(message: str) -> ObjectError:
@@ -140,7 +147,7 @@ class Elf:
     def machine_name(self) -> str:
         """The machine in the words of this package."""
         number = self.machine
-        return _FRIENDLY.get(number) or _MACHINES.get(number) or f"machine-{number}"
+        return _FRIENDLY.get(number) or _machines().get(number) or f"machine-{number}"
 
     def data(self, section: Section) -> bytes:
         """Return the bytes of a section."""

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
-from opwest.write import ProjectFile
+from opwest.files import ProjectFile
 from opwest.write.lock import to_json
 
 ORIGIN: Final = PurePosixPath(".opwest/origin.json")

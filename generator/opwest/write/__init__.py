@@ -5,7 +5,6 @@ from .changes import Merged, Merging, Remark
 from .writer import (
     FileChange,
     Preview,
-    ProjectFile,
     WriteResult,
     preview_project,
     read_record,
@@ -18,7 +17,6 @@ __all__ = [
     "Merged",
     "Merging",
     "Preview",
-    "ProjectFile",
     "Remark",
     "WriteResult",
     "preview_project",

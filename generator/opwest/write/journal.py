@@ -19,9 +19,10 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
 from opwest.diagnostics import Diagnostic, Location, OpwestError
+from opwest.files import is_inside
 
 from . import disk
-from .lock import is_digest, is_inside, to_json
+from .lock import is_digest, to_json
 
 FORMAT: Final = 1
 DONE: Final = "done"  # the journal's name in the stage after the last change

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Final
 
 from opwest import __version__
 from opwest.diagnostics import Diagnostic, Location, OpwestError
+from opwest.files import is_inside
 
 from . import disk
 
@@ -55,18 +55,6 @@ def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} is not a JSON value: {value!r}")
-
-
-def is_inside(path: object) -> bool:
-    """Whether `path` is text that names something in the project folder, in its shortest spelling."""
-    if not isinstance(path, str) or "\0" in path or "\\" in path:
-        return False
-    try:
-        os.fsencode(path)
-    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can hold
-        return False
-    pure = PurePosixPath(path)
-    return bool(pure.parts) and not pure.is_absolute() and ".." not in pure.parts and str(pure) == path
 
 
 def is_digest(value: object) -> bool:

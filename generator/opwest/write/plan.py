@@ -4,32 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import Any, Literal, get_args
+from pathlib import Path
+from typing import Any, get_args
+
+from opwest.files import Owner, ProjectFile, folded, is_inside
 
 from . import disk
 from .bases import BASES
 from .changes import Merging, Plan
-from .lock import Lock, is_digest, is_inside
-from .rules import Rules, folded
+from .lock import Lock, is_digest
+from .rules import Rules
 from .users import UserFiles
-
-Owner = Literal["generator", "user", "copy", "local"]
-
-
-@dataclass(frozen=True)
-class ProjectFile:
-    """One file to write; a user's file is written once and from then on only merged.
-
-    A copy is a user's file, too, but one that the user has elsewhere: a merge would only repeat the user's own changes.
-    A local file is opwest's own and says where the project lies: the lock, which is the same everywhere, has nothing
-    of it.
-    """
-
-    path: PurePosixPath
-    content: bytes
-    owner: Owner
 
 
 def check_paths(wanted: Sequence[ProjectFile]) -> None:

@@ -3,19 +3,14 @@
 
 from __future__ import annotations
 
-import unicodedata
 from pathlib import Path
 
 from opwest.diagnostics import Diagnostics, Location
+from opwest.files import folded
 
 from . import disk
 from .changes import Plan
 from .lock import Lock, is_digest
-
-
-def folded(path: str) -> str:
-    """Return what two paths share that some file systems cannot tell apart."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
 class Rules:

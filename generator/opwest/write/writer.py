@@ -14,16 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from opwest.files import ProjectFile
+
 from . import disk, journal, mutex
 from .changes import Merging, Plan, Remark
 from .faults import fault, system_faults
 from .lock import Lock, read_lock
-from .plan import ProjectFile, check_paths, decide
+from .plan import check_paths, decide
 
 __all__ = [
     "FileChange",
     "Preview",
-    "ProjectFile",
     "WriteResult",
     "preview_project",
     "read_record",

@@ -8,7 +8,7 @@ import pytest
 from c_support import ROOT, execute, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opwest.render.c.literals import c_string
+from opwest.render.literals import c_string
 from opwest.render.perfect_hash import find, perfect_hash
 from requirements_support import need_compiler
 

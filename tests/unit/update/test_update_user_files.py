@@ -6,8 +6,9 @@ import shutil
 from pathlib import PurePosixPath
 
 import pytest
+from opwest.files import ProjectFile
 from opwest.project.merge import BETWEEN, OPWESTS, YOURS
-from opwest.write import ProjectFile, preview_project
+from opwest.write import preview_project
 from update_support import MERGING, RECORD, merge, remarks
 from write_support import gen, refusal, times, tree, user, write
 

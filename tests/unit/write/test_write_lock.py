@@ -6,7 +6,8 @@ import json
 import pytest
 from opwest import __version__
 from opwest.diagnostics import OpwestError
-from opwest.write.lock import FORMAT, Lock, is_digest, is_inside, read_lock, to_json
+from opwest.files import is_inside
+from opwest.write.lock import FORMAT, Lock, is_digest, read_lock, to_json
 
 DIGEST = "0123456789abcdef" * 4
 GOOD = {"format": FORMAT, "opwest": "0.1.0", "record": {"a": 1}, "files": {"x/y.c": DIGEST}, "user": ["prj.conf"]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading a folder of templates."""
+"""Reading templates: those of opwest, and a folder of the user's."""
 
 from __future__ import annotations
 
@@ -9,23 +9,30 @@ from pathlib import Path
 from typing import Final
 
 from opwest.diagnostics import Diagnostics, Location
-from opwest.render.templates.user import known_templates
+from opwest.files import is_inside
 from opwest.resources import resource
-from opwest.templates import SUFFIX, UserTemplates, is_extra
-from opwest.write.lock import is_inside
+from opwest.templates import SUFFIX, Templates, UserTemplates, is_extra, known_templates
 
 MAX_BYTES: Final = 64 << 20
 
 
-def read_templates(folder: Path | None, faults: Diagnostics) -> UserTemplates | None:
-    """Return the templates of a folder, None where there is none; report the files in it that are no templates."""
-    if folder is None:
-        return None
+def read_templates(folder: Path | None, faults: Diagnostics) -> Templates:
+    """Return opwest's templates, and those of a folder of the user's, if any; report files that are no templates."""
+    own = read_own_templates()
+    return Templates(own, None if folder is None else _read_folder(folder, set(known_templates(own)), faults))
+
+
+def read_own_templates() -> dict[str, str]:
+    """Return the text of every template of project_template, by path."""
+    root = resource("project_template")
+    return {path.relative_to(root).as_posix(): path.read_text("utf-8") for path in sorted(root.rglob(f"*{SUFFIX}"))}
+
+
+def _read_folder(folder: Path, known: set[str], faults: Diagnostics) -> UserTemplates | None:
     if not folder.is_dir():
         seen = "this is no folder" if folder.exists() else "the folder does not exist"
         faults.error(seen, Location(str(folder)), expected="a folder with templates, such as src/main.c.jinja")
         return None
-    known = set(known_templates(resource("project_template")))
     templates, copies, hashes = {}, {}, {}
     for name in _names(folder, faults):
         place = Location(str(folder / name))
