@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory plan: where in its pool every intermediate tensor lives, and a proof that no two collide."""
+"""The memory plan: the offset of every buffer in its pool, verified to be free of overlaps."""

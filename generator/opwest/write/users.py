@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules for the user's files.
 
-`.opwest/base/<path>.base` holds what a user's file was made from: what opwest had generated when the file was
-written or last merged. `generate` never touches a user's file again, and so leaves its base as it is; `update`
-merges, and the base moves on. The suffix keeps twister, west and editors from taking a base for the file itself.
+`.opwest/base/<path>.base` contains the base of a user's file: the generated content when the file was written or
+last merged. `generate` never changes a user's file again, nor its base; `update` merges and replaces the base.
+The suffix prevents twister, west and editors from using the base as a project file.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _NOTHING: Final = (None, disk.BELOW_FILE)
 
 
 def base_path(path: str) -> str:
-    """Return where the base of a user's file is kept."""
+    """Return the path of the base of a user's file."""
     return f"{BASE}/{path}.base"
 
 
 class UserFiles:
-    """Plans the user's files, one at a time; holds what the new lock says of them."""
+    """Plans the user's files one at a time, and collects their entries for the new lock."""
 
     def __init__(self, rules: Rules, merging: Merging | None) -> None:
         self._rules = rules
@@ -39,7 +39,7 @@ class UserFiles:
         self.deleted: set[str] = set()
 
     def wanted(self, path: str, content: bytes) -> None:
-        """Plan a user's file that is generated now."""
+        """Plan a user's file of this generation."""
         found = disk.look(self._rules.directory, path)
         known, handed_over = path in self._old.user, path in self._old.files
         if known and found in _NOTHING:
@@ -60,7 +60,7 @@ class UserFiles:
             self._update(path, content, self._merging)
 
     def unwanted(self, path: str) -> None:
-        """Plan a file of an earlier generation that is generated no longer."""
+        """Plan a user's file of an earlier generation that is no longer generated."""
         found = disk.look(self._rules.directory, path)
         if self._merging is None or found in _NOTHING:
             self._carry(path)
@@ -72,7 +72,7 @@ class UserFiles:
             self.user.discard(path)
 
     def settle(self) -> None:
-        """Plan the removal of bases that nobody needs any more."""
+        """Plan the removal of unused bases."""
         for path in sorted(set(self._old.bases) - set(self.bases)):
             self._rules.remove_own(base_path(path))
 
@@ -106,7 +106,7 @@ class UserFiles:
             self.deleted.add(path)
 
     def _keep(self, path: str, content: bytes) -> None:
-        """Leave a file alone, and say when that means that it is no longer what would be generated."""
+        """Keep a file, with a remark if the new content differs from its base."""
         self._plan.kept.append(path)
         self.user.add(path)
         self._carry(path)
@@ -149,7 +149,7 @@ class UserFiles:
         self._adopt(path, content)
 
     def _write_beside(self, path: str, content: bytes) -> str:
-        """Plan to write a file under a name of its own; return the name."""
+        """Plan to write a file under an unused name; return the name."""
         number = 1
         while True:
             other = f"{path}{BESIDE}{number if number > 1 else ''}"
@@ -161,13 +161,13 @@ class UserFiles:
             number += 1
 
     def _adopt(self, path: str, content: bytes) -> None:
-        """Note that the user's file holds what is generated now."""
+        """Record that the user's file includes the new content."""
         self.user.add(path)
         self.bases[path] = disk.digest(content)
         self._rules.write_own(base_path(path), content)
 
     def _carry(self, path: str) -> None:
-        """Keep what is known of a file as it is."""
+        """Keep the recorded state of a file."""
         base = self._old.bases.get(path)
         if base is not None and disk.look(self._rules.directory, base_path(path)) == base:
             self.bases[path] = base
@@ -175,7 +175,7 @@ class UserFiles:
             self.deleted.add(path)
 
     def _read_base(self, path: str, base: str) -> bytes | None:
-        """Return the base of a file, None where it is gone or was changed."""
+        """Return the base of a file, None if it is missing or was changed."""
         if disk.look(self._rules.directory, base_path(path)) != base:
             return None
         return (self._rules.directory / base_path(path)).read_bytes()
