@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of `check`: every object with its kind and target, exportable or why not, and its stack."""
+"""The table of `check`: kind, target, exportability and stack of every object."""
 
 import json
 from itertools import pairwise
 
 import pytest
-from objects_factory import compile_object, make_archive, requires_compiler
+from objects_factory import compile_object, make_archive
 
 RELU = "#include <stdint.h>\nint32_t relu(const int8_t *a, int8_t *b)\n{\n\tb[0] = a[0];\n\treturn 0;\n}\n"
 DEEP = """#include <stdint.h>
@@ -31,12 +31,12 @@ run:
 """
 ARM = "arm-none-eabi-gcc"
 M3 = ["-mcpu=cortex-m3", "-mthumb", "-ffreestanding", "-fno-asynchronous-unwind-tables"]
-pytestmark = requires_compiler(ARM)
+pytestmark = pytest.mark.needs(ARM)
 
 
 @pytest.fixture
 def manifest(tmp_path):
-    """Return a function that writes a manifest with these entries of `objects`."""
+    """Return a function that writes a manifest with the given entries of `objects`."""
 
     def write(*entries):
         path = tmp_path / "manifest.yaml"
@@ -47,7 +47,7 @@ def manifest(tmp_path):
 
 
 def rows_of(done):
-    """Return the rows of the table, each as its columns."""
+    """Return the rows of the table as lists of columns."""
     lines = done.out.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("  object "))
     head = lines[start]
@@ -84,12 +84,12 @@ def test_each_object_is_exportable_or_says_why_not(opwest, manifest, tmp_path):
     )
     done = opwest("check", path)
     assert done.code == 1
-    assert done.out.startswith("tiny: the objects, as far as they were read\n\n")
+    assert done.out.startswith("tiny: objects read so far\n\n")
     assert "error" not in done.out and done.err.endswith(" errors\n")
     assert [row[:4] for row in rows_of(done)] == [
         ["lib.a(relu.o)", "archive member", "cortex-m3", "yes"],
         ["m4.o", "ELF object", "cortex-m3", "no: compiled for the Arm architecture v7E-M"],
-        ["needs.o", "ELF object", "cortex-m3", "yes"],  # its symbols are not looked at beside broken files
+        ["needs.o", "ELF object", "cortex-m3", "yes"],  # symbols are not checked after an error in a file
         ["absent.o", "ELF object", "cortex-m3", "no: file not found"],
         ["text.o", "ELF object", "cortex-m3", "no: not an object: this is text"],
         ["state.o", "ELF object", "cortex-m7", "no: writable state of 4 bytes: state"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opwest init`: from the objects of the digits example to a model that gives right answers, and what it refuses."""
+"""`opwest init`: from the objects of the digits example to a working model; error messages."""
 
 import importlib.util
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from opwest.llvm.api import is_available
+from requirements_support import absent, need
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
 
@@ -40,7 +40,7 @@ constants:
 
 
 def fill_in(text):
-    """Write what somebody who knows the network would write, in place of the marks and nowhere else."""
+    """Replace the marks, and nothing else, by the values of the network."""
     operator, lines = "", []
     for line in text.splitlines():
         heading = re.match(r"  (\w+):", line)
@@ -63,7 +63,7 @@ def fill_in(text):
 
 
 def args_of(operator):
-    """Return the arguments of an operator of which nothing is known, as a person writes them."""
+    """Return the arguments of an operator without a known signature, as a user writes them."""
     rows = []
     for name, shape in SHAPES[operator].items():
         dtype = "int32" if name in WIDE else "int8"
@@ -82,7 +82,7 @@ def reference():
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """The example without its manifests; the current folder."""
+    """The example without its manifests, as the current directory."""
     folder = tmp_path / "digits"
     shutil.copytree(DIGITS, folder, ignore=shutil.ignore_patterns("objects", "manifest*.yaml", "__pycache__"))
     monkeypatch.chdir(folder)
@@ -90,13 +90,12 @@ def project(tmp_path, monkeypatch):
 
 
 def compile_operators(project, flags=""):
-    if shutil.which("cc") is None:
-        pytest.skip("cc not found on PATH")
+    need("cc")
     command = [sys.executable, "compile_operators.py", "x86-64"]
     environment = {**os.environ, "CC": f"cc {flags}"}
     done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        pytest.skip(f"the operators do not compile here: {done.stderr.strip()[:200]}")
+        absent(f"the operators do not compile here: {done.stderr.strip()[:200]}", "cc")
 
 
 def files(project, *patterns):
@@ -111,8 +110,8 @@ def files(project, *patterns):
 def test_a_draft_with_its_marks_filled_in_gives_right_answers(opwest, project, reference, flags, patterns):
     if flags is not None:
         compile_operators(project, flags)
-    elif "ir" in patterns[0] and not is_available():
-        pytest.skip("llvmlite is not installed")
+    elif "ir" in patterns[0]:
+        need("llvmlite")
     done = opwest("init", *files(project, *patterns))
     assert (done.code, done.err) == (0, "")
     marks = int(re.fullmatch(r"manifest.yaml: 4 operators, (\d+) marks to fill in; .*\n", done.out)[1])
@@ -155,7 +154,7 @@ def test_the_objects_of_several_targets(opwest, project):
     done = subprocess.run([sys.executable, "compile_operators.py"], capture_output=True, text=True, check=False)
     made = files(project, "objects/*/*.o", "objects/*/*.a")
     if done.returncode or not made:
-        pytest.skip(f"the operators do not compile here: {done.stderr.strip()[:200]}")
+        absent(f"the operators do not compile here: {done.stderr.strip()[:200]}", "cc")
     done = opwest("init", *made, "-o", "-")
     assert done.code == 0
     for path in made:
@@ -171,7 +170,7 @@ def test_an_existing_file_is_never_overwritten(opwest, project):
         assert done.err == (
             f"{name}: error: the file exists and is not overwritten\n"
             "  expected: the name of a new file\n"
-            "  hint: -o names another file; `-o -` prints the draft\n"
+            "  hint: choose another file with -o, or print the draft with '-o -'\n"
         )
     assert (project / "manifest.yaml").read_text() == "mine\n" and not (project / "absent").exists()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders and files of every name that a system allows, and what is in the way: the whole command, start to end."""
+"""The whole command with unusual file names and with obstacles at the output path."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from opwest.cli.main import main
+from requirements_support import skip_here
 
 SOURCE = """\
 #include <stdint.h>
@@ -42,7 +43,7 @@ run:
 
 
 def write_manifest(folder: str, source: str = "negate.c", model: str = "minimal", op: str = "negate") -> str:
-    """Write a model to a folder; return its manifest, with a name that no command takes for an option."""
+    """Write a model to a directory; return the path of its manifest, which never starts with '-'."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     Path(folder, source).write_text(SOURCE.format(op=op))
     manifest = Path(folder, "manifest.yaml")
@@ -73,7 +74,7 @@ def test_names_of_every_kind(
         try:
             os.mkdir(folder)  # noqa: PTH102
         except OSError:
-            pytest.skip("this file system takes no names that are not UTF-8")
+            skip_here("this file system takes no names that are not UTF-8")
     before = {path.name for path in tmp_path.iterdir()}
     manifest = write_manifest(folder, source.replace("'", ""))
     assert main(["generate", manifest, "-o", output]) == 0
@@ -191,7 +192,7 @@ def files(folder: str) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("killed", [False, True], ids=["done", "killed"])
 def test_a_second_command_waits(killed: bool, tmp_path: Path) -> None:
-    """The first is slow, or is killed in the middle: the second makes the project that it was asked for."""
+    """The first command is slow or killed; the second still generates its project."""
     first = start("generate", write_manifest("one", op="first"), "-o", "app", slow=True)
     wait_for("started")
     second = start("generate", write_manifest("two", op="second"), "-o", "app")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opwest report`: projects and manifests, formats, comparison, and what is said when something is wrong."""
+"""`opwest report`: projects and manifests, formats, comparison, error messages."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ from opwest.report.files import read_report
 
 @pytest.fixture
 def project(opwest, tmp_path):
-    """A generated project beside its manifest, both its own."""
+    """A generated project and its manifest."""
     (manifest,) = copy_project("minimal", tmp_path / "source")
     assert opwest("generate", manifest, "-o", tmp_path / "app").code == 0
     return tmp_path / "app"

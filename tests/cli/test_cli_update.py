@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opwest update` as users call it: one project, or fifty of which one is broken."""
+"""`opwest update`: one project, and fifty projects of which one is broken."""
 
 import json
 import re
@@ -40,11 +40,12 @@ def app(opwest, manifest, tmp_path):
 
 @pytest.fixture
 def edited(app, manifest):
-    """A project with edits of the user, and a manifest that changed since."""
+    """A project with edits of the user and a changed manifest."""
     change(app / "src/main.c", "int main(void)\n{\n", 'int main(void)\n{\n\tprintf("mine\\n");\n')
     change(app / "prj.conf", "4096", "8192")
     change(app / "CMakeLists.txt", "cmake_minimum", "# mine\ncmake_minimum")
-    change(manifest, "model: minimal", "model: minimal\nboards: [qemu_cortex_m3]")
+    change(manifest, "model: minimal", "model: minimal\napplication: {overlays: {qemu_cortex_m3: new.overlay}}")
+    (manifest.parent / "new.overlay").write_text("/ { };\n")
     return app
 
 
@@ -64,7 +65,7 @@ def test_edits_survive_a_change_of_the_manifest_and_of_the_template(opwest, edit
     done = opwest("update", app)
     assert done.code == 0 and done.out.startswith(f"{app}: updated: ") and not done.err
     assert "mine" in (app / "src/main.c").read_text() and "8192" in (app / "prj.conf").read_text()
-    assert (app / "boards/qemu_cortex_m3.conf").exists()
+    assert (app / "boards/qemu_cortex_m3.overlay").exists()
     template = tmp_path / "template/src/main.c.jinja"
     template.parent.mkdir(parents=True)
     template.write_text('/* Of our company. */\n{% include "opwest/src/main.c.jinja" %}')
@@ -124,7 +125,7 @@ def test_check_says_what_would_change(opwest, edited):
     assert done.code == 1 and not done.err
     lines = done.out.splitlines()
     assert lines[0].startswith(f"{edited}: would change: ")
-    assert f"  {edited}/boards/qemu_cortex_m3.conf: write" in lines
+    assert f"  {edited}/boards/qemu_cortex_m3.overlay: write" in lines
     assert f"  {edited}/README.md: replace" in lines
     assert not [line for line in lines if ".opwest" in line]
     assert tree(edited) == before
@@ -140,7 +141,8 @@ def test_a_dry_run_shows_the_diff(opwest, edited):
         patched = {path: text for path, text in tree(edited).items() if not path.startswith(".opwest/")}
         for path, content in before.items():
             (edited / path).write_bytes(content)
-        (edited / "boards/qemu_cortex_m3.conf").unlink()
+        for path in patched.keys() - before.keys():
+            (edited / path).unlink()
         assert opwest("update", edited).code == 0
         updated = {path: text for path, text in tree(edited).items() if not path.startswith(".opwest/")}
         assert patched == updated
@@ -162,11 +164,13 @@ def test_json(opwest, edited):
     done = opwest("update", "--dry-run", "--json", edited)
     assert done.code == 0 and not done.err
     (value,) = report_of(done.out)["result"]
-    assert value["state"] == "would change" and "boards/qemu_cortex_m3.conf" in value["would_change"]
+    assert value["state"] == "would change" and "boards/qemu_cortex_m3.overlay" in value["would_change"]
     assert value["diff"].startswith("diff --git ")
     assert opwest("update", "--check", "--json", edited).code == 1
     (value,) = report_of(opwest("update", "--json", edited).out)["result"]
-    assert value["state"] == "updated" and value["conflicts"] == [] and "boards/qemu_cortex_m3.conf" in value["written"]
+    assert (
+        value["state"] == "updated" and value["conflicts"] == [] and "boards/qemu_cortex_m3.overlay" in value["written"]
+    )
     assert set(value) == {
         *("directory", "state", "written", "merged", "removed", "unchanged", "kept", "conflicts", "migrated")
     }
@@ -216,7 +220,7 @@ def test_wrong_usage(opwest, arguments):
 
 def test_one_manifest_for_several_projects_is_refused(opwest, app, manifest, tmp_path):
     done = opwest("update", app, tmp_path, "--manifest", manifest)
-    assert done.code == 1 and "--manifest says where one project comes from" in done.err
+    assert done.code == 1 and "--manifest requires a single project" in done.err
 
 
 # --- many
@@ -227,7 +231,7 @@ MANY = 50
 
 @pytest.fixture
 def many(opwest, manifest, tmp_path):
-    """Fifty projects, each with its manifest beside it; the manifest of one is broken, and all are edited."""
+    """Fifty edited projects with their manifests; one manifest is invalid."""
     (tmp_path / "all/0").mkdir(parents=True)
     shutil.copytree(manifest.parent, tmp_path / "all/0/source")
     opwest("generate", tmp_path / "all/0/source/manifest.yaml", "-o", tmp_path / "all/0/app", "--runtime=module")

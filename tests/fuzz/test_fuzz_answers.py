@@ -13,9 +13,10 @@ from golden_support import GOLDEN
 from opwest.board.link import Action, LinkError
 from opwest.diagnostics import OpwestError
 from opwest.host.record import check_record
+from requirements_support import need
 
 MODEL = "@opwest service 1 1 64\n@opwest model m\n@opwest output y {} {} {}\n@opwest end\n"
-AGAIN = "the connection loses characters, or the image is of another version of opwest"
+AGAIN = "check the connection for lost characters; the image may be from another version of opwest"
 
 
 @pytest.mark.parametrize(
@@ -25,26 +26,27 @@ def test_a_tensor_that_cannot_be(dtype: str, size: int, shape: str) -> None:
     with pytest.raises(LinkError) as caught:
         _Shell([MODEL.format(dtype, size, shape).encode()]).describe()
     seen = f"{dtype} {[int(word) for word in shape.split()]} of {size} bytes"
-    assert caught.value.message == f"the image on /dev/board has a tensor 'y' that can't be: {seen}"
+    assert caught.value.message == f"the image on '/dev/board' describes an inconsistent tensor 'y': {seen}"
     assert caught.value.hint == AGAIN
 
 
 @pytest.mark.parametrize("line", ["done 0 - u - - - 1 2", "done 0 -", "error -1 EPERM"])
 def test_an_action_with_half_an_answer(line: str) -> None:
     [model] = _Shell([MODEL.format("int8", 1, "1").encode()]).describe()
-    with pytest.raises(LinkError, match="`opwest open m` was answered by"):
+    with pytest.raises(LinkError, match="unexpected response to 'opwest open m'"):
         _Shell([f"@opwest {line}\n".encode()]).act(model, Action.OPEN)
 
 
 def test_an_empty_line_is_a_lost_line() -> None:
-    with pytest.raises(LinkError, match="went away"):  # asked again, and nothing more comes
+    with pytest.raises(LinkError, match="lost the serial device"):  # asked again, and nothing more comes
         _Shell([b"@opwest \n@opwest end\n"]).describe()
 
 
 def smp(number: int, change: dict[str, Any]) -> str:
-    """Return what is said where one of the answers of a whole run has other values."""
-    cbor2 = pytest.importorskip("cbor2")
-    pytest.importorskip("smpclient")
+    """Return the error of a run with modified values in one of its responses."""
+    need("cbor2", "smpclient")
+    import cbor2
+
     answers = smp_answers()
     answers[number] = {key: value for key, value in {**answers[number], **change}.items() if value is not ...}
     read = start_smp(Path())
@@ -54,17 +56,17 @@ def smp(number: int, change: dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     ("number", "change", "said"),
     [
-        (1, {"service": ...}, "the description of model came without a that makes sense"),
-        (1, {"inputs": "1"}, "the description of model came without a that makes sense"),
-        (2, {"dtype": "int99"}, "the image on has a tensor that of bytes"),
-        (2, {"shape": [True]}, "the description of tensor of m came without a that makes sense"),
-        (2, {"shape": 4}, "the description of tensor of m came without a that makes sense"),
-        (4, {"result": 1.5}, "the end of came without a that makes sense"),
-        (5, {"off": 0}, "input x was received as of bytes"),
-        (5, {"off": 1 << 40}, "input x was received as of bytes"),
-        (7, {"data": "text"}, "tensor y at came without a that makes sense"),
-        (7, {"data": b"12345"}, "output y came with of bytes"),
-        (7, {"rc": "x"}, "tensor y at came without a that makes sense"),
+        (1, {"service": ...}, "missing or invalid in the expected the description of model"),
+        (1, {"inputs": "1"}, "missing or invalid in the expected the description of model"),
+        (2, {"dtype": "int99"}, "the image on describes an inconsistent tensor of bytes"),
+        (2, {"shape": [True]}, "missing or invalid in the expected the description of tensor of m"),
+        (2, {"shape": 4}, "missing or invalid in the expected the description of tensor of m"),
+        (4, {"result": 1.5}, "missing or invalid in the expected the end of"),
+        (5, {"off": 0}, "input wrote of bytes"),
+        (5, {"off": 1 << 40}, "input wrote of bytes"),
+        (7, {"data": "text"}, "missing or invalid in the expected tensor y at"),
+        (7, {"data": b"12345"}, "output read expected"),
+        (7, {"rc": "x"}, "missing or invalid in the expected tensor y at"),
         (3, {"err": "x"}, "['y']"),
         (0, {"buf_size": "x"}, "['y']"),
     ],
@@ -87,15 +89,15 @@ def test_records_that_opwest_writes() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (["models"], 5, "record.models is no list"),
+        (["models"], 5, "record.models is not a list"),
         (["models"], [], "record.models is empty"),
-        (["models", 0], None, "record.models[0] is no object"),
+        (["models", 0], None, "record.models[0] is not an object"),
         (["runtime"], None, "record.runtime is None"),
         (["models", 0, "constants"], 1, "record.models[0].constants is 1"),
-        (["models", 0, "name"], "../x", "'../x' is no path in the project"),
+        (["models", 0, "name"], "../x", "'../x' is not a path in the project"),
         (["models", 0, "tensors", 0, "size"], True, "record.models[0].tensors[0].size is True"),
-        (["models", 0, "tensors", 0, "role"], "x", "'x' is no role"),
-        (["models", 0, "builds", 0, "sources"], ["/etc/x"], "'/etc/x' is no path in the project"),
+        (["models", 0, "tensors", 0, "role"], "x", "invalid role 'x'"),
+        (["models", 0, "builds", 0, "sources"], ["/etc/x"], "'/etc/x' is not a path in the project"),
         (["models", 0, "builds", 0, "bits"], "64", "record.models[0].builds[0].bits is '64'"),
     ],
 )
@@ -109,5 +111,5 @@ def test_records_that_were_edited(path: list[Any], value: Any, said: str) -> Non
         check_record(edited, Path("app"))
     assert str(caught.value) == (
         f"app/.opwest/lock.json: error: the lock is damaged: {said}\n"
-        "  hint: restore it from version control, or make it again: opwest update DIR --manifest FILE"
+        "  hint: restore it from version control, or create it with 'opwest update DIR --manifest FILE'"
     )

@@ -27,7 +27,7 @@ def test_words_and_notes(tmp_path):
     done = run(path, "-o", tmp_path / "out")
     assert done.returncode == 0
     assert f"{tmp_path}/out/manifest.yaml: 3 operators, 1 step, 112 bytes of constants" in done.stdout
-    assert f"`opwest generate {tmp_path}/out/manifest.yaml -o app` makes the application" in done.stdout
+    assert f"next: opwest generate {tmp_path}/out/manifest.yaml -o app" in done.stdout
     assert "note: calls of CMSIS-NN are generated for cortex-m4 (DSP), and for no other" in done.stderr
     assert "model: net\n" in (tmp_path / "out/manifest.yaml").read_text()
 

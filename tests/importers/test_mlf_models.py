@@ -2,8 +2,6 @@
 """Model Library Format in every variant: imported, compiled here, compared with numpy."""
 
 import json
-import platform
-import shutil
 import subprocess
 
 import mlf_made as made
@@ -14,8 +12,8 @@ from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.host.compile import HostCompiler, build_program
 from opwest.importers.mlf import Options, import_mlf
 from opwest.importers.mlf.draft import Wanted
-from opwest.pipeline import check, generate
 from opwest.write.writer import read_record
+from projects import check, generate
 
 INPUTS = [np.linspace(-2, 2, 4, dtype=np.float32).reshape(1, 4) * k for k in (-1.5, -0.1, 0, 0.3, 1, 7)]
 VARIANTS = {
@@ -40,7 +38,7 @@ def imported(files, folder, name="mine", **options):
     return done, (folder / name / "manifest.yaml").read_text()
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.needs("cc")
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_runs_as_numpy_says(variant, tmp_path):
     imported(VARIANTS[variant], tmp_path, tensors=SAID.get(variant, {}))
@@ -180,7 +178,7 @@ def test_cmsis_nn_without_a_processor_is_told(tmp_path):
     assert "#error" not in (tmp_path / "mine/operators/default_lib2.c").read_text()
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.needs("cc")
 def test_two_models_of_one_name_in_one_image(tmp_path):
     """Every `default` defines the same functions and headers: renamed, they live together."""
     imported(made.usmp(), tmp_path, "one")
@@ -239,7 +237,8 @@ int main(void)
 COMPILED = {"usmp": made.usmp(), "workspace": made.workspace(), "packed": made.packed(), "graph": made.graph()}
 
 
-@pytest.mark.skipif(shutil.which("cc") is None or platform.machine() != "x86_64", reason="no C compiler for x86-64")
+@pytest.mark.needs("cc")
+@pytest.mark.x86_64
 @pytest.mark.parametrize("variant", COMPILED)
 def test_compiled_operators(variant, tmp_path):
     """As TVM's LLVM target exports them: an object under lib, and for the C interface the wrapper's source."""

@@ -121,7 +121,7 @@ def test_measurements_are_shown(measured) -> None:
     assert "Stack: 812 of 4,096 bytes" in text
     assert "wait for npu1 (0)" in text
     assert "2.000 ms a run (median of 3 runs, 1.000 ms to 3.000 ms)" in text
-    assert "the board's own is another" in text
+    assert "it differs from the time on the board" in text
 
 
 def test_what_there_is_not_is_said() -> None:

@@ -16,6 +16,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 from opwest.board.image import RunningImage
+from requirements_support import need, skip_here
 from zephyr_support import ROOT, Workspace
 
 pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
@@ -60,9 +61,9 @@ def run(workspace: Workspace) -> Run:
 
     def call(app: Path, board: str, *arguments: object) -> subprocess.CompletedProcess[str]:
         if not board.startswith("native_"):
-            pytest.importorskip("smpclient")
+            need("smpclient")
             if not (workspace.base.parent / "modules" / "lib" / "zcbor").is_dir():
-                pytest.skip("the workspace has no zcbor: west update zcbor")
+                skip_here("the workspace has no zcbor: west update zcbor")
         command = [sys.executable, "-m", "opwest", "run", str(app), "--board", board, *map(str, arguments)]
         env = {
             **os.environ,
@@ -141,7 +142,7 @@ def test_tensors_larger_than_a_frame_and_a_model_that_fails(run: Run, large: Pat
     np.save(tmp_path / "x.npy", x)
     done = run(large, board, "--no-build", "--input", f"x={tmp_path / 'x.npy'}")
     assert done.returncode == 1
-    assert "opwest: error: large_run returned EIO in step 0 (shift), whose operator returned 77" in done.stderr
+    assert "opwest: error: large_run returned EIO in step 0 (shift): the operator returned 77" in done.stderr
 
 
 @pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385"])
@@ -162,7 +163,7 @@ def test_an_image_without_the_service(run: Run, workspace: Workspace, large: Pat
         answer = "has no opwest service: its shell does not know `opwest describe`"
         assert f"the image on {device} {answer}" in done.stderr
     else:
-        assert f"{device}: waited 5 s for the answer to an SMP request; " in done.stderr
+        assert f"{device}: timeout after 5 s waiting for a response to an SMP request; " in done.stderr
 
 
 def test_a_build_that_fails_is_told_briefly(run: Run, workspace: Workspace, large: Path, tmp_path: Path) -> None:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running a generated application under Zephyr: on a board, in QEMU or on native_sim."""
+"""Run a generated application under Zephyr: on a board, in QEMU or on native_sim."""

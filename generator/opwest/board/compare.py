@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far an output is from a reference."""
+"""The difference between an output and its reference."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference of two arrays of one shape."""
+    """The difference between two arrays of the same shape."""
 
     elements: int
     differing: int
     largest: float
     mean: float
     at: tuple[int, ...] | None
-    """Where it is largest."""
+    """Index of the largest error; None if the arrays are equal."""
 
     def as_text(self) -> str:
-        """Return it in a few words."""
+        """Return one line of text."""
         if not self.differing:
             return "equal to the reference"
         where = f" at {list(self.at)}" if self.at else ""
@@ -35,7 +35,7 @@ class Difference:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for programs."""
+        """Return the value for JSON output."""
         return {
             "elements": self.elements,
             "differing": self.differing,
@@ -46,12 +46,12 @@ class Difference:
 
 
 def difference(actual: Array, reference: Array) -> Difference:
-    """Compare two arrays of one shape; NaN equals NaN, and is infinitely far from any number."""
+    """Compare two arrays of the same shape. NaN equals NaN; the error of NaN against a number is infinite."""
     import numpy as np
 
     if actual.size == 0:
         return Difference(0, 0, 0.0, 0.0, None)
-    # Integers of 64 bits do not fit a double.
+    # A double cannot represent all 64-bit integers.
     whole = all(array.dtype.kind in "biu" for array in (actual, reference))
     kind: Any = object if whole and 8 in (actual.dtype.itemsize, reference.dtype.itemsize) else np.float64
     one, other = actual.astype(kind).reshape(-1), reference.astype(kind).reshape(-1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An image that runs on this machine: `west build -t run`, until we end it, with the serial device that it offers."""
+"""An image that runs on this machine with `west build -t run`, and its pseudo terminal."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pathlib import Path
 from opwest.board.link import LinkError
 
 _DEVICE = re.compile(r"(?:connected to pseudotty: |redirected to )(/dev/\S+)")
-"""What native_sim and QEMU say of the pseudo terminal that stands for a UART."""
+"""The line with which native_sim and QEMU report the pseudo terminal of a UART."""
 _LINES = 12
 
 
 class RunningImage:
-    """A process group with an emulator or simulator in it. Use it with `with`: it ends there."""
+    """The process group of an emulator or simulator; a context manager that ends the group on exit."""
 
     def __init__(self, command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
         self._last: deque[str] = deque(maxlen=_LINES)
@@ -37,7 +37,7 @@ class RunningImage:
             errors="replace",
             start_new_session=True,
         )
-        # Read to the end: an emulator whose output nobody reads stands still.
+        # Read until the end of the output: an emulator blocks when the pipe is full.
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -57,25 +57,23 @@ class RunningImage:
                 self._last.append(line.rstrip())
 
     def device(self, seconds: float) -> str:
-        """Wait for the serial device that the image offers, and return it."""
+        """Wait for the path of the image's pseudo terminal. Raises LinkError on exit of the image or on a timeout."""
         end = time.monotonic() + seconds
         while self._device is None:
             if self._process.poll() is not None:
                 self._reader.join(1)
                 if self._device is None:
                     raise LinkError(
-                        f"the image ended before it ran (exit code {self._process.returncode}):\n{self.said()}"
+                        f"the image exited during start-up with code {self._process.returncode}:\n{self.said()}"
                     )
                 break
             if time.monotonic() > end:
-                raise LinkError(
-                    f"waited {seconds:g} s for the image to name its serial device; it printed:\n{self.said()}"
-                )
+                raise LinkError(f"the image reported no serial device within {seconds:g} s; its output:\n{self.said()}")
             time.sleep(0.02)
         return self._device
 
     def ended(self, seconds: float) -> bool:
-        """Whether the image has ended by itself, or does so in these seconds: its device goes away a little earlier."""
+        """Return whether the image exits within `seconds`; its device disappears shortly before."""
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -84,11 +82,11 @@ class RunningImage:
         return True
 
     def said(self) -> str:
-        """Return the last lines it printed."""
-        return "\n".join(f"  {line}" for line in list(self._last)) or "  nothing"
+        """Return the last lines of the image's output."""
+        return "\n".join(f"  {line}" for line in list(self._last)) or "  (none)"
 
     def stop(self) -> None:
-        """End the image and all that started it."""
+        """End all processes of the group."""
         for how, seconds in ((signal.SIGTERM, 3), (signal.SIGKILL, 3)):
             try:
                 os.killpg(self._process.pid, how)

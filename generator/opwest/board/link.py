@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a host asks of the service in an image (CONFIG_OPWEST_SERVICE), whatever carries it."""
+"""The host's interface to the service of an image (CONFIG_OPWEST_SERVICE), independent of the transport."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from opwest.model.dtypes import DTYPES
 VERSION = 1
 """OPWEST_SERVICE_VERSION of the runtime."""
 
-NO_SERVICE_HINT = "leave out --no-build and --no-flash: opwest builds and starts an image that has it"
+NO_SERVICE_HINT = "omit --no-build and --no-flash to build and start an image with the service"
 
 
 class LinkError(Exception):
-    """The image, or the way to it, is at fault."""
+    """An error of the image or of the connection to it."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -27,12 +27,12 @@ class LinkError(Exception):
 
 
 class ModelError(LinkError):
-    """A model failed; the connection is good."""
+    """A model failed; the connection works."""
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input or output, as the image describes it."""
+    """An input or output as described by the image; `size` in bytes."""
 
     name: str
     role: str
@@ -43,7 +43,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Served:
-    """A model of the image; the inputs come first."""
+    """A model of the image; its inputs precede its outputs."""
 
     index: int
     name: str
@@ -51,7 +51,7 @@ class Served:
 
 
 class Action(IntEnum):
-    """What can be asked of a model: enum opwest_service_action of the runtime."""
+    """An action on a model: enum opwest_service_action of the runtime."""
 
     OPEN = 0
     RUN = 1
@@ -60,7 +60,7 @@ class Action(IntEnum):
 
 @dataclass(frozen=True)
 class Report:
-    """What came of an action; struct opwest_service_report of the runtime."""
+    """The result of an action: struct opwest_service_report of the runtime."""
 
     result: int
     error: str
@@ -72,22 +72,22 @@ class Report:
     nanoseconds: int
 
     def fault(self, model: str, action: Action) -> str:
-        """Return a sentence about a failure."""
+        """Return the error message of a failed action."""
         text = f"{model}_{action.name.lower()} returned {self.error or self.result}"
         if self.step >= 0:
             text += f" in step {self.step} ({self.operator})"
         if self.hook:
             text += f": {self.hook} of device {self.device} returned {self.code}"
         elif self.code:
-            text += f", whose operator returned {self.code}"
+            text += f": the operator returned {self.code}"
         return text
 
 
 class Link(Protocol):
-    """A connection to an image. Whatever goes wrong is a LinkError."""
+    """A connection to an image. Every method raises LinkError on failure."""
 
     device: str
-    """The serial device, as the user knows it."""
+    """The serial device, as shown to the user."""
 
     def describe(self) -> list[Served]:
         """Wait for the image and return its models."""
@@ -96,40 +96,40 @@ class Link(Protocol):
         """Open, run or close a model."""
 
     def write(self, model: Served, tensor: int, offset: int, data: bytes) -> int:
-        """Write the first bytes of `data` to a tensor, as many as go in one request; return how many."""
+        """Write `data` to a tensor, as far as one request holds it; return the number of bytes written."""
 
     def read(self, model: Served, tensor: int, offset: int) -> bytes:
-        """Return bytes of a tensor from `offset` on, as many as come in one answer."""
+        """Return the bytes of a tensor from `offset` on, as many as one response holds."""
 
     def measures(self, model: Served) -> Profile:
-        """Return what the points of a model's run took since it was opened."""
+        """Return the measurements of a model's run since the model was opened."""
 
     def disconnect(self) -> None:
-        """Let go of the device."""
+        """Close the device."""
 
 
 def check_version(version: int, device: str) -> None:
-    """Refuse a service that speaks otherwise."""
+    """Raise LinkError unless the service has the expected version."""
     if version != VERSION:
         raise LinkError(
-            f"the service of the image on {device} has version {version}, this opwest expects {VERSION}",
-            "generate the application again with this opwest, and build it again",
+            f"the service of the image on '{device}' has version {version}, expected {VERSION}",
+            "generate and build the application again with this opwest",
         )
 
 
 def check_tensor(tensor: Tensor, device: str) -> None:
-    """Refuse a tensor whose parts contradict each other."""
+    """Raise LinkError if dtype, shape and size of a tensor contradict each other."""
     known = DTYPES.get(tensor.dtype)
     if known is None or min(tensor.shape, default=1) < 1 or math.prod(tensor.shape) * known.size != tensor.size:
         seen = f"{tensor.dtype} {list(tensor.shape)} of {tensor.size} bytes"
         raise LinkError(
-            f"the image on {device} has a tensor {tensor.name!r} that can't be: {seen}",
-            "the connection loses characters, or the image is of another version of opwest",
+            f"the image on '{device}' describes an inconsistent tensor {tensor.name!r}: {seen}",
+            "check the connection for lost characters; the image may be from another version of opwest",
         )
 
 
 def printable(data: bytes, most: int = 60) -> str:
-    """Return the end of what came from a device, so that it can be shown."""
+    """Return the last line received from a device, with at most `most` printable characters."""
     lines = [line.strip() for line in data.decode(errors="replace").splitlines() if line.strip()]
     text = lines[-1] if lines else ""
     text = "".join(c if c.isprintable() else "." for c in text)

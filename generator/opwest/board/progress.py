@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes on, on standard error: a line per stage, and on a terminal a line that changes within it."""
+"""Progress on standard error: one line per stage, updated in place on a terminal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TextIO
 
 
 class Progress:
-    """Shows stages and how far transfers are."""
+    """Prints stages and the progress of transfers."""
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
@@ -23,7 +23,7 @@ class Progress:
         print(f"== {text}", file=self._stream, flush=True)
 
     def part(self, what: str, done: int, total: int) -> None:
-        """Tell how much of a transfer is done; without a terminal only that it ended."""
+        """Show how many bytes of a transfer are done; without a terminal, only the completed transfer."""
         if self._stream is None:
             return
         text = f"== {what}: {done} of {total} bytes"
@@ -37,12 +37,12 @@ class Progress:
             print(text, file=self._stream, flush=True)
 
     def end(self) -> None:
-        """End a line that changes."""
+        """End the line that is updated in place."""
         if self._open and self._stream is not None:
             print(file=self._stream, flush=True)
             self._open = False
 
 
 def make_progress(*, quiet: bool) -> Progress:
-    """Return a progress on standard error, or one that shows nothing."""
+    """Return a progress on standard error; with `quiet`, one that prints nothing."""
     return Progress(None if quiet else sys.stderr)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opwest run --board`: build, start or flash, connect, run the model on the user's arrays, report."""
+"""`opwest run --board`: build, start or flash, connect, run the model, and report the results."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from opwest.board.image import RunningImage
 from opwest.board.link import Link, LinkError, ModelError, Served
 from opwest.board.ports import check_device, choose_device, wait_for_device
 from opwest.board.progress import Progress, make_progress
+from opwest.board.services import write_services
 from opwest.board.session import Outcome, check_tensors, find_model, run_model
 from opwest.board.west import Build, find_west, missing_tools
-from opwest.cli.commands import Result
 from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
 from opwest.host.compile import fail
 from opwest.host.profile import keep_profile
@@ -32,28 +32,30 @@ from opwest.host.project_data import (
     read_references,
     tensors_of,
 )
+from opwest.host.runtime import installed_runtime
 from opwest.render.boards import board_file
+from opwest.result import Result
 from opwest.zephyr.checks import check_board
 from opwest.zephyr.workspace import Workspace, find_workspace
 
 _INSTALL = "pip install 'opwest[board]'"
 _ENDING = 1.0
-"""Seconds in which an image that went away has ended, to be asked for its last words."""
+"""Seconds to wait for an image to exit after its device disappeared."""
 
 
 def run_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Run a model of an application under Zephyr and return its outputs, latency and errors."""
+    """Run a model under Zephyr; return its outputs, its latency and the errors against references."""
     project: Path = options.directory
     record = project_record(project)
     if record is None and not (project / "CMakeLists.txt").is_file():
         raise fail(
-            "this is no application: neither opwest nor anyone else made a CMakeLists.txt here",
+            "not an application: no CMakeLists.txt found",
             project,
-            hint="opwest generate MANIFEST -o DIR makes one",
+            hint="generate one with 'opwest generate MANIFEST -o DIR'",
         )
     model = choose_model(options.model, project, record) if record else None
     arrays = _Arrays(options, faults)
-    if model is not None:  # what is wrong with the arrays is told before anything is built
+    if model is not None:  # report faults of the arrays before the build
         arrays.read(model["tensors"])
     if options.output_dir:
         make_folder(options.output_dir)
@@ -88,7 +90,7 @@ def _profiled(options: argparse.Namespace) -> bool:
 
 
 class _Arrays:
-    """The arrays of the command line, once it is known what they are for."""
+    """The input and reference arrays of the command line."""
 
     def __init__(self, options: argparse.Namespace, faults: Diagnostics) -> None:
         self._options = options
@@ -97,7 +99,7 @@ class _Arrays:
         self.references: dict[str, Any] = {}
 
     def read(self, tensors: Sequence[Mapping[str, Any]]) -> None:
-        """Read all, or raise with every fault."""
+        """Read all arrays. Raises OpwestError with every fault."""
         model = {"tensors": tensors}
         self.inputs = read_inputs(self._options.input, tensors_of(model, "input"), self._faults)
         self.references = read_references(self._options.reference, tensors_of(model, "output"), self._faults)
@@ -107,50 +109,46 @@ class _Arrays:
 def _need_smpclient() -> None:
     if importlib.util.find_spec("smpclient") is None or importlib.util.find_spec("serial") is None:
         raise LinkError(
-            "boards are reached with the Python packages smpclient and pyserial", f"install them: {_INSTALL}"
+            "missing Python packages: smpclient and pyserial are required to connect to a board", f"run {_INSTALL}"
         )
 
 
 def _prepare(
     options: argparse.Namespace, record: Mapping[str, Any] | None, progress: Progress, faults: Diagnostics
 ) -> Build:
-    """Return the build, made or found."""
+    """Return the build, which is new or found in the build directory."""
     workspace, west = _find_tools(options)
     project = options.directory.resolve()
     name = f"run_{board_file(options.board)}{'_profile' if _profiled(options) else ''}"
     folder: Path = (options.build_dir or options.directory / "build" / name).resolve()
     for path in (project, folder):
         if " " in str(path):
-            raise LinkError(f"Zephyr can't build where a folder's name has a space: {path}")
-    build = Build(workspace, west, project, options.board, folder, progress, profile=_profiled(options))
+            raise LinkError(f"path with a space: '{path}'; Zephyr cannot build there")
+    runtime = installed_runtime(options.directory)
+    build = Build(workspace, west, project, options.board, folder, progress, runtime, profile=_profiled(options))
     if not options.no_build:
-        snippet = project / "modules" / "opwest" / "snippets"
-        if record is not None and record["runtime"] == "vendored" and not snippet.is_dir():
-            raise LinkError(
-                f"the application in {options.directory} has the runtime of an older opwest, without the service that "
-                "`run --board` talks to",
-                "generate it again",
-            )
+        if record is not None:
+            write_services(build.services, project, record)
         _check_board(options.board, workspace, project, faults)
         build.build()
     configuration = build.configuration()
     if not configuration and not options.no_flash:
-        raise LinkError(f"there is no build in {build.folder}", "leave out --no-build")
+        raise LinkError(f"no build in '{build.folder}'", "omit --no-build")
     if configuration and configuration.get("CONFIG_OPWEST_SERVICE") != "y":
         raise LinkError(
-            f"the image in {build.folder} has no opwest service (CONFIG_OPWEST_SERVICE)",
-            "leave out --no-build, or build with `west build -S opwest-service`",
+            f"the image in '{build.folder}' has no opwest service (CONFIG_OPWEST_SERVICE)",
+            "omit --no-build, or build with -DCONFIG_OPWEST_SERVICE=y",
         )
     if configuration and build.profile and configuration.get("CONFIG_OPWEST_PROFILE") != "y":
         raise LinkError(
-            f"the image in {build.folder} measures no steps (CONFIG_OPWEST_PROFILE)",
-            "leave out --no-build, or build with -DCONFIG_OPWEST_PROFILE=y",
+            f"the image in '{build.folder}' does not measure steps (CONFIG_OPWEST_PROFILE)",
+            "omit --no-build, or build with -DCONFIG_OPWEST_PROFILE=y",
         )
     return build
 
 
 def _check_board(board: str, workspace: Workspace, project: Path, faults: Diagnostics) -> None:
-    """Say what the workspace lacks, unless the application brings boards from elsewhere. Raises OpwestError."""
+    """Raise OpwestError if the workspace lacks the board, unless the application sets a BOARD_ROOT."""
     with contextlib.suppress(OSError):
         if "BOARD_ROOT" in (project / "CMakeLists.txt").read_text(encoding="utf-8", errors="replace"):
             return
@@ -166,13 +164,11 @@ def _find_tools(options: argparse.Namespace) -> tuple[Workspace, str]:
         return workspace, west or "west"  # neither is needed
     if workspace.version is None:
         if options.zephyr_base is not None:
-            raise LinkError(f"{options.zephyr_base} is no Zephyr tree: it has no VERSION")
-        raise LinkError(
-            "no Zephyr workspace was found", "set ZEPHYR_BASE, or run in the workspace, or give --zephyr-base"
-        )
+            raise LinkError(f"'{options.zephyr_base}' is not a Zephyr tree: missing file 'VERSION'")
+        raise LinkError("no Zephyr workspace found", "set ZEPHYR_BASE, run in the workspace, or give --zephyr-base")
     missing = [*([] if west else ["west"]), *missing_tools()]
     if west is None or missing:
-        raise LinkError(f"Zephyr is at {workspace.base}, but {', '.join(missing)} is not installed")
+        raise LinkError(f"missing tools for Zephyr in '{workspace.base}': {', '.join(missing)}")
     return workspace, west
 
 
@@ -234,7 +230,7 @@ def _served(link: Link, model: Mapping[str, Any] | None, wanted: str | None) -> 
     if name is None:
         if len(models) != 1:
             names = ", ".join(one.name for one in models) or "none"
-            raise LinkError(f"the image has several models or none: {names}", "--model NAME")
+            raise LinkError(f"the image must have exactly one model, found: {names}", "select one with --model NAME")
         return models[0]
     return find_model(models, name, link.device)
 
@@ -250,7 +246,7 @@ def _result(
 ) -> Result:
     configuration = build.configuration()
     lines = [f"{served.name} on {build.board}, {device}"]
-    lines += keep_outputs(outcome.outputs, options.output_dir)
+    lines += keep_outputs(outcome.outputs, {t.name: t.dtype for t in served.tensors}, options.output_dir)
     errors = {name: difference(outcome.outputs[name], reference) for name, reference in arrays.references.items()}
     lines += [f"{name}: {error.as_text()}" for name, error in errors.items()]
     clock = _clock(options, configuration)
@@ -278,23 +274,23 @@ def _result(
 
 
 def _clock(options: argparse.Namespace, configuration: Mapping[str, str]) -> str:
-    """Return whose clock the latency is measured with."""
+    """Return the clock of the latency: 'board', 'simulated' or 'emulated'."""
     if configuration.get("CONFIG_ARCH_POSIX") == "y":
         return "simulated"
     return "emulated" if configuration.get("CONFIG_QEMU_TARGET") == "y" and options.serial is None else "board"
 
 
 def _latency(nanoseconds: Sequence[int], clock: str) -> list[str]:
-    """Return the latency of a run, or the median of several, in words."""
+    """Return text lines with the latency of a run, or with the median and range of several."""
     if clock == "simulated" and not any(nanoseconds):
-        return ["latency: unknown: on native_sim code takes no time"]
+        return ["latency: unknown (code takes no simulated time on native_sim)"]
     text = f"latency: {_time(statistics.median(nanoseconds))}"
     if len(nanoseconds) > 1:
         low, high = min(nanoseconds), max(nanoseconds)
         text += f" (median of {len(nanoseconds)} runs, {_time(low)} to {_time(high)})"
     remark = {
-        "simulated": ["  of simulated time, in which waiting counts and code takes none"],
-        "emulated": ["  of emulated time: the board's own is another"],
+        "simulated": ["  simulated time: it includes waiting, but no code execution"],
+        "emulated": ["  emulated time: it differs from the time on the board"],
     }
     return [text + ", without the transfers", *remark.get(clock, [])]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run over a connection: inputs there, outputs back, with progress and the latency of each run."""
+"""Run a model over a connection: write the inputs, run, read the outputs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from opwest.board.link import Action, Link, LinkError, ModelError, Served
 from opwest.board.progress import Progress
 from opwest.host.profile import Profile
+from opwest.model.dtypes import DTYPES
+from opwest.model.elements import numbers_from
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outputs by name, and how long each run took."""
+    """Outputs by name, and the duration of each run in nanoseconds."""
 
     outputs: dict[str, Array]
     nanoseconds: tuple[int, ...]
@@ -34,20 +36,18 @@ def find_model(models: Sequence[Served], wanted: str, device: str) -> Served:
         if model.name == wanted:
             return model
     names = ", ".join(model.name for model in models)
-    raise LinkError(
-        f"the image on {device} has no model {wanted!r}, but: {names}", "leave out --no-build and --no-flash"
-    )
+    raise LinkError(f"unknown model {wanted!r}; the image on '{device}' has: {names}", "omit --no-build and --no-flash")
 
 
 def check_tensors(model: Served, expected: Sequence[Mapping[str, Any]], device: str) -> None:
-    """Refuse an image that was made of another state of the model."""
+    """Raise LinkError if the image was built from another version of the model."""
     there = [(t.role, t.name, t.dtype, list(t.shape)) for t in model.tensors]
     here = [(t["role"], t["name"], t["dtype"], list(t["shape"])) for t in expected]
     if there != here:
         shown = ", ".join(f"{role} {name} {dtype} {shape}" for role, name, dtype, shape in there)
         raise LinkError(
-            f"the image on {device} was built of another state of model {model.name}: it has {shown}",
-            "leave out --no-build and --no-flash",
+            f"the image on '{device}' was built from another version of model '{model.name}': it has {shown}",
+            "omit --no-build and --no-flash",
         )
 
 
@@ -60,12 +60,12 @@ def run_model(
     progress: Progress,
     profile: bool = False,
 ) -> Outcome:
-    """Run a model `repeat` times on the same inputs; return the outputs of the last run, and what all of them took."""
+    """Run a model `repeat` times on the same inputs; return the last outputs and the duration of every run."""
     _act(link, model, Action.OPEN)
     try:
         times = []
         for number in range(repeat):
-            # Each time: a run may use the memory of its inputs for something else.
+            # Before every run: a run may overwrite the memory of its inputs.
             for index, tensor in enumerate(model.tensors):
                 if tensor.role == "input":
                     _send(link, model, index, inputs[tensor.name].tobytes(), progress)
@@ -78,7 +78,7 @@ def run_model(
         }
         measured = link.measures(model) if profile else None
     except ModelError:
-        with contextlib.suppress(LinkError):  # the first fault is the one to tell
+        with contextlib.suppress(LinkError):  # report the first error
             link.act(model, Action.CLOSE)
         raise
     _act(link, model, Action.CLOSE)
@@ -94,7 +94,7 @@ def _act(link: Link, model: Served, action: Action) -> int:
 
 def _hint(error: str) -> str | None:
     if error == "EBUSY":
-        return "the application's main() may hold the device: the service needs it for itself"
+        return "the service needs exclusive use of the device; the application's main() may keep it open"
     return None
 
 
@@ -105,23 +105,21 @@ def _send(link: Link, model: Served, index: int, data: bytes, progress: Progress
         progress.part(f"sending {name}", done, len(data))
         written = link.write(model, index, done, data[done:])
         if not 0 < written <= len(data) - done:
-            raise LinkError(f"{link.device}: input {name} was received as {written} of {len(data) - done} bytes")
+            raise LinkError(f"{link.device}: input '{name}': wrote {written} of {len(data) - done} bytes")
         done += written
     progress.part(f"sending {name}", done, len(data))
 
 
 def _fetch(link: Link, model: Served, index: int, progress: Progress) -> Array:
-    import numpy as np
-
     tensor = model.tensors[index]
     data = b""
     while len(data) < tensor.size:
         progress.part(f"fetching {tensor.name}", len(data), tensor.size)
         part = link.read(model, index, len(data))
         if not part:
-            raise LinkError(f"{link.device}: output {tensor.name} ended after {len(data)} of {tensor.size} bytes")
+            raise LinkError(f"{link.device}: output '{tensor.name}': read {len(data)} of {tensor.size} bytes")
         data += part
     if len(data) > tensor.size:
-        raise LinkError(f"{link.device}: output {tensor.name} came with {len(data)} of {tensor.size} bytes")
+        raise LinkError(f"{link.device}: output '{tensor.name}': read {len(data)} bytes, expected {tensor.size}")
     progress.part(f"fetching {tensor.name}", len(data), tensor.size)
-    return np.frombuffer(data, dtype=tensor.dtype).reshape(tensor.shape)
+    return numbers_from(data, DTYPES[tensor.dtype], tensor.shape)

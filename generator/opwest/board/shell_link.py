@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The service over Zephyr's shell: commands as a user would type them, answers that begin with @opwest."""
+"""The service over Zephyr's shell: text commands, and response lines that start with @opwest."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ShellLink:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             tty.setraw(self._file, termios.TCSANOW)
         except OSError as error:
-            raise LinkError(f"the serial device {device} can't be opened: {error.strerror}") from error
+            raise LinkError(f"cannot open the serial device '{device}': {error.strerror}") from error
 
     def describe(self) -> list[Served]:
         """Wait for the image and return its models."""
@@ -53,7 +53,7 @@ class ShellLink:
         while True:
             left = end - time.monotonic()
             if left <= 0:
-                raise self._silence("its shell to answer `opwest describe`", self._timeout)
+                raise self._silence("the response to 'opwest describe'", self._timeout)
             lines = self._ask("describe", min(left, _AGAIN_SECONDS), b"end")
             if lines is not None:
                 models = self._models(lines)
@@ -61,7 +61,7 @@ class ShellLink:
                     return models
 
     def _models(self, lines: list[str]) -> list[Served] | None:
-        """Return the models that an answer describes, None if a line of it was lost."""
+        """Return the models that a response describes, None if a line is lost."""
         models: list[tuple[str, list[Tensor]]] = []
         count = None
         for line in lines:
@@ -88,7 +88,7 @@ class ShellLink:
         command = f"{action.name.lower()} {model.name}"
         lines = self._ask(command, self._timeout, b"done|error")
         if lines is None:
-            raise self._silence(f"the end of `opwest {command}`", self._timeout)
+            raise self._silence(f"the end of 'opwest {command}'", self._timeout)
         try:
             kind, *words = lines[-1].split()
             if kind != "done":
@@ -96,29 +96,29 @@ class ShellLink:
             result, error, code, hook, device, operator, step, nanoseconds = ("" if w == "-" else w for w in words)
             return Report(int(result), error, int(code), hook, device, operator, int(step), int(nanoseconds))
         except ValueError:
-            raise LinkError(f"{self.device}: `opwest {command}` was answered by {lines[-1]!r}") from None
+            raise LinkError(f"{self.device}: unexpected response to 'opwest {command}': {lines[-1]!r}") from None
 
     def write(self, model: Served, tensor: int, offset: int, data: bytes) -> int:
-        """Write the first bytes of `data` to a tensor; return how many."""
+        """Write the first bytes of `data` to a tensor; return the number of bytes written."""
         data = data[: self._chunk]
         name = model.tensors[tensor].name
         what = f"write {model.name} {name} {offset} {data.hex()}"
-        self._ask_again(what, f"`opwest write` of input {name} at {offset}", rf"wrote {offset} {len(data)}")
+        self._ask_again(what, f"'opwest write' of input '{name}' at {offset}", rf"wrote {offset} {len(data)}")
         return len(data)
 
     def read(self, model: Served, tensor: int, offset: int) -> bytes:
-        """Return bytes of a tensor from `offset` on."""
+        """Return the bytes of a tensor from `offset` on, as many as one response holds."""
         name = model.tensors[tensor].name
-        awaited = f"`opwest read` of tensor {name} at {offset}"
+        awaited = f"'opwest read' of tensor '{name}' at {offset}"
         for _ in range(_ATTEMPTS):
             found = self._ask_again(f"read {model.name} {name} {offset}", awaited, rf"data {offset} (\d+) ([0-9a-f]*)")
             size, text = found.groups()
-            if len(text) == 2 * int(size):  # else characters were lost
+            if len(text) == 2 * int(size):  # otherwise characters were lost
                 return bytes.fromhex(text)
-        raise LinkError(f"{self.device}: the answers to {awaited} are cut off")
+        raise LinkError(f"{self.device}: truncated responses to {awaited}")
 
     def measures(self, model: Served) -> Profile:
-        """Return what the points of a model's run took since it was opened."""
+        """Return the measurements of a model's run since the model was opened."""
         lines: list[str] | None = None
         for _ in range(_ATTEMPTS):
             lines = self._ask(f"measures {model.name}", self._timeout / _ATTEMPTS, b"end|error")
@@ -126,15 +126,15 @@ class ShellLink:
             if profile is not None:
                 return profile
         if lines is None:
-            raise self._silence(f"the end of `opwest measures {model.name}`", self._timeout)
-        raise LinkError(f"{self.device}: the answers to `opwest measures {model.name}` are cut off")
+            raise self._silence(f"the end of 'opwest measures {model.name}'", self._timeout)
+        raise LinkError(f"{self.device}: truncated responses to 'opwest measures {model.name}'")
 
     def disconnect(self) -> None:
-        """Let go of the device."""
+        """Close the device."""
         os.close(self._file)
 
     def _ask_again(self, command: str, awaited: str, expected: str) -> re.Match[str]:
-        """Send a command that may be repeated until its answer is the one expected."""
+        """Send a repeatable command until the response matches."""
         lines: list[str] | None = None
         for _ in range(_ATTEMPTS):
             lines = self._ask(command, self._timeout / _ATTEMPTS, b"wrote|data|error")
@@ -143,14 +143,13 @@ class ShellLink:
                 if found:
                     return found
         if lines is None:
-            raise self._silence(f"the answer to {awaited}", self._timeout)
-        raise LinkError(f"{self.device}: {awaited} was answered by {lines[-1]!r}")
+            raise self._silence(f"the response to {awaited}", self._timeout)
+        raise LinkError(f"{self.device}: unexpected response to {awaited}: {lines[-1]!r}")
 
     def _ask(self, command: str, seconds: float, last: bytes) -> list[str] | None:
-        """Send a command; return the lines of its answer up to the one whose first word is `last`, None if none came.
+        """Send a command; return the lines of its response up to the one that starts with `last`, None on a timeout.
 
-        What came before, as answers that are late, is dropped. Once the image runs something it must not be asked
-        again: whoever calls decides.
+        Input received earlier, such as late responses, is discarded. The caller decides whether to repeat the command.
         """
         self._drain()
         self._received = b""
@@ -160,8 +159,8 @@ class ShellLink:
         while not final.search(self._received):
             if _UNKNOWN.search(self._received):
                 raise LinkError(
-                    f"the image on {self.device} has no opwest service: its shell does not know `opwest "
-                    f"{command.split()[0]}`",
+                    f"the image on '{self.device}' has no opwest service: its shell has no command 'opwest "
+                    f"{command.split()[0]}'",
                     NO_SERVICE_HINT,
                 )
             left = end - time.monotonic()
@@ -172,15 +171,15 @@ class ShellLink:
 
     def _silence(self, awaited: str, seconds: float) -> LinkError:
         text = printable(self._received)
-        came = f"the last that came is {text!r}" if text else "nothing came at all"
-        return LinkError(f"{self.device}: waited {seconds:g} s for {awaited}; {came}", NO_SERVICE_HINT)
+        came = f"received {text!r} last" if text else "received nothing"
+        return LinkError(f"{self.device}: timeout after {seconds:g} s waiting for {awaited}; {came}", NO_SERVICE_HINT)
 
     def _drain(self) -> None:
         while self._receive(0):
             pass
 
     def _receive(self, seconds: float) -> bool:
-        """Add what comes within a time; tell whether anything did."""
+        """Append the input of at most `seconds`; return whether there was any."""
         try:
             if not select.select([self._file], [], [], seconds)[0]:
                 return False
@@ -199,7 +198,9 @@ class ShellLink:
         while data:
             left = end - time.monotonic()
             if left <= 0:
-                raise LinkError(f"{self.device}: waited {self._timeout:g} s to send a command: the image reads nothing")
+                raise LinkError(
+                    f"{self.device}: cannot send a command within {self._timeout:g} s: the image does not read its UART"
+                )
             try:
                 if select.select([], [self._file], [], left)[1]:
                     data = data[os.write(self._file, data) :]
@@ -209,4 +210,4 @@ class ShellLink:
                 raise self._gone() from error
 
     def _gone(self) -> LinkError:
-        return LinkError(f"the serial device {self.device} went away: the board was unplugged, or the image ended")
+        return LinkError(f"lost the serial device '{self.device}': the board was unplugged or the image exited")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The service as an MCUmgr command group: SMP over a serial device. smpclient frames, this asks.
+"""The service as an MCUmgr command group: SMP over a serial device, framed by smpclient.
 
-Import it only where it is needed: smpclient is an extra.
+smpclient is an optional dependency: import this module only on demand.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class _Answer:
-    """What came back: each value is looked at before it is used."""
+    """A response whose values are checked on access."""
 
     content: Mapping[str, Any]
     device: str
@@ -56,8 +56,8 @@ class _Answer:
         if isinstance(value, kind) and not isinstance(value, bool):
             return value
         raise LinkError(
-            f"{self.device}: {self.awaited} came without a {key!r} that makes sense",
-            "the image is of another version of opwest, or something else answers",
+            f"{self.device}: missing or invalid {key!r} in the response; expected {self.awaited}",
+            "the image may be from another version of opwest, or the device may belong to another program",
         )
 
     def number(self, key: str) -> int:
@@ -84,14 +84,14 @@ class SmpLink:
         self._sequence = 0
         self._malformed: str | None = None
         self._console = b""
-        logging.getLogger("smpclient").setLevel(logging.CRITICAL)  # what it logs, our errors say
+        logging.getLogger("smpclient").setLevel(logging.CRITICAL)  # the raised errors contain what it logs
         self._transport = SMPSerialTransport(baudrate=baud, exclusive=True, write_timeout=timeout)
         self._runner = asyncio.Runner()
         try:
             self._runner.run(self._transport.connect(device, 0.1))
         except (OSError, TimeoutError) as error:
             self._runner.close()
-            raise LinkError(f"the serial device {device} can't be opened, though it is there and free") from error
+            raise LinkError(f"cannot open the serial device '{device}'; it exists and is not in use") from error
 
     def describe(self) -> list[Served]:
         """Wait for the image and return its models."""
@@ -100,7 +100,7 @@ class SmpLink:
             GroupId.OS_MANAGEMENT,
             CommandId.OSManagement.MCUMGR_PARAMETERS,
             {},
-            "the answer to an SMP request",
+            "a response to an SMP request",
             attempts=max(1, int(self._timeout / _AGAIN_SECONDS)),
         )
         size = parameters.content.get("buf_size")
@@ -143,7 +143,7 @@ class SmpLink:
         )
 
     def write(self, model: Served, tensor: int, offset: int, data: bytes) -> int:
-        """Write the first bytes of `data` to a tensor; return how many."""
+        """Write the first bytes of `data` to a tensor; return the number of bytes written."""
         asked: dict[str, Any] = {"model": model.index, "tensor": tensor, "off": offset, "data": b""}
         room = self._transport.max_unencoded_size - Header.SIZE - len(cbor2.dumps(asked)) - _LONGEST_NUMBER
         asked["data"] = data[: max(1, room)]
@@ -151,30 +151,30 @@ class SmpLink:
         return self._ask(OP.WRITE, _DATA, asked, awaited).number("off") - offset
 
     def read(self, model: Served, tensor: int, offset: int) -> bytes:
-        """Return bytes of a tensor from `offset` on."""
+        """Return the bytes of a tensor from `offset` on, as many as one response holds."""
         asked = {"model": model.index, "tensor": tensor, "off": offset}
         awaited = f"tensor {model.tensors[tensor].name} at {offset}"
         return self._ask(OP.READ, _DATA, asked, awaited).bytes("data")
 
     def measures(self, model: Served) -> Profile:
-        """Return what the points of a model's run took since it was opened."""
-        head = self._ask(OP.READ, _MEASURES, {"model": model.index}, f"the measures of {model.name}")
+        """Return the measurements of a model's run since the model was opened."""
+        head = self._ask(OP.READ, _MEASURES, {"model": model.index}, f"the measurements of model '{model.name}'")
         measures = []
         for number in range(min(head.number("points"), _MOST_POINTS)):
             asked = {"model": model.index, "point": number}
-            point = self._ask(OP.READ, _POINT, asked, f"point {number} of {model.name}")
+            point = self._ask(OP.READ, _POINT, asked, f"point {number} of model '{model.name}'")
             numbers = [point.number(key) for key in ("step", "device", "runs", "last", "min", "max", "total")]
             try:
                 measures.append(make_measure(point.text("kind"), point.text("name"), *numbers))
             except ValueError as error:
-                raise LinkError(f"{self.device}: point {number} of {model.name} makes no sense: {error}") from error
+                raise LinkError(f"{self.device}: invalid point {number} of model '{model.name}': {error}") from error
         try:
             return make_profile(head.number("hz"), head.number("used"), head.number("stack"), measures)
         except ValueError as error:
-            raise LinkError(f"{self.device}: the measures of {model.name} make no sense: {error}") from error
+            raise LinkError(f"{self.device}: invalid measurements of model '{model.name}': {error}") from error
 
     def disconnect(self) -> None:
-        """Let go of the device."""
+        """Close the device."""
         self._runner.run(self._transport.disconnect())
         self._runner.close()
 
@@ -186,7 +186,7 @@ class SmpLink:
     def _request(
         self, operation: OP, group: int, command: int, asked: Mapping[str, Any], awaited: str, attempts: int
     ) -> _Answer:
-        """Send a request until it is answered; a request that must not be repeated has one attempt."""
+        """Send a request up to `attempts` times; `attempts` is 1 if it must not be repeated."""
         begin = time.monotonic()
         answer = None
         for _ in range(attempts):
@@ -223,14 +223,14 @@ class SmpLink:
             return None
 
     async def _answer(self, operation: OP, group: int, command: int) -> dict[str, Any] | None:
-        """Return the next frame if it answers the request; what is damaged or late is passed over."""
+        """Return the next frame if it is the response to the request, None for a damaged or late frame."""
         try:
             frame = await self._transport.receive()
             header = Header.loads(frame[: Header.SIZE])
             answer = cbor2.loads(frame[Header.SIZE :])
         except (SMPTransportDisconnected, OSError):
             raise
-        except Exception as error:  # frames come from outside: what a decoder makes of noise is its own affair
+        except Exception as error:  # decoders raise various exceptions for noise on the line
             self._malformed = f"{type(error).__name__}: {error}"
             return None
         expected = (OP(operation + 1), group, self._sequence, command)
@@ -240,35 +240,35 @@ class SmpLink:
 
     def _refused(self, code: int, group: int, awaited: str) -> LinkError:
         if code == MGMT_ERR.ENOTSUP:
-            missing = (
-                f"no command group {group}" if group == self._group else "none of MCUmgr's own commands for parameters"
-            )
+            missing = f"no command group {group}" if group == self._group else "no MCUmgr command for SMP parameters"
             return LinkError(
-                f"the image on {self.device} has no opwest service: it answers SMP, but has {missing}", NO_SERVICE_HINT
+                f"the image on '{self.device}' has no opwest service: its SMP server has {missing}", NO_SERVICE_HINT
             )
         if code == MGMT_ERR.ENOENT and awaited == "the description of model 0":
-            return LinkError(f"the image on {self.device} has an opwest service, but no models")
+            return LinkError(f"the image on '{self.device}' has an opwest service, but no models")
         name = MGMT_ERR(code).name if code in MGMT_ERR.__members__.values() else str(code)
-        return LinkError(f"{self.device}: instead of {awaited} came the SMP error {name}")
+        return LinkError(f"{self.device}: received SMP error {name}, expected {awaited}")
 
     def _lost(self, error: Exception, awaited: str) -> LinkError:
         if "imeout" in f"{error.__cause__}":
-            return LinkError(f"{self.device}: waited {self._timeout:g} s to send a request: the board reads nothing")
+            return LinkError(
+                f"{self.device}: cannot send a request within {self._timeout:g} s: the board does not read its UART"
+            )
         return LinkError(
-            f"the serial device {self.device} went away before {awaited} came: the board was unplugged, or the "
-            "emulator ended"
+            f"lost the serial device '{self.device}' while waiting for {awaited}: the board was unplugged or "
+            "the emulator exited"
         )
 
     def _silence(self, awaited: str, seconds: float) -> LinkError:
-        message = f"{self.device}: waited {seconds:.0f} s for {awaited}; "
+        message = f"{self.device}: timeout after {seconds:.0f} s waiting for {awaited}; "
         text = printable(self._console)
         if self._malformed is not None:
             return LinkError(
-                message + f"what came is no SMP frame ({self._malformed})", "does --baud say what the board uses?"
+                message + f"received an invalid SMP frame ({self._malformed})", "check that --baud matches the board"
             )
         if text:
-            return LinkError(message + f"the last that came is console output: {text!r}", NO_SERVICE_HINT)
+            return LinkError(message + f"received only console output, last: {text!r}", NO_SERVICE_HINT)
         return LinkError(
-            message + "nothing came at all",
-            f"is it the board's UART for MCUmgr, and is it running? Else {NO_SERVICE_HINT}",
+            message + "received nothing",
+            f"check that the device is the board's UART for MCUmgr and that the image is running, or {NO_SERVICE_HINT}",
         )

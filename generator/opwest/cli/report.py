@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from opwest.cli.commands import Result
 from opwest.diagnostics import Diagnostics
 from opwest.report import data, words
 from opwest.report.changes import Change, compare
@@ -14,12 +13,13 @@ from opwest.report.files import read_report, write_report
 from opwest.report.make import make_report
 from opwest.report.page import page, pretty_json
 from opwest.report.picture import picture
+from opwest.result import Result
 
 FORMATS = ("html", "svg", "json")
 
 
 def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Make the report that the command line asks for."""
+    """Generate the report."""
     before = None if options.compare is None else read_report(options.compare)
     made = make_report(options.paths, options.profile, faults, options.firmware)
     changes = None if before is None else compare(before, made)
@@ -33,7 +33,7 @@ def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 
 def _format(options: argparse.Namespace) -> str:
-    """Return what is asked for: as an option, or by the name of the file."""
+    """Return the format: the option, else the suffix of the file."""
     if options.format is not None:
         return str(options.format)
     suffix = options.output.suffix.lower().removeprefix(".")

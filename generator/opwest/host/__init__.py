@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running a generated application on this machine, without Zephyr."""
+"""Run a generated application on this machine, without Zephyr."""

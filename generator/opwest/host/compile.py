@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiling the portable C of a generated project with the host's compiler."""
+"""Compile the portable C of a generated project with the host's compiler."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from opwest.diagnostics import Diagnostic, Location, OpwestError
+from opwest.host.runtime import installed_runtime
 from opwest.render.model_files import metadata_object
-from opwest.resources import resource
 
 EMULATION_SOURCES = (
     "accelerator_context.c",
@@ -23,7 +23,7 @@ EMULATION_SOURCES = (
         for part in ("", "_enqueue", "_faults", "_host", "_kernels", "_program", "_queue")
     ),
 )
-"""What stands for the accelerators of models whose manifest says so; relative to the runtime's src/."""
+"""Sources that emulate accelerators on the host (`host` of a device), relative to the runtime's src/."""
 RUNTIME_SOURCES = (
     "accelerator.c",
     "call.c",
@@ -37,7 +37,7 @@ RUNTIME_SOURCES = (
     "tvm_backend.c",
 )
 PROFILE_SOURCES = ("port_profile_host.c", "profile.c")
-"""What CONFIG_OPWEST_PROFILE adds."""
+"""Additional sources of CONFIG_OPWEST_PROFILE."""
 PROFILE_FLAG = "-DCONFIG_OPWEST_PROFILE=1"
 FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra")
 
@@ -45,24 +45,22 @@ FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra")
 def fail(
     message: str, where: Path | None = None, *, expected: str | None = None, hint: str | None = None
 ) -> OpwestError:
-    """Return the error for one fault."""
+    """Return an OpwestError with one diagnostic."""
     location = Location(str(where)) if where is not None else None
     return OpwestError([Diagnostic("error", message, location, expected, hint)])
 
 
 class HostCompiler:
-    """The host's C compiler ($CC, default cc), working in a folder of its own."""
+    """The host's C compiler ($CC, default cc); objects go to the directory `work`."""
 
     def __init__(self, work: Path, bits: int | None, *, profile: bool = False) -> None:
         try:
             words = shlex.split(os.environ.get("CC", "cc"))
         except ValueError as error:
-            raise fail(
-                f"$CC can't be read: {error}", expected="a compiler with its options, as a shell reads it"
-            ) from error
+            raise fail(f"cannot parse $CC: {error}", expected="a compiler with its options, in shell syntax") from error
         if not words or shutil.which(words[0]) is None:
             raise fail(
-                f"no C compiler: {words[0] if words else '$CC'} is not there",
+                f"C compiler '{words[0] if words else '$CC'}' not found",
                 hint="install gcc or clang, or set CC",
             )
         self.command = [*words, *([f"-m{bits}"] if bits else [])]
@@ -71,23 +69,23 @@ class HostCompiler:
         self.objects: list[str] = []
 
     def pointer_bits(self) -> int:
-        """Return the word size that the compiler builds for."""
+        """Return the pointer size of the compiler's target in bits."""
         probe = self._run([*self.command, "-dM", "-E", "-x", "c", os.devnull])
         return 64 if "__SIZEOF_POINTER__ 8" in probe else 32
 
     def machine(self) -> str:
-        """Return the processor that the compiler builds for, as the first part of its triple: x86_64, aarch64."""
+        """Return the processor of the compiler's target, the first part of its triple: x86_64, aarch64."""
         return self._run([*self.command, "-dumpmachine"]).strip().split("-", 1)[0]
 
     def compile(self, source: Path, includes: Iterable[Path], extra: Iterable[str] = ()) -> None:
-        """Compile one source; its object joins the link."""
+        """Compile one source and add its object to the link."""
         target = self.work / f"{len(self.objects)}_{source.stem[:60]}.o"
         options = [*([PROFILE_FLAG] if self.profile else []), *(f"-I{path}" for path in includes)]
         self._run([*self.command, *FLAGS, *options, *extra, "-c", str(source), "-o", str(target)])
         self.objects.append(str(target))
 
     def link(self, program: Path, extra: Iterable[str] = ()) -> None:
-        """Link everything that was compiled or added."""
+        """Link all compiled and added objects."""
         self._run([*self.command, "-o", str(program), *self.objects, *extra])
 
     def _run(self, command: list[str]) -> str:
@@ -109,10 +107,10 @@ def build_program(
     project: Path, record: dict[str, Any], compiler: HostCompiler, sources: list[Path], program: Path
 ) -> None:
     """Build `sources` with every model of `record` and the runtime into `program`."""
-    runtime = project / "modules" / "opwest" if record["runtime"] == "vendored" else resource("zephyr_module")
+    runtime = installed_runtime(project)
     includes = [runtime / "include", *(project / "models" / m["name"] / "include" for m in record["models"])]
     machine, bits = compiler.machine(), compiler.pointer_bits()
-    # Before anything is compiled: a missing target is the likelier fault.
+    # Before the first compilation: a missing target is the likeliest fault.
     builds = [host_build(project, model, machine, bits) for model in record["models"]]
     emulated = EMULATION_SOURCES if any(model["emulated"] for model in record["models"]) else ()
     for name in (*RUNTIME_SOURCES, *emulated, *(PROFILE_SOURCES if compiler.profile else ())):
@@ -123,7 +121,7 @@ def build_program(
         _add_model(folder, model, build, compiler, includes, headers, in_c=record["metadata"] == "c")
     for source in sources:
         compiler.compile(source, includes)
-    # Operators need not be position independent: Zephyr's native_sim takes them so as well.
+    # Operators may be position dependent, as in Zephyr's native_sim.
     compiler.link(program, ["-no-pie", "-pthread", "-lm"])
 
 
@@ -155,15 +153,15 @@ def _add_model(
 
 
 def host_build(project: Path, model: dict[str, Any], machine: str, bits: int) -> dict[str, Any]:
-    """Return what a model links for this machine; say which targets there are when none is for it."""
+    """Return the build of a model for this machine. Raises OpwestError, listing the model's targets, without one."""
     for build in model["builds"]:
         if build["target"] is None or (build["bits"] == bits and machine in build["host"]):
             found: dict[str, Any] = build
             return found
     names = ", ".join(build["target"] for build in model["builds"])
     raise fail(
-        f"model {model['name']!r} has no objects for this machine ({machine}, {bits} bits); it has: {names}",
+        f"no objects of model {model['name']!r} for this machine ({machine}, {bits} bits); found: {names}",
         project,
-        expected="a target of this machine",
+        expected="a target for this machine",
         hint="compile the operators for it (x86-64, i386, aarch64-host), add them to the manifest, and generate again",
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the steps of a model took, as `opwest run --profile` reads it from an image or a program of the host."""
+"""The measurements of a model's steps, read by `opwest run --profile` from an image or a host program."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from opwest.diagnostics import Diagnostic, Location, OpwestError
-from opwest.render.points import NONE
+from opwest.render.records.layout import NO_DEVICE, NO_STEP
 
 FORMAT = 1
-"""Of the JSON; docs/profiling.md describes it."""
+"""Version of the JSON format, see docs/profiling.md."""
 _NANOSECONDS = 1_000_000_000
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A point of run and what it took: struct opwest_point and struct opwest_measure of the runtime."""
+    """A measured point of a run: struct opwest_point and struct opwest_measure of the runtime."""
 
     kind: str
     name: str
@@ -33,18 +33,18 @@ class Measure:
 
     @property
     def mean(self) -> float:
-        """The average of all runs; 0 where there were none."""
+        """The mean over all runs; 0 without a run."""
         return self.total / self.runs if self.runs else 0.0
 
 
 @dataclass(frozen=True)
 class Profile:
-    """All points of one model, in the order in which run reaches them."""
+    """All points of one model, in execution order."""
 
     frequency: int
-    """Cycles a second; 0 where it is not known."""
+    """Cycles per second; 0 if unknown."""
     stack_used: int
-    """Of the thread that ran the model, bytes; 0 where it was not measured."""
+    """Stack used by the thread that ran the model, in bytes; 0 if not measured."""
     stack_size: int
     measures: tuple[Measure, ...]
     model: str = ""
@@ -53,16 +53,16 @@ class Profile:
     devices: tuple[str, ...] = ()
 
     def labelled(self, model: str, where: str, clock: str, devices: Sequence[str]) -> Profile:
-        """Return it with what the image does not tell; `devices` in the order of the context."""
+        """Return a copy with the data that the image does not transfer; `devices` in the order of the context."""
         return replace(self, model=model, where=where, clock=clock, devices=tuple(devices))
 
     @property
     def unit(self) -> str:
-        """What the numbers count."""
+        """The unit of the numbers: ns or cycles."""
         return "ns" if self.frequency == _NANOSECONDS else "cycles"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented form."""
+        """Return the JSON value described in docs/profiling.md."""
         launched: dict[int | None, list[int]] = {}
         points = []
         for index, measure in enumerate(self.measures):
@@ -108,7 +108,7 @@ class Profile:
         return self.devices[measure.device] if measure.device < len(self.devices) else str(measure.device)
 
     def as_text(self) -> list[str]:
-        """Return a table of all points, with the share of each in the whole."""
+        """Return a table of all points, with the share of each in the whole run."""
         whole = self.measures[0].total
         speed = f", {self.frequency} Hz" if self.unit == "cycles" and self.frequency else ""
         rows = [["step", "what", "name", "device", "last", "min", "max", "mean", "share"]]
@@ -136,7 +136,7 @@ class Profile:
 
 
 def parse_measures(lines: Iterable[str]) -> Profile | None:
-    """Return what the answer to `opwest measures` says, its lines without @opwest; None where one is lost."""
+    """Parse the response to `opwest measures`, lines without @opwest; return None if a line is lost or invalid."""
     head: list[int] | None = None
     measures: list[Measure] = []
     for line in lines:
@@ -161,7 +161,7 @@ def parse_measures(lines: Iterable[str]) -> Profile | None:
 
 
 def make_profile(frequency: int, stack_used: int, stack_size: int, measures: Sequence[Measure]) -> Profile:
-    """Return a profile as the runtime tells it. Raises ValueError where it can't be one."""
+    """Return a profile from the values of the runtime. Raises ValueError for invalid values."""
     _check_counts(frequency, stack_used, stack_size)
     if not measures or measures[0].kind != "run":
         raise ValueError("the first point is not the whole run")
@@ -169,28 +169,30 @@ def make_profile(frequency: int, stack_used: int, stack_size: int, measures: Seq
 
 
 def make_measure(kind: str, name: str, step: int, device: int, *numbers: int) -> Measure:
-    """Return a point as the runtime tells it: runs, last, min, max, total. Raises ValueError for what can't be one."""
+    """Return a point; `numbers` are runs, last, min, max, total. Raises ValueError for invalid values."""
     _check_counts(step, device, *numbers)
     if not (kind.isprintable() and name.isprintable()):
-        raise ValueError(f"it is called {kind!r:.20} {name!r:.60}")
-    return Measure(kind, name, None if step == NONE else step, None if device == NONE else device, *numbers)
+        raise ValueError(f"invalid name: {kind!r:.20} {name!r:.60}")
+    known_step = None if step == NO_STEP.value else step
+    known_device = None if device == NO_DEVICE.value else device
+    return Measure(kind, name, known_step, known_device, *numbers)
 
 
 def _check_counts(*numbers: int) -> None:
-    """Raise ValueError where a number is none of the runtime's, which have 64 bits at most."""
+    """Raise ValueError for a number that is not an unsigned 64-bit integer, the widest type of the runtime."""
     for number in numbers:
         if not 0 <= number < 1 << 64:
-            raise ValueError(f"a count is {number:.6g}" if abs(number) < 1 << 1000 else "a count is endless")
+            raise ValueError(f"a count is {number:.6g}" if abs(number) < 1 << 1000 else "a count is infinite")
 
 
 def keep_profile(profile: Profile, path: Path | None) -> list[str]:
-    """Write a profile as JSON where a file is given; return the lines that show it."""
+    """Write a profile as JSON to `path`, if given; return the lines to print."""
     lines = profile.as_text()
     if path is not None:
         try:
             path.write_text(json.dumps(profile.as_json(), indent=2) + "\n", encoding="utf-8")
         except OSError as error:
-            message = f"the profile can't be written: {error.strerror}"
+            message = f"cannot write the profile: {error.strerror}"
             raise OpwestError([Diagnostic("error", message, Location(str(path)))]) from error
         lines.append(f"  written to {path}")
     return lines

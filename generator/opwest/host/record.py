@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shape of a project's record, which stands in a file that anyone can edit: `render/project_files.py` writes it."""
+"""Validation of a project's record, a file written by `render/project_files.py` that users can edit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from opwest.diagnostics import Diagnostic, Location, OpwestError
+from opwest.model.dtypes import DTYPES
 from opwest.write.lock import is_inside
 
 _TENSOR = {
@@ -37,16 +38,17 @@ _RECORD = {"runtime": str, "metadata": str, "models": [_MODEL]}
 
 
 def check_record(record: Mapping[str, Any], project: Path) -> None:
-    """Raise OpwestError where a record is not as opwest writes it."""
+    """Raise OpwestError if a record does not have the format of opwest."""
     fault = _fault(record, _RECORD, "record")
     if fault is None and not record["models"]:
         fault = "record.models is empty"
     for model in record["models"] if fault is None else ():
         paths = [model["name"], *(path for build in model["builds"] for path in (*build["objects"], *build["sources"]))]
-        fault = next((f"{path!r} is no path in the project" for path in paths if not is_inside(path)), fault)
-        fault = next((f"{t['role']!r} is no role" for t in model["tensors"] if t["role"] not in _ROLES), fault)
+        fault = next((f"{path!r} is not a path in the project" for path in paths if not is_inside(path)), fault)
+        fault = next((f"invalid role {t['role']!r}" for t in model["tensors"] if t["role"] not in _ROLES), fault)
+        fault = next((f"unknown dtype {t['dtype']!r}" for t in model["tensors"] if t["dtype"] not in DTYPES), fault)
     if fault is not None:
-        hint = "restore it from version control, or make it again: opwest update DIR --manifest FILE"
+        hint = "restore it from version control, or create it with 'opwest update DIR --manifest FILE'"
         place = Location(str(project / ".opwest" / "lock.json"))
         raise OpwestError([Diagnostic("error", f"the lock is damaged: {fault}", place, hint=hint)])
 
@@ -55,17 +57,17 @@ _ROLES = ("input", "output")
 
 
 def _fault(value: Any, shape: Any, where: str) -> str | None:
-    """Return what of a value does not have its shape: a type, several, [shape of items], {key: shape}."""
+    """Return the first deviation of a value from a shape: a type, a tuple of types, [shape of items], {key: shape}."""
     if isinstance(shape, dict):
         if not isinstance(value, dict):
-            return f"{where} is no object"
+            return f"{where} is not an object"
         if lacking := [key for key in shape if key not in value]:
             return f"{where} has no {lacking[0]!r}"
         found = (_fault(value[key], inner, f"{where}.{key}") for key, inner in shape.items())
         return next((fault for fault in found if fault), None)
     if isinstance(shape, list):
         if not isinstance(value, list):
-            return f"{where} is no list"
+            return f"{where} is not a list"
         found = (_fault(item, shape[0], f"{where}[{number}]") for number, item in enumerate(value))
         return next((fault for fault in found if fault), None)
     kinds = shape if isinstance(shape, tuple) else (shape,)

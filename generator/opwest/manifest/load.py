@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping as Contents
+from collections.abc import Sequence
 from pathlib import Path
 
 from opwest.diagnostics import Diagnostics, Location
@@ -13,6 +15,17 @@ from opwest.manifest.yaml_reader import read_yaml
 
 MAX_BYTES = 64 << 20
 """Bytes. A manifest with 10,000 operators has about 4 MiB."""
+
+
+def load_manifests(
+    paths: Sequence[Path], texts: Contents[Path, bytes], faults: Diagnostics
+) -> list[tuple[Path, Mapping]]:
+    """Return the manifests whose shape can be resolved, with their paths.
+
+    `texts` are used in place of the contents of files.
+    """
+    loaded = [(path, load_manifest(path, faults, texts.get(path))) for path in paths]
+    return [(path, manifest) for path, manifest in loaded if manifest is not None]
 
 
 def load_manifest(path: Path, faults: Diagnostics, content: bytes | None = None) -> Mapping | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from opwest.diagnostics import Diagnostics, Location
@@ -137,7 +137,7 @@ def check_names(model: Model, faults: Diagnostics) -> None:
     _report_clashes(_identifiers(model), faults)
 
 
-def check_names_together(models: list[Model], faults: Diagnostics) -> None:
+def check_names_together(models: Sequence[Model], faults: Diagnostics) -> None:
     """Report names of several models that clash in one application."""
     first: dict[str, Model] = {}
     for model in models:
@@ -178,7 +178,7 @@ def _identifiers(model: Model) -> Iterator[tuple[str, str, Location]]:
     for operator in model.operators:
         if operator.is_bridged:
             yield names.bridge(operator.name), f"call of operator {operator.name!r}", operator.location
-        if model.compat == "tvm-crt-all" and operator.convention != "packed":
+        if model.compat == "tvm-crt-all" and not operator.convention.is_of_system_library:
             yield names.packed_adapter(operator.name), f"adapter of operator {operator.name!r}", operator.location
     symbols = {operator.symbol for operator in model.operators}
     for symbol in sorted(symbols.union(*(build.renames for build in model.builds))):

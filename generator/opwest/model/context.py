@@ -36,6 +36,11 @@ class Context:
     examined: list[Examined] = field(default_factory=list)
     """All examined objects, in manifest order."""
 
+    @property
+    def seen(self) -> tuple[tuple[Examined, ...], tuple[Path, ...]]:
+        """The objects that were looked at, and the paths of `files` in order."""
+        return tuple(self.examined), tuple(self.folder / name for name in sorted(self.files))
+
     def examine(self, name: str, target: str | None, kind: str | None = None) -> Examined:
         """Add and return the record of an object."""
         noted = Examined(name, kind or kind_of(name), target or ANY_TARGET, self.faults)

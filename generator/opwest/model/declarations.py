@@ -12,8 +12,9 @@ from opwest.model.context import (
     quantization,
     tensor_type,
 )
-from opwest.model.conventions import TENSOR_ALIGNMENT, ConventionName
+from opwest.model.conventions import UNPACKED, Convention, convention_of
 from opwest.model.dtypes import DTYPES, TensorType
+from opwest.model.elements import converted, rounding_note
 from opwest.model.identifiers import check_name, is_symbol
 from opwest.model.model import (
     DEFAULT_ALIGNMENT,
@@ -63,7 +64,7 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
             expected="a C identifier",
             hint="add a C function that calls it",
         )
-    convention = entry.get("convention", context.manifest.get("convention", "unpacked"))
+    convention = convention_of(entry.get("convention", context.manifest.get("convention", UNPACKED.name)))
     device = context.section("device", entry)
     is_async = entry.get("async", False)
     if is_async and ("device" not in entry or "handle" in device):
@@ -89,8 +90,8 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
     for argument, (item, _) in zip(args, located_items(entry["args"]), strict=True):
         _check_in_place(context, argument, item, args)
     workspace = workspace_need(context, name, entry, convention)
-    if entry.get("returns") == "void" and (convention != "unpacked" or workspace is not None):
-        why = f"is {convention}" if convention != "unpacked" else "has a workspace"
+    if entry.get("returns") == "void" and (convention.returns_status or workspace is not None):
+        why = f"is {convention.name}" if convention.returns_status else "has a workspace"
         context.faults.error(
             f"operator {name!r} {why} and returns nothing",
             entry.value_location("returns"),
@@ -106,7 +107,7 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
         convention=convention,
         workspace=workspace,
         # `returns: void` was reported for the conventions that always return a status.
-        returns_status=convention != "unpacked" or entry.get("returns", "status") == "status",
+        returns_status=convention.returns_status or entry.get("returns", "status") == "status",
         takes_device="device" in entry,
         device_type=device.get("type"),
         device_program=device.get("program"),
@@ -117,7 +118,7 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
     )
 
 
-def _argument(context: Context, entry: Mapping, place: Location, convention: ConventionName) -> Argument:
+def _argument(context: Context, entry: Mapping, place: Location, convention: Convention) -> Argument:
     faults = context.faults
     at = entry.value_location("name")
     check_name("argument", entry["name"], at, faults)
@@ -147,7 +148,7 @@ def _argument(context: Context, entry: Mapping, place: Location, convention: Con
             )
         type_ = tensor_type(context, entry)
     check_passing(context, entry, convention)
-    align = entry.get("align", 1 if scalar else TENSOR_ALIGNMENT[convention])
+    align = entry.get("align", 1 if scalar else convention.tensor_alignment)
     return Argument(
         name=entry["name"],
         type=type_,
@@ -248,12 +249,25 @@ def constants(context: Context, wanted: dict[str, TensorType]) -> dict[str, Cons
             place = entry.value_location("key") if "key" in entry else where
             context.faults.error(f"constant {name!r}: {error.message}", place, expected=error.expected, hint=error.hint)
             continue
+        array = _as_declared(context, name, entry, array)
         type_ = _constant_type(context, name, entry, array, wanted.get(name))
         if type_:
             align = max(entry.get("align", 1), type_.dtype.size, DEFAULT_ALIGNMENT)
             quantized = quantization(context, entry, type_)
             found[name] = Constant(name, type_, array.content, align, quantized, entry.get("pool"), at)
     return found
+
+
+def _as_declared(context: Context, name: str, entry: Mapping, array: Array) -> Array:
+    """Return what a file holds as elements of the dtype that the entry gives, where it can be read so."""
+    dtype = DTYPES.get(entry.get("dtype", ""))
+    found = converted(array, dtype) if dtype is not None else None
+    if dtype is None or found is None:
+        return array
+    as_declared, rounded = found
+    if rounded:
+        context.faults.note(f"constant {name!r}: {rounding_note(rounded, dtype)}", entry.value_location("file"))
+    return as_declared
 
 
 def _constant_type(

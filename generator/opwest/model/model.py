@@ -10,7 +10,7 @@ from typing import Literal
 from opwest.diagnostics import Location
 from opwest.llvm.facts import LlvmTarget
 from opwest.model.application import Application
-from opwest.model.conventions import PARAMETERS, ConventionName, WorkspaceNeed
+from opwest.model.conventions import UNPACKED, Convention, WorkspaceNeed
 from opwest.model.dtypes import DType, TensorType
 from opwest.model.suite import Suite
 from opwest.objects.facts import FloatAbi, Fpu, Mve
@@ -85,7 +85,7 @@ class Operator:
     is_async: bool
     stateful: bool
     location: Location
-    convention: ConventionName = "unpacked"
+    convention: Convention = UNPACKED
     workspace: WorkspaceNeed | None = None
 
     @property
@@ -96,13 +96,13 @@ class Operator:
     @property
     def is_bridged(self) -> bool:
         """Whether run calls it through a wrapper with `args` as plain parameters."""
-        return self.convention != "unpacked" or self.workspace is not None
+        return self.convention.arrays is not None or self.workspace is not None
 
     @property
     def parameters(self) -> tuple[tuple[str, str], ...]:
         """The name and C type of every parameter of the compiled function."""
-        if self.convention != "unpacked":
-            return PARAMETERS[self.convention]
+        if self.convention.arrays is not None:
+            return self.convention.arrays.parameters
         device = (("device", self.handle),) if self.takes_device else ()
         return (*((a.name, a.c_type) for a in self.passed), *device)
 

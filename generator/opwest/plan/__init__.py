@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory plan: the offset of every buffer in its pool, verified to be free of overlaps."""
+"""The plan of a model: the order of its steps, the waits for devices, and the address of every tensor."""

@@ -13,13 +13,13 @@ from .journal import Change, Journal
 
 RemarkKind = Literal[
     "conflict",  # both sides changed the same lines; `lines` are the first lines of the markers
-    "beside",  # both sides changed a file that is not text; the new content is in `other`
+    "beside",  # both sides changed a file that is not merged; the new content is in `other`
     "unresolved",  # the file contains markers of an earlier conflict, at `lines`
     "stale",  # kept, although the generated content differs from its base
-    "unknown",  # kept: its base is unknown; the new content is in `other`
+    "unknown",  # kept: its base is unknown and recorded from now on
     "foreign",  # kept: created by the user under the name of a generated file
     "linked",  # kept: a symbolic link, whose target is not merged
-    "deleted",  # deleted by the user and not restored; its base is in `other`
+    "deleted",  # deleted by the user and not restored
     "released",  # kept: no longer generated, but edited
 ]
 

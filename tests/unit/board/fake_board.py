@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boards that are pseudo terminals: with the service over SMP or the shell, and with all that can be wrong."""
+"""Boards emulated on pseudo terminals, with the service over SMP or the shell, and with injected faults."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ HZ, STACK_USED, STACK_SIZE = 25000000, 420, 4096
 
 
 class FakeBoard:
-    """A pty whose other end a thread serves; `answer` makes of what came what goes back."""
+    """A pty served by a thread; `answer` turns received bytes into the response."""
 
     def __init__(self, answer: Callable[[bytes], bytes], greeting: bytes = b"") -> None:
         self.master, slave = os.openpty()
         tty.setraw(slave)
         self.device = os.ttyname(slave)
-        self._slave = slave  # else the master sees an error while nobody has it open
+        self._slave = slave  # otherwise the master gets an error while the slave is closed
         self._answer = answer
         self._stop = threading.Event()
         os.write(self.master, greeting)
@@ -70,12 +70,12 @@ class FakeBoard:
 
 
 class UnpluggedError(Exception):
-    """The board goes away."""
+    """Unplug the board."""
 
 
 @dataclass
 class Model:
-    """A model that doubles its input; what both kinds of boards serve."""
+    """A model that doubles its input, served by both kinds of boards."""
 
     memory: list[bytearray] = field(default_factory=lambda: [bytearray(SIZE), bytearray(SIZE)])
     opened: bool = False
@@ -96,7 +96,7 @@ class Model:
 
 
 class SmpBoard:
-    """The SMP server of an image, as MCUmgr has it."""
+    """The SMP server of an image, like MCUmgr's."""
 
     def __init__(self, model: Model, *, buffer: int = 384, groups: tuple[int, ...] = (GROUP, 0)) -> None:
         self.model = model
@@ -107,10 +107,10 @@ class SmpBoard:
         next(self.decoder)
         self.requests: list[tuple[int, int, dict]] = []
         self.lose: set[int] = set()
-        """The numbers of requests that get no answer."""
+        """The numbers of the requests without a response."""
         self.unplug_at: int | None = None
         self.chatter = b""
-        """Console output before every answer."""
+        """Console output before every response."""
 
     def __call__(self, data: bytes) -> bytes:
         self.lines += data
@@ -188,7 +188,7 @@ class ShellBoard:
         self.commands: list[str] = []
         self.lose: set[int] = set()
         self.garble: set[int] = set()
-        """The numbers of answers that lose a character."""
+        """The numbers of the responses that lose a character."""
         self.unplug_at: int | None = None
 
     def __call__(self, data: bytes) -> bytes:

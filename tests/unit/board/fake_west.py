@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A workspace whose west is a script: it notes what it is asked, and does what its folder says."""
+"""A workspace with a script as its west: it records its calls and behaves as configured in its directory."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ QEMU = SMP + "CONFIG_QEMU_TARGET=y\n"
 
 
 class FakeWest:
-    """The workspace; `tell` says what its west will do."""
+    """The workspace; `tell` configures the behaviour of its west."""
 
     def __init__(self, top: Path) -> None:
         self.top = top
@@ -65,7 +65,7 @@ class FakeWest:
 
     @property
     def calls(self) -> list[list[str]]:
-        """What it was asked since this was last looked at."""
+        """Return the calls since the previous request."""
         file = self.top / "calls.json"
         lines = file.read_text().splitlines() if file.exists() else []
         file.unlink(missing_ok=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The error of an output against a reference."""
+"""The difference between an output and its reference."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both ways to an image, against boards that are pseudo terminals: right answers, and one sentence for each fault."""
+"""Both transports against boards emulated on pseudo terminals: correct responses, and one message per fault."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from requirements_support import need
 
-pytest.importorskip("smpclient")
-pytest.importorskip("serial")
+need("smpclient", "serial")
 
-from fake_board import HZ, POINTS, SHAPE, STACK_SIZE, STACK_USED, FakeBoard, Model, ShellBoard, SmpBoard
-from opwest.board.link import Action, LinkError
-from opwest.board.progress import Progress
-from opwest.board.session import check_tensors, find_model, run_model
-from opwest.board.shell_link import ShellLink
-from opwest.board.smp_link import SmpLink
+from fake_board import HZ, POINTS, SHAPE, STACK_SIZE, STACK_USED, FakeBoard, Model, ShellBoard, SmpBoard  # noqa: E402
+from opwest.board.link import Action, LinkError  # noqa: E402
+from opwest.board.progress import Progress  # noqa: E402
+from opwest.board.session import check_tensors, find_model, run_model  # noqa: E402
+from opwest.board.shell_link import ShellLink  # noqa: E402
+from opwest.board.smp_link import SmpLink  # noqa: E402
 
 X = np.random.default_rng(7).integers(-16000, 16000, SHAPE, dtype=np.int16)
 QUIET = Progress(None)
@@ -121,7 +121,7 @@ def test_a_failing_model_names_the_step(plug: Plug, connect: Connect, kind: str)
     link = connect(kind, plug(server(kind, model)))
     with pytest.raises(LinkError) as caught:
         run_once(link)
-    assert caught.value.message == "twice_run returned EIO in step 3 (double), whose operator returned 77"
+    assert caught.value.message == "twice_run returned EIO in step 3 (double): the operator returned 77"
     assert not model.opened, "closed after the failure"
 
 
@@ -135,7 +135,7 @@ def test_a_board_that_is_unplugged(plug: Plug, connect: Connect, kind: str, at: 
     begin = time.monotonic()
     with pytest.raises(LinkError) as caught:
         run_once(link)
-    assert f"{board.device} went away" in caught.value.message and "unplugged" in caught.value.message
+    assert f"lost the serial device '{board.device}'" in caught.value.message and "unplugged" in caught.value.message
     assert time.monotonic() - begin < 2, "noticed at once"
 
 
@@ -146,9 +146,9 @@ def test_a_silent_board(plug: Plug, connect: Connect, kind: str) -> None:
     begin = time.monotonic()
     with pytest.raises(LinkError) as caught:
         link.describe()
-    awaited = "the answer to an SMP request" if kind == "smp" else "its shell to answer `opwest describe`"
-    assert caught.value.message.startswith(f"{board.device}: waited 1")
-    assert caught.value.message.endswith(f" s for {awaited}; nothing came at all")
+    awaited = "a response to an SMP request" if kind == "smp" else "the response to 'opwest describe'"
+    assert caught.value.message.startswith(f"{board.device}: timeout after 1")
+    assert caught.value.message.endswith(f" s waiting for {awaited}; received nothing")
     assert 1 < time.monotonic() - begin < 2.5
 
 
@@ -157,7 +157,7 @@ def test_a_board_with_a_console_only(plug: Plug, connect: Connect) -> None:
     link = connect("smp", board, timeout=1)
     with pytest.raises(LinkError) as caught:
         link.describe()
-    assert "the last that came is console output: 'temperature: 21'" in caught.value.message
+    assert "received only console output, last: 'temperature: 21'" in caught.value.message
     assert caught.value.hint is not None and "--no-build" in caught.value.hint
 
 
@@ -169,7 +169,7 @@ def test_garbage_is_no_traceback(plug: Plug, connect: Connect, noise: bytes) -> 
     link = connect("smp", board, timeout=1)
     with pytest.raises(LinkError) as caught:
         link.describe()
-    assert f"{board.device}: waited 1 s" in caught.value.message
+    assert f"{board.device}: timeout after 1 s" in caught.value.message
 
 
 @pytest.mark.parametrize("kind", ["smp", "shell"])
@@ -187,14 +187,14 @@ def test_an_image_without_the_service(plug: Plug, connect: Connect) -> None:
     with pytest.raises(LinkError) as caught:
         link.describe()
     assert caught.value.message == (
-        f"the image on {board.device} has no opwest service: it answers SMP, but has no command group 28535"
+        f"the image on '{board.device}' has no opwest service: its SMP server has no command group 28535"
     )
     board = plug(ShellBoard(Model(), has_service=False))
     shell = connect("shell", board)
     with pytest.raises(LinkError) as caught:
         shell.describe()
     assert caught.value.message == (
-        f"the image on {board.device} has no opwest service: its shell does not know `opwest describe`"
+        f"the image on '{board.device}' has no opwest service: its shell has no command 'opwest describe'"
     )
 
 
@@ -207,7 +207,7 @@ def test_a_run_that_does_not_end_is_not_started_again(plug: Plug, connect: Conne
     link.act(twice, Action.OPEN)
     seen = answer.requests if isinstance(answer, SmpBoard) else answer.commands
     answer.lose = {len(seen) + 1}
-    with pytest.raises(LinkError, match=r"waited 1 s for the end of .*run"):
+    with pytest.raises(LinkError, match=r"timeout after 1 s waiting for the end of .*run"):
         link.act(twice, Action.RUN)
     assert model.runs == 1
 
@@ -215,12 +215,12 @@ def test_a_run_that_does_not_end_is_not_started_again(plug: Plug, connect: Conne
 def test_another_model_in_the_image(plug: Plug, connect: Connect) -> None:
     link = connect("shell", plug(ShellBoard(Model())))
     models = link.describe()
-    with pytest.raises(LinkError, match=r"has no model 'digits', but: twice"):
+    with pytest.raises(LinkError, match=r"unknown model 'digits'; the image on '.*' has: twice"):
         find_model(models, "digits", link.device)
     expected = [{"role": t.role, "name": t.name, "dtype": t.dtype, "shape": list(t.shape)} for t in models[0].tensors]
     check_tensors(models[0], expected, link.device)
     expected[0]["dtype"] = "int8"
-    with pytest.raises(LinkError, match=r"another state of model twice: it has input x int16 \[3, 500\]"):
+    with pytest.raises(LinkError, match=r"another version of model 'twice': it has input x int16 \[3, 500\]"):
         check_tensors(models[0], expected, link.device)
 
 
@@ -228,7 +228,7 @@ def test_another_model_in_the_image(plug: Plug, connect: Connect) -> None:
 def test_a_service_of_another_version(plug: Plug, connect: Connect, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("opwest.board.link.VERSION", 2)
     link = connect(kind, plug(server(kind, Model())))
-    with pytest.raises(LinkError, match="has version 1, this opwest expects 2"):
+    with pytest.raises(LinkError, match="has version 1, expected 2"):
         link.describe()
 
 
@@ -257,5 +257,5 @@ def test_measures_that_are_cut_off_are_asked_for_again(plug: Plug, connect: Conn
     board._answer = answer
     assert len(link.measures(model).measures) == len(POINTS) and not lost
     lost = [3] * 10
-    with pytest.raises(LinkError, match="the answers to `opwest measures twice` are cut off"):
+    with pytest.raises(LinkError, match="truncated responses to 'opwest measures twice'"):
         link.measures(model)

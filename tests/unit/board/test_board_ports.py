@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serial devices that are absent, busy, forbidden, or no serial devices."""
+"""Serial devices that are missing, in use, not permitted or not serial devices."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from requirements_support import need
 
-pytest.importorskip("serial")
+need("serial")
 
-from opwest.board import ports
-from opwest.board.link import LinkError
+from opwest.board import ports  # noqa: E402
+from opwest.board.link import LinkError  # noqa: E402
 
 
 @pytest.fixture
@@ -42,8 +43,8 @@ def test_a_free_device(device: str) -> None:
 def test_an_absent_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ports, "serial_devices", lambda: ["/dev/ttyACM1"])
     found = fault("/dev/ttyNONE0")
-    assert found.message == "the serial device /dev/ttyNONE0 is not there"
-    assert found.hint == "is the board plugged in? there is: /dev/ttyACM1"
+    assert found.message == "serial device '/dev/ttyNONE0' not found"
+    assert found.hint == "check that the board is plugged in; found: /dev/ttyACM1"
 
 
 def test_a_device_that_another_program_has_open(device: str) -> None:
@@ -52,8 +53,8 @@ def test_a_device_that_another_program_has_open(device: str) -> None:
     try:
         assert other.stdout is not None and other.stdout.readline() == "open\n"
         found = fault(device)
-        assert found.message.startswith(f"the serial device {device} is busy: python")
-        assert f"(process {other.pid}) has it open" in found.message
+        assert found.message.startswith(f"serial device '{device}' is in use by python")
+        assert f"(process {other.pid})" in found.message
     finally:
         other.kill()
         other.communicate()
@@ -63,7 +64,7 @@ def test_a_device_that_is_locked(device: str) -> None:
     file = os.open(device, os.O_RDWR | os.O_NOCTTY)
     fcntl.flock(file, fcntl.LOCK_EX)
     try:
-        assert fault(device).message == f"the serial device {device} is busy: another program has locked it"
+        assert fault(device).message == f"serial device '{device}' is locked by another program"
     finally:
         os.close(file)
 
@@ -71,10 +72,10 @@ def test_a_device_that_is_locked(device: str) -> None:
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (PermissionError(13, "Permission denied"), "you may not use the serial device"),
-        (OSError(16, "Device or resource busy"), "is busy"),
-        (OSError(19, "No such device"), "is not there"),
-        (OSError(5, "Input/output error"), "can't be opened: Input/output error"),
+        (PermissionError(13, "Permission denied"), "permission denied for serial device"),
+        (OSError(16, "Device or resource busy"), "is in use by another program"),
+        (OSError(19, "No such device"), "not found"),
+        (OSError(5, "Input/output error"), ": Input/output error"),
     ],
 )
 def test_a_device_that_the_system_refuses(
@@ -89,19 +90,19 @@ def test_a_device_that_the_system_refuses(
 
 def test_a_file_is_no_device(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert fault(str(tmp_path / "file")).message.endswith("is no serial device")
+    assert fault(str(tmp_path / "file")).message.endswith("is not a serial device")
 
 
 def test_the_only_device_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[str] = []
     monkeypatch.setattr(ports, "serial_devices", lambda: found)
     assert ports.choose_device("/dev/ttyS3") == "/dev/ttyS3"
-    with pytest.raises(LinkError, match="no serial device of a board was found"):
+    with pytest.raises(LinkError, match="no serial device of a board found"):
         ports.choose_device(None)
     found.append("/dev/ttyACM0")
     assert ports.choose_device(None) == "/dev/ttyACM0"
     found.append("/dev/ttyUSB0")
-    with pytest.raises(LinkError, match="there are several serial devices: /dev/ttyACM0, /dev/ttyUSB0"):
+    with pytest.raises(LinkError, match="several serial devices found: /dev/ttyACM0, /dev/ttyUSB0"):
         ports.choose_device(None)
 
 
@@ -112,5 +113,5 @@ def test_waiting_for_a_device_that_comes_back(tmp_path: Path) -> None:
     begin = time.monotonic()
     ports.wait_for_device(str(late), 5)
     assert time.monotonic() - begin < 2
-    with pytest.raises(LinkError, match=r"ttyACM1 is not there \(waited 0.2 s for it\)"):
+    with pytest.raises(LinkError, match=r"ttyACM1' not found within 0.2 s"):
         ports.wait_for_device(str(tmp_path / "ttyACM1"), 0.2)

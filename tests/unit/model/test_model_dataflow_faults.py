@@ -22,6 +22,11 @@ READ_ONLY = (
     "  expected: a tensor that is not an input\n"
     "  hint: inputs are read-only: write another tensor"
 )
+READ_ONLY = (
+    "is written by this step\n"
+    "  expected: a tensor that is not an input\n"
+    "  hint: inputs are read-only: write another tensor"
+)
 TWOFOLD = "\n  expected: one declaration per name\n  hint: first defined at line {}"
 WEIGHT = "w: {file: w.bin, dtype: int8, shape: [4]}"
 UNREADABLE = "w: {file: no.bin}"
@@ -77,11 +82,17 @@ CASES: dict[str, tuple[str, list[str]]] = {
     ),
     "an input is written in place": (
         manifest("grow: [§x]", "relu: [x, y]"),
-        [f"error: input 'x' {READ_ONLY}"],
+        [
+            "error: input 'x' is written by this step\n  expected: a tensor that is not an input\n"
+            "  hint: inputs are read-only: write another tensor"
+        ],
     ),
     "an input is a result": (
         manifest("give: [§x]", "relu: [x, y]"),
-        [f"error: input 'x' {READ_ONLY}"],
+        [
+            "error: input 'x' is written by this step\n  expected: a tensor that is not an input\n"
+            "  hint: inputs are read-only: write another tensor"
+        ],
     ),
     "a constant is written": (
         manifest("give: [§w]", "relu: [x, y]", constants=WEIGHT),

@@ -7,16 +7,17 @@ import re
 import shutil
 from pathlib import Path
 
+import projects
 import pytest
-from c_support import compile_all, golden_app, includes, need_compiler
+from c_support import compile_all, golden_app, includes
 from objects_factory import compile_object
-from opwest import pipeline
 from opwest.cli.summary import summary, summary_json
 from opwest.diagnostics import Diagnostics
 from opwest.model.model import Model
 from opwest.model.stack_need import _FRAME_PER_ARGUMENT, _FRAME_WORDS
 from opwest.objects.stack import read_su
 from opwest.render.stacks import stack_reason, stack_size
+from requirements_support import need_compiler
 
 M3 = ["-mcpu=cortex-m3", "-mthumb", "-mfloat-abi=soft", "-fno-common", "-fstack-usage", "-ffreestanding"]
 OWN = _FRAME_WORDS * 4 + _FRAME_PER_ARGUMENT * 3
@@ -44,7 +45,7 @@ def make(
     names = ["x", *(f"t{i}" for i in range(len(steps) - 1)), "y"]
     lines += ["  steps:", *(f"    - {{call: {s}, args: [{names[i]}, {names[i + 1]}]}}" for i, s in enumerate(steps))]
     (folder / "manifest.yaml").write_text("\n".join(lines) + "\n")
-    ((model, plan),) = pipeline.check([folder / "manifest.yaml"], Diagnostics())
+    ((model, plan),) = projects.check([folder / "manifest.yaml"], Diagnostics())
     assert f"  stack     {summary_json(model, plan)['stack'][0]['target']}: " in summary(model, plan)
     return model
 
@@ -128,9 +129,9 @@ def test_sources_alone_are_unknown(tmp_path: Path) -> None:
         "run: {inputs: {x: {dtype: int32, shape: [4]}}, outputs: {y: {dtype: int32, shape: [4]}}, "
         "steps: [{call: op, args: [x, y]}]}\n"
     )
-    ((model, plan),) = pipeline.check([tmp_path / "manifest.yaml"], Diagnostics())
+    ((model, plan),) = projects.check([tmp_path / "manifest.yaml"], Diagnostics())
     assert model.stack == () and stack_size([model]) == 4096
-    assert "  stack     unknown: the operators are compiled with the firmware, whose tests" in summary(model, plan)
+    assert "  stack     unknown: the operators are compiled with the firmware and measured" in summary(model, plan)
 
 
 @pytest.mark.parametrize("profile", [[], ["-DCONFIG_OPWEST_PROFILE"]], ids=["plain", "profiled"])
@@ -152,7 +153,7 @@ def test_what_is_allowed_for_run_is_enough(
     checked = 0
     for golden in ("minimal", "many_kinds", "devices", "asynchronous", "vectors"):
         app = golden_app(golden, tmp_path / golden)
-        ((model, _),) = pipeline.check([tmp_path / golden / "source" / "manifest.yaml"], Diagnostics())
+        ((model, _),) = projects.check([tmp_path / golden / "source" / "manifest.yaml"], Diagnostics())
         allowed = _FRAME_WORDS * pointer + _FRAME_PER_ARGUMENT * max(len(s.operator.args) + 1 for s in model.steps)
         source = app / "models" / model.name / "src" / f"{model.name}_run.c"
         for optimize in ("-O0", "-Os", "-O2"):

@@ -3,9 +3,9 @@
 
 import pytest
 from opwest.diagnostics import Diagnostics
-from opwest.plan import table
-from opwest.plan.problem import Block
-from opwest.plan.table import Row, blocks_of, read_table, solved_table
+from opwest.packing import table
+from opwest.packing.problem import Block
+from opwest.packing.table import Row, blocks_of, read_table, solved_table
 
 HEADER = "id,lower,upper,size\n"
 COLUMNS = "\n  expected: id,lower,upper,size; also alignment"

@@ -3,11 +3,12 @@
 
 import itertools
 
+import projects
 import pytest
-from c_support import STRICT, compile_all, includes, need_compiler, portable_sources
+from c_support import STRICT, compile_all, includes, portable_sources
 from golden_support import generate_quickly
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics, OpwestError
+from requirements_support import need_compiler
 
 SOURCE = """#include <stdint.h>
 int32_t {symbol}(const int8_t *x, int8_t *y);
@@ -40,7 +41,7 @@ def manifest(work, model="m", symbol="op", operator="op", x="x", y="y", between=
 def faults_of(*manifests):
     """Return the messages of what `check` reports."""
     try:
-        pipeline.check(manifests, Diagnostics())
+        projects.check(manifests, Diagnostics())
     except OpwestError as error:
         return [d.message for d in error.diagnostics if d.severity == "error"]
     return []

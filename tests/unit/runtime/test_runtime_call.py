@@ -6,8 +6,9 @@ import struct
 from pathlib import Path
 
 import pytest
-from c_support import SANITIZED, build, execute, need_compiler
+from c_support import SANITIZED, build, execute
 from golden_support import generate_quickly
+from requirements_support import need_compiler
 
 # name: (code in enum opwest_dtype, C type, struct format, least, most)
 TYPES = {

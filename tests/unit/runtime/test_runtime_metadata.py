@@ -6,13 +6,14 @@ import math
 import struct
 from pathlib import Path
 
+import projects
 import pytest
 import yaml
 import yamlcore
-from c_support import ROOT, SANITIZED, build, execute, need_compiler, read_record, run
+from c_support import ROOT, SANITIZED, build, execute, read_record, run
 from golden_support import PROJECTS, copy_project, generate_quickly
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics
+from requirements_support import need_compiler
 
 SIZES = {"int8": 1, "uint8": 1, "bool": 1, "int16": 2, "uint16": 2, "float16": 2, "int32": 4, "uint32": 4}
 SIZES |= {"float32": 4, "int64": 8, "uint64": 8, "float64": 8}
@@ -136,7 +137,7 @@ def test_metadata_says_what_the_manifest_says(project, tmp_path):
     manifests = copy_project(project, tmp_path / "source")
     app = tmp_path / "app"
     generate_quickly(manifests, app)
-    planned = {model.name: (model, plan) for model, plan in pipeline.check(manifests, Diagnostics())}
+    planned = {model.name: (model, plan) for model, plan in projects.check(manifests, Diagnostics())}
     assert len(read_record(app)["models"]) == len(manifests)
     for path in manifests:
         manifest = yaml.load(path.read_text(), Loader=yamlcore.CoreLoader)

@@ -163,8 +163,8 @@ def test_an_unknown_option_of_the_application_is_told(tree: Path, capsys: pytest
     assert text.count("is not defined in the Kconfig files") == 2  # this one and CONFIG_HELPER
     assert "manifest.yaml:7:93: warning: CONFIG_PRESEMT is not defined in the Kconfig files of" in text
     assert (
-        "hint: did you mean CONFIG_PRESENT? Otherwise check with `west list` whether the module that defines it is missing"
-        in text
+        "hint: did you mean CONFIG_PRESENT? "
+        "Otherwise check with `west list` whether the module that defines it is missing" in text
     )
     own = tree.parent / "application"
     own.mkdir()
@@ -197,10 +197,10 @@ def test_version_and_tree(tree: Path, capsys: pytest.CaptureFixture[str], monkey
     file = str(tree.parents[1] / "manifest.yaml")
     assert main(["check", file, "--zephyr-version", "four"]) == 1
     assert (
-        "error: --zephyr-version 'four' is no version\n  expected: for example 4.2 or 3.7.1" in capsys.readouterr().err
+        "error: invalid --zephyr-version 'four'\n  expected: a version, such as 4.2 or 3.7.1" in capsys.readouterr().err
     )
     assert main(["check", file, "--zephyr-base", str(tree.parent)]) == 1
-    assert "is no Zephyr tree: it has no VERSION" in capsys.readouterr().err
+    assert "is not a Zephyr tree: missing file 'VERSION'" in capsys.readouterr().err
     assert main(["check", file, "--zephyr-version", "3.3"]) == 0
     assert "warning: Zephyr 3.3 is older than 3.4, the oldest tested version" in capsys.readouterr().err
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
@@ -216,5 +216,4 @@ def test_generate_emits_what_an_asked_board_needs(tree: Path, tmp_path: Path) ->
     assert (
         main(["generate", file, "-o", str(tmp_path / "app"), "--board", "mps3//an547", "--zephyr-base", str(tree)]) == 0
     )
-    assert (tmp_path / "app/boards/mps3_an547.conf").is_file()
     assert "mps3//an547" in (tmp_path / "app/sample.yaml").read_text()
