@@ -168,8 +168,8 @@ def test_an_existing_file_is_never_overwritten(opwest, project):
         done = opwest("init", "operators/arg_max.c", "-o", name)
         assert done.code == 1 and not done.out
         assert done.err == (
-            f"{name}: error: the file exists already, and is left as it is\n"
-            "  expected: a file that does not exist\n"
+            f"{name}: error: the file exists and is not overwritten\n"
+            "  expected: the name of a new file\n"
             "  hint: choose another file with -o, or print the draft with '-o -'\n"
         )
     assert (project / "manifest.yaml").read_text() == "mine\n" and not (project / "absent").exists()
@@ -204,8 +204,8 @@ def test_json(opwest, project):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["absent.o"], "absent.o: error: there is no such file"),
-        (["operators"], "operators: error: this is a directory"),
+        (["absent.o"], "absent.o: error: file not found"),
+        (["operators"], "operators: error: is a folder"),
         (["README.md"], "README.md: error: not an object: this is text"),
         (["empty.c"], "error: the file is empty"),
         (["held.c"], "none of the functions in these files looks like an operator"),

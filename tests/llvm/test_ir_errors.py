@@ -87,7 +87,7 @@ CASES = {
     ),
     "another function": (
         ir("@op", "@po"), {}, OPERATOR,
-        "symbol 'op' of operator 'op' is in no object for target 'x86-64'", "a function in op.ll",
+        "no object for target 'x86-64' defines symbol 'op' of operator 'op'", "a function in op.ll",
     ),
     "another triple": (
         f'target triple = "{M3}"\n{GOOD}', {}, FILE,
@@ -115,13 +115,13 @@ CASES = {
     ),
     "cut bitcode": (b"BC\xc0\xde", {}, FILE, "op.ll: LLVM cannot read it: ", "bitcode of LLVM 22 or older"),
     "no target": (
-        GOOD, {"targets": None}, FILE, "op.ll: the manifest names no target to compile LLVM IR for",
+        GOOD, {"targets": None}, FILE, "op.ll: no target for LLVM IR",
         "targets: [...] in this entry",
     ),
     "unknown target": (GOOD, {"targets": "cortex-m99"}, TARGET, "unknown target 'cortex-m99'", None),
     "target without llvm": (
         GOOD, {"targets": "board", "more": XTENSA}, FILE,
-        "op.ll: target 'board' does not say what LLVM generates code for",
+        "op.ll: missing key 'llvm' in target 'board'",
         "llvm: {triple: ..., cpu: ...} in the target",
     ),
     "module assembly": (
