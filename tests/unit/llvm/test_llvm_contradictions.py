@@ -33,10 +33,10 @@ def test_a_module_fits_its_own_target_and_so_does_one_that_says_nothing(name: st
         ("x86_64-linux-gnux32", "x86-64", "addresses of 32 bits, not 64"),
         ("thumbebv7m-none-eabi", "cortex-m3", "big-endian"),
         ("aarch64_be-none-elf", "cortex-a53", "big-endian"),
-        ("armv7a-none-eabi", "cortex-m3", "the Arm profile A, not M"),
-        ("armv8r-none-eabi", "cortex-m33", "the Arm profile R, not M"),
-        ("x86_64-pc-windows-msvc", "x86-64", "the conventions of windows"),
-        ("arm64-apple-darwin", "cortex-a53", "the conventions of darwin"),
+        ("armv7a-none-eabi", "cortex-m3", "Arm profile A, expected M"),
+        ("armv8r-none-eabi", "cortex-m33", "Arm profile R, expected M"),
+        ("x86_64-pc-windows-msvc", "x86-64", "calling conventions of windows"),
+        ("arm64-apple-darwin", "cortex-a53", "calling conventions of darwin"),
         ("thumbv7em-none-eabihf", "cortex-m4f-softfp", "hard float (eabihf), not"),
         ("thumbv7em-none-unknown-eabihf", "cortex-m3", "hard float (eabihf), not"),
         ("armv7m-none-eabi", "cortex-m4f", "integer registers (eabi), not hard float"),
@@ -70,11 +70,11 @@ def test_triples_that_fit(triple: str, name: str):
 @pytest.mark.parametrize(
     ("layout", "name", "words"),
     [
-        ("E-m:e-p:32:32", "cortex-m3", "the byte order is big, not little"),
-        ("e-m:e-p:64:64", "cortex-m3", "the bits of a pointer are 64, not 32"),
-        ("e-m:o-p:32:32", "cortex-m3", "the mangling is o, not e"),
-        ("e-m:e-p:32:32-i64:32", "cortex-m3", "integers of 64 bits are aligned to are 32, not 64"),
-        ("e-m:e-p:32:32-f64:64", "i386", "floats of 64 bits are aligned to are 64, not 32"),
+        ("E-m:e-p:32:32", "cortex-m3", "byte order big, expected little"),
+        ("e-m:e-p:64:64", "cortex-m3", "pointer size in bits 64, expected 32"),
+        ("e-m:o-p:32:32", "cortex-m3", "mangling o, expected e"),
+        ("e-m:e-p:32:32-i64:32", "cortex-m3", "alignment of 64-bit integers in bits 32, expected 64"),
+        ("e-m:e-p:32:32-f64:64", "i386", "alignment of 64-bit floats in bits 64, expected 32"),
     ],
 )
 def test_data_layouts_that_contradict(layout: str, name: str, words: str):
