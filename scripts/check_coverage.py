@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests reach of generator/: lines and branches by folder, and whether it is enough.
+"""Check the coverage of generator/ by the tests: lines and branches per directory.
 
 Usage: check_coverage.py coverage.json (of `coverage json`). Exit code 1 where fewer lines are reached than LEAST.
 """
@@ -16,12 +16,12 @@ LEAST = 92.0
 """Per cent of lines."""
 PACKAGE = "generator/opwest/"
 OPTIONAL = {"importers/tvm": "tvm"}
-"""Folders whose code runs only where a package is installed that the development environment does not need."""
+"""Directories that require an optional package."""
 COUNTS = ("num_statements", "covered_lines", "num_branches", "covered_branches")
 
 
 def main() -> int:
-    """Print the table; compare with the least."""
+    """Print the table; exit with 1 below the minimum."""
     files = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))["files"]
     folders: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     for name, found in files.items():
@@ -36,7 +36,7 @@ def main() -> int:
     print(line("all", total))
     reached = share(total[1], total[0])
     if reached < LEAST:
-        print(f"only {reached:.1f} % of the lines are reached, at least {LEAST:g} % have to be")
+        print(f"line coverage is {reached:.1f} %, minimum {LEAST:g} %")
     return int(reached < LEAST)
 
 

@@ -142,7 +142,7 @@ def test_corrupt_files(name, tmp_path):
 def test_other_files_and_folders(tmp_path):
     (tmp_path / "m.pb").write_bytes(b"x")
     assert "a .tflite or an .onnx file" in refused(tmp_path / "m.pb", tmp_path / "out")
-    assert "can't be read: No such file" in refused(tmp_path / "none.tflite", tmp_path / "out")
+    assert "cannot read the file: No such file" in refused(tmp_path / "none.tflite", tmp_path / "out")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").write_text("mine")
     (tmp_path / "p.tflite").write_bytes(average_pool())
