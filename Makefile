@@ -1,20 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # make demo   the digits example, from C operators to a classified image
-# make test   everything that can be tested on this machine, and again without llvmlite
+# make test   lint, types, and the tests that need Python and a C compiler: at most 6 minutes on 2 cores
+# make test-all   all tests: make test, then make test-rest
+# make test-rest  the tests that the last make test did not pass, and those of an environment without llvmlite
 # make bench  the benchmarks: one table of all figures, in build/bench
 # make fuzz   mutated inputs for every reader, and libFuzzer for what runs on devices; RUNS=N inputs each (default:
 #             200,000, and 2,000,000 of libFuzzer), SECONDS=S at most for each reader
-# make mutated-models   300 damaged model files through the importer (needs the packages of opwest[tvm])
+# make mutated-models   300 damaged model files through the importer
 # make mutation  mutants of planning, checks and the lock, each against its own unit tests: long
 # make mutate-mlf  10,000 damaged Model Library Format tars through the importer
+#
+# The tier of a test. `make test` runs all tests but
+#   - the folders of REST in tests/conftest.py: zephyr, importers, fuzz, llvm, accelerators,
+#   - tests marked `slow`: campaigns, and crash tests at every step,
+#   - tests that call need() for a program or a module that HOST in tests/requirements_support.py does not name:
+#     cross compilers, clang, valgrind, gcc -m32, cmake, a browser.
+# build/tests/passed.txt names the tests that passed; `make test-rest` runs all others, so no test runs twice.
+# Every skip goes through tests/requirements_support.py and is listed with its reason at the end. Where the variable CI
+# is set, a test fails if it needs what a package of apt or pip provides; .ci/run installs them all.
+# JOBS=N is the number of processes of pytest (default: 2).
 
 PYTHON ?= python3
+JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 BARE := build/without-llvmlite
+PYTEST := -m pytest -q -n $(JOBS) --dist loadgroup
+# What depends on llvmlite where it is not installed. The packages of [test] lack these modules.
+BARE_TESTS := $(addprefix tests/,golden invalid llvm/test_llvmlite_absent.py unit/drafting unit/llvm)
+BARE_LACKS := llvmlite smpclient serial cbor2
 
-.PHONY: demo test test-without-llvmlite bench fuzz mutated-models mutate-mlf mutation clean
+.PHONY: demo test test-all test-rest test-without-llvmlite bench fuzz mutated-models mutate-mlf mutation clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -25,19 +42,33 @@ test: $(VENV)/.installed-dev
 	@$(BIN)/ruff format --check -q .
 	@$(BIN)/mypy
 	@echo "== tests"
-	@mkdir -p build/coverage && $(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest -n 2 --dist loadgroup
+	@rm -rf build/coverage && mkdir -p build/coverage
+	@$(BIN)/coverage run $(PYTEST) --tier=host
 	@echo "== coverage"
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage json --quiet
-	@$(BIN)/python scripts/check_coverage.py build/coverage/coverage.json
+	@$(BIN)/python scripts/check_coverage.py --tier=host build/coverage/coverage.json
+
+test-all:
+	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory test-rest
+
+# Coverage is that of make test and of this run together.
+test-rest: $(VENV)/.installed-all
+	@echo "== the other tests"
+	@mkdir -p build/coverage
+	@$(BIN)/coverage run $(PYTEST) --tier=rest
+	@echo "== coverage"
+	@$(BIN)/coverage combine --quiet --append
+	@$(BIN)/coverage json --quiet
+	@$(BIN)/python scripts/check_coverage.py --tier=all build/coverage/coverage.json
 	@$(MAKE) --no-print-directory test-without-llvmlite
 
-# llvmlite is optional: what does not need it is tested in an environment that does not have it.
+# llvmlite is optional: what depends on it is tested in an environment that does not have it.
 test-without-llvmlite: $(BARE)/.installed
 	@echo "== tests without llvmlite"
 	@! $(BARE)/bin/python -c 'import llvmlite' 2>/dev/null || { echo "llvmlite is installed in $(BARE)"; exit 1; }
-	@$(BARE)/bin/pytest -n 2 -q $(addprefix tests/,cli golden invalid llvm unit/llvm unit/manifest unit/render)
+	@OPWEST_TESTS_WITHOUT="$(BARE_LACKS)" $(BARE)/bin/python $(PYTEST) $(BARE_TESTS)
 
 bench: $(VENV)/.installed-dev
 	@$(BIN)/python benchmarks
@@ -48,7 +79,7 @@ fuzz: $(VENV)/.installed-dev
 		$(if $(RUNS),--runs $(RUNS)) $(if $(SECONDS),--seconds $(SECONDS))
 	@$(BIN)/python tests/fuzz/fuzz_device.py --json build/fuzz/device.json $(if $(RUNS),--runs $(RUNS))
 
-mutated-models: $(VENV)/.installed-dev
+mutated-models: $(VENV)/.installed-all
 	@$(BIN)/python tests/importers/mutated_models.py --runs 300
 
 mutate-mlf: $(VENV)/.installed-dev
@@ -72,6 +103,11 @@ $(VENV)/.installed-dev: pyproject.toml | $(VENV)/.created
 	@echo "== installing opwest and what its tests need"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-all: pyproject.toml | $(VENV)/.created
+	@echo "== installing opwest and what all of its tests need"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[all]'
+	@touch $@ $(VENV)/.installed-dev $(VENV)/.installed
 
 $(BARE)/.installed: pyproject.toml | $(VENV)/.created
 	@echo "== making the environment $(BARE)"

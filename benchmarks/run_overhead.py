@@ -54,7 +54,8 @@ HANDWRITTEN = ("direct", "reentrant", "checked")
 
 def offsets(run_source: str, steps: int) -> list[int]:
     """Return where the emitted run keeps what each step but the last writes: the hand-written ones do the same."""
-    found = [int(text) for text in re.findall(r"\(int8_t \*\)\(void \*\)\(pool_sram \+ (\d+)\)\)", run_source)]
+    values = dict(re.findall(r"^#define (\w+_OFFSET_\w+) (\d+) ", run_source, re.MULTILINE))
+    found = [int(values[name]) for name in re.findall(r"\(int8_t \*\)\(void \*\)\(pool_sram \+ (\w+)\)\)", run_source)]
     if len(found) != steps - 1:
         raise AssertionError(f"{len(found)} results in the pool, {steps - 1} expected")
     return found

@@ -22,6 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 GROUPS = {
+    "packing": ("packing/*.py", ["tests/unit/plan"]),
     "plan": ("plan/*.py", ["tests/unit/plan"]),
     "dataflow": (
         "model/dataflow.py",

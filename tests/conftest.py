@@ -1,16 +1,117 @@
 # SPDX-License-Identifier: Apache-2.0
-import importlib.util
+"""The tiers of the tests, and the table of what was not run.
+
+`--tier=host` (`make test`) leaves out the folders of REST, tests marked `slow`, and tests that call `need()` for more
+than requirements_support.HOST. It notes each test that passed. `--tier=rest` (`make test-rest`) runs all others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
 
 import pytest
+from requirements_support import LEFT, Tier, need, need_x86_64, skip_here
+from session_support import begin_session, end_session
+
+TESTS = Path(__file__).resolve().parent
+REST = ("accelerators", "fuzz", "importers", "llvm", "zephyr")
+"""Folders that only `make test-rest` runs."""
+PASSED = TESTS.parent / "build" / "tests" / "passed.txt"
+"""The tests that the last `make test` passed."""
+_passed: list[str] = []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="write the expected outputs instead of comparing with them")
+    parser.addoption(
+        "--tier",
+        choices=("host", "rest", "all"),
+        default="all",
+        help="host: the tests of `make test`; rest: all that the last `make test` did not pass (default: all)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    Tier.name = config.getoption("--tier")
+    if not hasattr(config, "workerinput"):
+        begin_session()
+        if Tier.name == "host":
+            PASSED.unlink(missing_ok=True)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        end_session()
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave the folders of REST out before their modules are imported."""
+    return True if Tier.name == "host" and collection_path in [TESTS / name for name in REST] else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of the tier."""
+    if Tier.name == "host":
+        out = [item for item in items if item.get_closest_marker("slow")]
+    elif Tier.name == "rest":
+        passed = frozenset(PASSED.read_text(encoding="utf-8").splitlines()) if PASSED.is_file() else frozenset()
+        out = [item for item in items if _line(item.nodeid) in passed]
+    else:
+        return
+    left = frozenset(out)
+    items[:] = [item for item in items if item not in left]
+    config.hook.pytest_deselected(items=out)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Check what the marks of a test ask for."""
+    for mark in item.iter_markers("needs"):
+        need(*mark.args)
+    if item.get_closest_marker("x86_64"):
+        need_x86_64()
+    if item.get_closest_marker("not_root") and os.geteuid() == 0:
+        skip_here("root may write everywhere")
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Note what passed: with pytest-xdist, in the process that hands out the tests."""
+    if Tier.name == "host" and report.when == "call" and report.passed and "PYTEST_XDIST_WORKER" not in os.environ:
+        _passed.append(_line(report.nodeid))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write down what passed."""
+    if Tier.name == "host" and not hasattr(session.config, "workerinput"):
+        PASSED.parent.mkdir(parents=True, exist_ok=True)
+        PASSED.write_text("".join(f"{line}\n" for line in _passed), encoding="utf-8")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what was skipped: one line for each reason, with the number of tests."""
+    reasons: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reasons[reason.removeprefix("Skipped: ")] += 1
+    left = {reason: count for reason, count in reasons.items() if reason.startswith(LEFT)}
+    for title, rows in (
+        ("left to `make test-rest`", {reason.removeprefix(LEFT): count for reason, count in left.items()}),
+        ("skipped", {reason: count for reason, count in reasons.items() if reason not in left}),
+    ):
+        if rows:
+            terminalreporter.section(title)
+            for reason, count in sorted(rows.items(), key=lambda row: (-row[1], row[0])):
+                terminalreporter.line(f"{count:>5}  {' '.join(reason.split())}")
+
+
+def _line(nodeid: str) -> str:
+    return " ".join(nodeid.splitlines())
 
 
 @pytest.fixture(scope="session", params=["c", "llvm"])
 def metadata(request: pytest.FixtureRequest) -> str:
     """The back end: tests that run generated models ask for it, and run with each."""
-    if request.param == "llvm" and importlib.util.find_spec("llvmlite") is None:
-        pytest.skip("llvmlite is not installed")
+    if request.param == "llvm":
+        need("llvmlite")
     return request.param

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What opwest tells a user: faults with a place, what was seen, what was expected, what to do.
+"""Diagnostics for the user: errors, warnings and notes with location, expected form and hint.
 
-Every layer adds to one `Diagnostics`; nothing stops at the first fault. The text form is the one
-compilers use, so that editors and build tools find the line.
+All layers report to one `Diagnostics` and continue after an error where possible. The text form,
+`file:line:column: error: message`, is that of compilers, which editors and build tools parse.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Severity = Literal["error", "warning", "note"]
 
 @dataclass(frozen=True, order=True)
 class Location:
-    """A place in a file: `line` and `column` count from 1; 0 means "the file as a whole"."""
+    """A position in a file. `line` and `column` count from 1; line 0 denotes the whole file."""
 
     file: str
     line: int = 0
@@ -32,7 +32,7 @@ class Location:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One fault or remark."""
+    """One error, warning or note."""
 
     severity: Severity
     message: str
@@ -55,17 +55,17 @@ class Diagnostic:
 
 
 def beginning(text: str, most: int = 300) -> str:
-    """Return a text, or its beginning: what others say of a damaged file can hold all of it."""
+    """Return a text, cut after `most` characters: messages of libraries can quote a whole file."""
     return text if len(text) <= most else f"{text[:most]}…"
 
 
 def _readable(text: str) -> str:
-    """Return a text whose words of more than 1,000 characters, which only damaged input has, lack their middle."""
+    """Return a text with the middle of words longer than 1,000 characters, as in damaged input, removed."""
     return re.sub(r"\S{1001,}", lambda word: f"{word[0][:400]}…{word[0][-200:]}", text)
 
 
 class OpwestError(Exception):
-    """The input is at fault: carries every diagnostic that was collected (exit code 1)."""
+    """Invalid input, with all collected diagnostics (exit code 1)."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
@@ -73,7 +73,7 @@ class OpwestError(Exception):
 
 
 class Diagnostics:
-    """Collects diagnostics in the order they are found; the same one is kept once."""
+    """Collects diagnostics in the order of their report, without duplicates."""
 
     def __init__(self) -> None:
         self._found: dict[Diagnostic, None] = {}
@@ -85,7 +85,7 @@ class Diagnostics:
         return len(self._found)
 
     def add(self, diagnostic: Diagnostic) -> None:
-        """Keep `diagnostic`."""
+        """Add `diagnostic`, unless it is present."""
         self._found[diagnostic] = None
 
     def error(
@@ -96,7 +96,7 @@ class Diagnostics:
         expected: str | None = None,
         hint: str | None = None,
     ) -> None:
-        """Report a fault in the input."""
+        """Report an error in the input."""
         self.add(Diagnostic("error", message, location, expected, hint))
 
     def warning(
@@ -107,30 +107,30 @@ class Diagnostics:
         expected: str | None = None,
         hint: str | None = None,
     ) -> None:
-        """Report something that works but is likely not meant."""
+        """Report valid input that is likely a mistake."""
         self.add(Diagnostic("warning", message, location, expected, hint))
 
     def note(self, message: str, location: Location | None = None, *, hint: str | None = None) -> None:
-        """Report what a user should know."""
+        """Report information for the user."""
         self.add(Diagnostic("note", message, location, None, hint))
 
     @property
     def has_errors(self) -> bool:
-        """Whether any fault was reported."""
+        """Whether an error was reported."""
         return any(d.severity == "error" for d in self._found)
 
     def raise_if_errors(self) -> None:
-        """Raise OpwestError with everything collected, faults in file order, when there is a fault."""
+        """Raise OpwestError with all diagnostics, in file order, if there is an error."""
         if self.has_errors:
             raise OpwestError(self.in_order())
 
     def in_order(self) -> list[Diagnostic]:
-        """Return the diagnostics sorted by place (those without a place last)."""
+        """Return the diagnostics sorted by location, those without a location last."""
         return sorted(self._found, key=lambda d: (d.location is None, d.location or Location("")))
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the hint "did you mean …?" for an unknown name, or what there is, or None."""
+    """Return the hint "did you mean …?" for an unknown name, else the known names, None if there are none."""
     names = sorted(known)
     if not names:
         return None
@@ -138,4 +138,4 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     if close:
         return f"did you mean {close[0]!r}?"
     shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-    return f"there is: {shown}"
+    return f"known names: {shown}"

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from opwest.diagnostics import Diagnostics
 from opwest.llvm.api import compile_many, is_available, missing
 from opwest.llvm.facts import CompileJob, LlvmError
+from opwest.model.crt_table import system_library
 from opwest.render.application import Planned
-from opwest.render.c.system_library import system_library
 from opwest.render.llvm.module import render_ir
 
 MetadataObjects = Mapping[tuple[str, str], bytes]

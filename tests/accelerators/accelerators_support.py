@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from c_support import RUNTIME, SANITIZED, execute, includes, need_compiler, read_record, run
+from c_support import RUNTIME, SANITIZED, execute, includes, read_record, run
 from golden_support import generate_quickly
 from opwest.host.compile import RUNTIME_SOURCES
 from opwest.render.model_files import metadata_object
+from requirements_support import need_compiler
 
 PROGRAMS = Path(__file__).parent / "programs"
 THREADED = [

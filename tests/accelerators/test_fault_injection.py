@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import projects
 import pytest
 from accelerators_support import PROGRAMS, build, generate_quickly, made_once, play
 from fault_oracle import GOOD, TIMED_OUT, Oracle
 from fault_subjects import ALL_HOOKS, SUBJECTS, Subject, glue
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics
 
 FULL = (ALL_HOOKS, ALL_HOOKS, ALL_HOOKS)
@@ -128,7 +128,7 @@ def program(metadata, request):
 
 def _build(work, metadata):
     manifests = [subject.write(work / "source" / subject.name) for subject in SUBJECTS]
-    models = [model for model, _ in pipeline.check(manifests, Diagnostics())]
+    models = [model for model, _ in projects.check(manifests, Diagnostics())]
     placed = {m.name: {t.name for t in (*m.inputs, *m.outputs) if t.placed} for m in models}
     app = generate_quickly(manifests, work / "app", metadata=metadata)
     (work / "glue.c").write_text(glue(SUBJECTS, placed))

@@ -3,9 +3,9 @@
 
 from dataclasses import replace
 
+import projects
 import pytest
 from machine_model import MODES, Machine, Wrong, check_memory, check_order, sequential
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics
 from opwest.render.actions import Cache, Call, Wait, actions
 from random_graphs import RandomGraph
@@ -27,7 +27,7 @@ class Planned:
 
     def _plan(self, seed):
         graph = RandomGraph(seed, cached=seed % 2 == 1)
-        ((model, plan),) = pipeline.check([graph.write(self.work / str(seed))], Diagnostics())
+        ((model, plan),) = projects.check([graph.write(self.work / str(seed))], Diagnostics())
         return graph, model, plan, actions(model, plan)
 
 

@@ -13,6 +13,7 @@ import pytest
 from accelerators_support import PROGRAMS, SANITIZED, THREADED, build, generate_quickly, play
 from c_support import RUNTIME
 from opwest.host.compile import EMULATION_SOURCES
+from requirements_support import skip_here
 
 RUNS = 10_000
 CONTEXT = [RUNTIME / "src" / name for name in ("accelerator_context.c", "port_sync_host.c")]
@@ -95,7 +96,7 @@ def test_models_share_emulated_devices(app, tmp_path):
 @pytest.mark.parametrize("emulated", [False, True], ids=["guarded", "emulated"])
 def test_the_thread_sanitizer_finds_nothing(app, metadata, emulated, tmp_path):
     if metadata == "llvm":
-        pytest.skip("objects that LLVM made have no instrumentation for the thread sanitizer")
+        skip_here("objects that LLVM made have no instrumentation for the thread sanitizer")
     flags = [*THREADED, *(["-DEMULATED"] if emulated else [])]
     program = build(app, tmp_path, [PROGRAMS / "owners.c"], flags, extra=EMULATION if emulated else CONTEXT)
     of_one = RUNS // 10 if emulated else RUNS

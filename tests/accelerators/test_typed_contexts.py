@@ -8,13 +8,14 @@ import re
 import subprocess
 from pathlib import Path
 
+import projects
 import pytest
-from accelerators_support import generate_quickly, need_compiler
+from accelerators_support import generate_quickly
 from c_support import ROOT, RUNTIME, includes
 from fault_subjects import SUBJECTS
 from golden_support import PROJECTS, copy_project
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics, OpwestError
+from requirements_support import need_compiler
 
 # Every `void *` that there may be, with what it is for; lines are compared without comments and margins.
 DATA = (
@@ -245,5 +246,5 @@ def test_the_wrong_handle_does_not_compile(typed, compiler):
 
 def test_the_manifest_may_not_mix_handles(tmp_path):
     with pytest.raises(OpwestError) as caught:
-        pipeline.check([_typed(tmp_path / "wrong", device_of_alpha="b")], Diagnostics())
+        projects.check([_typed(tmp_path / "wrong", device_of_alpha="b")], Diagnostics())
     assert "is passed as `const struct beta_npu *`, operator 'on_alpha' takes `struct alpha_npu *`" in str(caught.value)

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 
+import projects
 import pytest
 from accelerators_support import PROGRAMS, build, generate_quickly, made_once, play
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics
 from opwest.model.model import Model
 from opwest.plan.memory import MemoryPlan
@@ -116,7 +116,7 @@ def chosen(tmp_path_factory):
     for seed in range(1000, 1100):
         graph = RandomGraph(seed, cached=True)
         path = graph.write(work / graph.name, _operators(graph))
-        ((model, plan),) = pipeline.check([path], Diagnostics())
+        ((model, plan),) = projects.check([path], Diagnostics())
         operations = {a.operation for a in actions(model, plan) if isinstance(a, Cache)}
         if len(operations) == 3:
             found.append((graph, path, model, plan))

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from requirements_support import absent, need
 
 _TESTS = Path(__file__).resolve().parents[1]
 for _folder in (_TESTS, _TESTS / "golden"):
@@ -38,14 +39,13 @@ def opwest(capsys):
 @pytest.fixture(scope="session")
 def digits(tmp_path_factory):
     """The example, copied, with its operators compiled for this machine."""
-    if shutil.which("cc") is None:
-        pytest.skip("cc not found on PATH")
+    need("cc")
     folder = tmp_path_factory.mktemp("digits") / "digits"
     shutil.copytree(DIGITS, folder, ignore=shutil.ignore_patterns("objects", "__pycache__"))
     command = [sys.executable, "compile_operators.py", "x86-64"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
-        pytest.skip(f"the operators do not compile here: {done.stderr.strip()[:200]}")
+        absent(f"the operators do not compile here: {done.stderr.strip()[:200]}", "cc")
     return folder
 
 

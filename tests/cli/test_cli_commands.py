@@ -110,7 +110,7 @@ def test_faulty_input_is_1(opwest, broken, tmp_path):
         done = opwest(*arguments)
         assert done.code == 1 and "error" not in done.out
         assert f"{broken}:6:14: error: " in done.err and "absent.c" in done.err
-        assert f"{broken}:16:14: error: there is no operator 'negat'" in done.err
+        assert f"{broken}:16:14: error: undefined operator 'negat'" in done.err
         assert "hint: did you mean 'negate'?" in done.err
         assert re.search(r"\nopwest: [2-9] errors\n$", done.err)
         assert "Traceback" not in done.err

@@ -5,7 +5,7 @@ import json
 from itertools import pairwise
 
 import pytest
-from objects_factory import compile_object, make_archive, requires_compiler
+from objects_factory import compile_object, make_archive
 
 RELU = "#include <stdint.h>\nint32_t relu(const int8_t *a, int8_t *b)\n{\n\tb[0] = a[0];\n\treturn 0;\n}\n"
 DEEP = """#include <stdint.h>
@@ -31,7 +31,7 @@ run:
 """
 ARM = "arm-none-eabi-gcc"
 M3 = ["-mcpu=cortex-m3", "-mthumb", "-ffreestanding", "-fno-asynchronous-unwind-tables"]
-pytestmark = requires_compiler(ARM)
+pytestmark = pytest.mark.needs(ARM)
 
 
 @pytest.fixture
@@ -167,8 +167,8 @@ def test_functions_of_other_objects_are_a_warning(opwest, manifest, tmp_path):
     done = opwest("check", path)
     assert done.code == 0
     assert done.err == (
-        f"{path}:4:56: warning: other.su names functions that no object of this entry has: relu6\n"
-        "  expected: the .su files that the compiler wrote beside these objects\n"
+        f"{path}:4:56: warning: other.su lists functions that are in no object of this entry: relu6\n"
+        "  expected: the .su files of these objects\n"
         "  hint: did you mean 'relu'?\n"
     )
     assert rows_of(done)[0][7] == "16"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from golden_support import copy_project, emitted, generate_project
+from requirements_support import absent
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,9 +22,9 @@ def installed(tmp_path_factory):
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     except subprocess.TimeoutExpired:
-        pytest.skip("pip install --target took more than two minutes: no network for hatchling?")
+        absent("pip install --target took more than two minutes: no network for hatchling?", "hatchling")
     if done.returncode:
-        pytest.skip(f"pip cannot build the wheel (hatchling missing or no network): {done.stderr.strip()[-300:]}")
+        absent(f"pip cannot build the wheel (no hatchling, or no network): {done.stderr.strip()[-300:]}", "hatchling")
     return target
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from opwest.cli.main import main
+from requirements_support import skip_here
 
 SOURCE = """\
 #include <stdint.h>
@@ -73,7 +74,7 @@ def test_names_of_every_kind(
         try:
             os.mkdir(folder)  # noqa: PTH102
         except OSError:
-            pytest.skip("this file system takes no names that are not UTF-8")
+            skip_here("this file system takes no names that are not UTF-8")
     before = {path.name for path in tmp_path.iterdir()}
     manifest = write_manifest(folder, source.replace("'", ""))
     assert main(["generate", manifest, "-o", output]) == 0

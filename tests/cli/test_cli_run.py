@@ -4,17 +4,17 @@
 import importlib.util
 import json
 import re
-import shutil
 import subprocess
 import sys
 
 import numpy as np
+import projects
 import pytest
 from golden_support import generate_project
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics
+from requirements_support import need
 
-NEEDS_CC = pytest.mark.skipif(shutil.which("cc") is None, reason="cc not found on PATH")
+NEEDS_CC = pytest.mark.needs("cc")
 
 
 @pytest.fixture(scope="module")
@@ -217,8 +217,7 @@ def test_a_compiler_that_fails(opwest, digits_app, monkeypatch):
 
 
 def test_another_compiler(opwest, tmp_path, monkeypatch):
-    if shutil.which("clang") is None:
-        pytest.skip("clang not found on PATH")
+    need("clang")
     monkeypatch.setenv("CC", "clang -O1")
     app = generate_project("minimal", tmp_path)
     path = save(tmp_path / "x.npy", np.arange(4, dtype=np.int16))
@@ -226,9 +225,8 @@ def test_another_compiler(opwest, tmp_path, monkeypatch):
 
 
 def test_no_objects_for_this_machine(opwest, digits_app):
+    need("gcc -m32")
     done = opwest("run", digits_app, "--host", "--bits", "32")
-    if "the compiler failed" in done.err:
-        pytest.skip("no 32-bit C library here")
     assert done.code == 1
     assert "no objects of model 'digits' for this machine" in done.err and "found: x86-64" in done.err
 
@@ -283,7 +281,7 @@ def test_json_of_outputs_that_are_no_numbers(opwest, tmp_path):
         "  inputs: {x: {dtype: float32, shape: [2]}}\n  outputs: {y: {dtype: float32, shape: [2]}}\n"
         "  steps: [{call: op, args: [x, y]}]\n"
     )
-    pipeline.generate([tmp_path / "manifest.yaml"], tmp_path / "app", vendored=True, faults=Diagnostics())
+    projects.generate([tmp_path / "manifest.yaml"], tmp_path / "app", vendored=True, faults=Diagnostics())
     path = save(tmp_path / "x.npy", np.zeros(2, dtype=np.float32))
     done = opwest("run", tmp_path / "app", "--host", "--input", f"x={path}", "--json")
     assert done.code == 0
@@ -294,7 +292,7 @@ def test_json_of_outputs_that_are_no_numbers(opwest, tmp_path):
 @pytest.mark.parametrize("kind", ["c", "llvm"])
 def test_profile(opwest, digits, reference, kind, tmp_path):
     if kind == "llvm":
-        pytest.importorskip("llvmlite")
+        need("llvmlite")
     app = tmp_path / "app"
     done = opwest("generate", digits / "manifest.yaml", "-o", app, "--metadata", kind)
     assert done.code == 0, done.err

@@ -2,22 +2,21 @@
 """`opwest run --board` with boards on pseudo terminals and a west that only records its calls."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from requirements_support import need
 
-pytest.importorskip("smpclient")
-pytest.importorskip("serial")
+need("smpclient", "serial")
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit" / "board"))
 
-import fake_board
-from fake_board import FakeBoard, Model, ShellBoard, SmpBoard
-from fake_west import NATIVE, QEMU, SMP, FakeWest
+import fake_board  # noqa: E402
+from fake_board import FakeBoard, Model, ShellBoard, SmpBoard  # noqa: E402
+from fake_west import NATIVE, QEMU, SMP, FakeWest  # noqa: E402
 
 X = np.random.default_rng(9).integers(-16000, 16000, fake_board.SHAPE, dtype=np.int16)
 OPERATORS = """
@@ -230,7 +229,7 @@ def test_image_without_the_service(run, app, west, plug):
     zephyr.mkdir(parents=True)
     (zephyr / ".config").write_text("CONFIG_OPWEST=y\n")
     done = run("nucleo", "--no-build", "--build-dir", zephyr.parent)
-    one_error(done, f"the image in '{zephyr.parent}' has no opwest service", "west build -S opwest-service")
+    one_error(done, f"the image in '{zephyr.parent}' has no opwest service", "-DCONFIG_OPWEST_SERVICE=y")
     board = plug(SmpBoard(Model(), groups=(0,)))
     done = run("nucleo", "--serial", board.device)
     one_error(done, f"the image on '{board.device}' has no opwest service: its SMP server has no command group")
@@ -287,10 +286,24 @@ def test_what_is_missing_is_named(run, opwest, app, west, monkeypatch, tmp_path)
 def test_folders(opwest, run, app, west, tmp_path):
     one_error(opwest("run", tmp_path / "nothing", "--board", "nucleo"), "not an application")
     one_error(run("nucleo", "--build-dir", tmp_path / "a b"), "path with a space")
-    for file in sorted((app / "modules" / "opwest" / "snippets").rglob("*"), reverse=True):
-        file.unlink() if file.is_file() else file.rmdir()
-    (app / "modules" / "opwest" / "snippets").rmdir()
-    one_error(run("nucleo"), "has the runtime of an older opwest", "generate the application again")
+    lock = app / ".opwest" / "lock.json"
+    value = json.loads(lock.read_text())
+    value["files"]["modules/opwest/src/call.c"] = 64 * "0"
+    lock.write_text(json.dumps(value))
+    done = run("nucleo")
+    assert done.code == 1 and "call.c: error: the application has the runtime of another opwest than this" in done.err
+    assert f"hint: generate it again: opwest update {app}" in done.err
+
+
+def test_models_that_were_generated_without_the_service(run, app, west, plug):
+    """Their sources for it are made beside the build folder, once."""
+    assert run("nucleo", "--serial", plug(SmpBoard(Model())).device).code == 0
+    services = app / "build" / "run_nucleo.services"
+    assert [path.name for path in services.iterdir()] == ["twice_service.c"]
+    assert f"-DOPWEST_SERVICES={services}" in west.calls[0]
+    before = (services / "twice_service.c").stat().st_mtime_ns
+    assert run("nucleo", "--serial", plug(SmpBoard(Model())).device).code == 0
+    assert (services / "twice_service.c").stat().st_mtime_ns == before
 
 
 def test_an_application_that_opwest_did_not_generate(opwest, west, plug, app, tmp_path):
@@ -317,7 +330,7 @@ def test_usage(opwest, app):
         assert opwest("run", app, *arguments).code == 2
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.not_root
 def test_a_build_folder_that_can_not_be_written(run, tmp_path):
     (tmp_path / "locked").mkdir(0o500)
     one_error(run("nucleo", "--build-dir", tmp_path / "locked" / "build"), "Permission denied")

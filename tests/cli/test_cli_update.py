@@ -44,7 +44,8 @@ def edited(app, manifest):
     change(app / "src/main.c", "int main(void)\n{\n", 'int main(void)\n{\n\tprintf("mine\\n");\n')
     change(app / "prj.conf", "4096", "8192")
     change(app / "CMakeLists.txt", "cmake_minimum", "# mine\ncmake_minimum")
-    change(manifest, "model: minimal", "model: minimal\nboards: [qemu_cortex_m3]")
+    change(manifest, "model: minimal", "model: minimal\napplication: {overlays: {qemu_cortex_m3: new.overlay}}")
+    (manifest.parent / "new.overlay").write_text("/ { };\n")
     return app
 
 
@@ -64,7 +65,7 @@ def test_edits_survive_a_change_of_the_manifest_and_of_the_template(opwest, edit
     done = opwest("update", app)
     assert done.code == 0 and done.out.startswith(f"{app}: updated: ") and not done.err
     assert "mine" in (app / "src/main.c").read_text() and "8192" in (app / "prj.conf").read_text()
-    assert (app / "boards/qemu_cortex_m3.conf").exists()
+    assert (app / "boards/qemu_cortex_m3.overlay").exists()
     template = tmp_path / "template/src/main.c.jinja"
     template.parent.mkdir(parents=True)
     template.write_text('/* Of our company. */\n{% include "opwest/src/main.c.jinja" %}')
@@ -121,7 +122,7 @@ def test_check_says_what_would_change(opwest, edited):
     assert done.code == 1 and not done.err
     lines = done.out.splitlines()
     assert lines[0].startswith(f"{edited}: would change: ")
-    assert f"  {edited}/boards/qemu_cortex_m3.conf: write" in lines
+    assert f"  {edited}/boards/qemu_cortex_m3.overlay: write" in lines
     assert f"  {edited}/README.md: replace" in lines
     assert not [line for line in lines if ".opwest" in line]
     assert tree(edited) == before
@@ -137,7 +138,8 @@ def test_a_dry_run_shows_the_diff(opwest, edited):
         patched = {path: text for path, text in tree(edited).items() if not path.startswith(".opwest/")}
         for path, content in before.items():
             (edited / path).write_bytes(content)
-        (edited / "boards/qemu_cortex_m3.conf").unlink()
+        for path in patched.keys() - before.keys():
+            (edited / path).unlink()
         assert opwest("update", edited).code == 0
         updated = {path: text for path, text in tree(edited).items() if not path.startswith(".opwest/")}
         assert patched == updated
@@ -151,7 +153,7 @@ def test_a_dry_run_of_a_conflict_and_of_a_broken_manifest(opwest, app, manifest)
     assert done.code == 1 and "+>>>>>>> opwest" in done.out and "prj.conf:3:1: error: conflict" in done.err
     change(manifest, "call: negate", "call: negat")
     done = opwest("update", "--dry-run", app)
-    assert done.code == 1 and "there is no operator 'negat'" in done.err and not done.out
+    assert done.code == 1 and "undefined operator 'negat'" in done.err and not done.out
     assert tree(app) == before
 
 
@@ -159,11 +161,13 @@ def test_json(opwest, edited):
     done = opwest("update", "--dry-run", "--json", edited)
     assert done.code == 0 and not done.err
     (value,) = report_of(done.out)["result"]
-    assert value["state"] == "would change" and "boards/qemu_cortex_m3.conf" in value["would_change"]
+    assert value["state"] == "would change" and "boards/qemu_cortex_m3.overlay" in value["would_change"]
     assert value["diff"].startswith("diff --git ")
     assert opwest("update", "--check", "--json", edited).code == 1
     (value,) = report_of(opwest("update", "--json", edited).out)["result"]
-    assert value["state"] == "updated" and value["conflicts"] == [] and "boards/qemu_cortex_m3.conf" in value["written"]
+    assert (
+        value["state"] == "updated" and value["conflicts"] == [] and "boards/qemu_cortex_m3.overlay" in value["written"]
+    )
     assert set(value) == {
         *("directory", "state", "written", "merged", "removed", "unchanged", "kept", "conflicts", "migrated")
     }
@@ -248,7 +252,7 @@ def test_fifty_projects_one_broken(opwest, many):
     assert progress[-1] == f"[50/50] {many[-1]}: unchanged"
     assert done.out == f"50 projects: 1 failed, 1 unchanged, 48 updated\n  failed: {many[7]}\n"
     (fault,) = [line for line in lines if "error" in line]
-    assert fault.startswith(f"{many[7].parent}/source/manifest.yaml:16:14: error: there is no operator 'negat'")
+    assert fault.startswith(f"{many[7].parent}/source/manifest.yaml:16:14: error: undefined operator 'negat'")
     assert tree(many[7]) == broken
     for number in {*range(MANY - 1)} - {7}:
         text = (many[number] / "prj.conf").read_text()

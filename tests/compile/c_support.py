@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
 from golden_support import Metadata, copy_project, generate_quickly
 from opwest.host.compile import RUNTIME_SOURCES
 from opwest.render.model_files import metadata_object
+from session_support import digest, digest_of_files, made_once
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = ROOT / "zephyr_module"
@@ -33,32 +30,6 @@ SANITIZED = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize
 SANITIZED += ["-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 
 
-@functools.cache
-def fault_of_compiler(compiler: str, flags: tuple[str, ...], link: bool) -> str | None:
-    """Return why an empty program does not compile (or link and run), None when it does."""
-    if shutil.which(compiler) is None:
-        return f"{compiler} not found on PATH"
-    with tempfile.TemporaryDirectory() as work:
-        program = Path(work) / "program"
-        language = "c++" if compiler.endswith("++") else "c"
-        command = [compiler, *flags, "-x", language, "-", "-o", str(program), *([] if link else ["-c"])]
-        text = "#include <errno.h>\n#include <stdint.h>\n#include <stdio.h>\n"
-        text += "int main(void) { return 0; }\n" if link else "int32_t x;\n"
-        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-        if done.returncode == 0 and link:
-            done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
-    if done.returncode == 0:
-        return None
-    return f"{compiler} {' '.join(flags)} does not work here: {done.stderr.strip()[:200]}"
-
-
-def need_compiler(compiler: str, flags: Sequence[str] = (), *, link: bool = False) -> None:
-    """Skip the running test, with the reason, where a compiler is missing or can't do what `flags` ask."""
-    fault = fault_of_compiler(compiler, tuple(flags), link)
-    if fault:
-        pytest.skip(fault)
-
-
 def golden_app(name: str, work: Path, metadata: Metadata = "c") -> Path:
     """Generate a golden project below `work`."""
     return generate_quickly(copy_project(name, work / "source"), work / "app", vendored=True, metadata=metadata)
@@ -70,18 +41,14 @@ def read_record(app: Path) -> dict:
 
 
 def includes(app: Path) -> list[str]:
-    """Return the -I options of a generated project."""
-    runtime = app / "modules" / "opwest"
-    folders = [runtime if runtime.is_dir() else RUNTIME] + [
-        app / "models" / m["name"] for m in read_record(app)["models"]
-    ]
+    """Return the -I options of a generated project, with the whole runtime, which has what hosts need."""
+    folders = [RUNTIME, *(app / "models" / m["name"] for m in read_record(app)["models"])]
     return [f"-I{folder / 'include'}" for folder in folders]
 
 
 def portable_sources(app: Path) -> list[Path]:
     """Return the runtime's portable sources and those of the models (where they are C), without operators."""
-    runtime = app / "modules" / "opwest"
-    sources = [(runtime if runtime.is_dir() else RUNTIME) / "src" / name for name in PORTABLE]
+    sources = [RUNTIME / "src" / name for name in PORTABLE]
     record = read_record(app)
     for model in record["models"]:
         parts = ("metadata", "registry", "run") if record["metadata"] == "c" else ()
@@ -109,6 +76,17 @@ def compile_all(
     run([compiler, *flags, *options, "-c", *sources], work)
 
 
+def runtime_objects(sources: Sequence[Path], compiler: str, flags: Sequence[str]) -> list[Path]:
+    """Return objects of the runtime's sources, compiled once in a session for each compiler and its flags."""
+    include = sources[0].parents[1] / "include"
+    key = digest(compiler, *flags, *(part for path in sources for part in (path.name, path.read_bytes())))
+
+    def make(folder: Path) -> None:
+        compile_all(folder, sources, compiler, flags, [f"-I{include}"])
+
+    return sorted(made_once(f"runtime/{key}_{digest_of_files(include)}", make).glob("*.o"))
+
+
 def build(
     app: Path,
     work: Path,
@@ -134,7 +112,11 @@ def build(
         compile_all(into, sources, compiler, [*flags, *extra], options)
         objects.extend(sorted(into.glob("*.o")))
 
-    add("portable", portable_sources(app))
+    portable = portable_sources(app)
+    own = [source for source in portable if source.is_relative_to(app / "models")]
+    objects += runtime_objects([source for source in portable if source not in own], compiler, flags)
+    if own:
+        add("models", own)
     if main:
         add("main", [main])
     record = read_record(app)

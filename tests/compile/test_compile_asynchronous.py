@@ -5,7 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-from c_support import SANITIZED, build, execute, golden_app, need_compiler
+from c_support import SANITIZED, build, execute, golden_app
+from requirements_support import need_compiler
 
 SOURCE = Path(__file__).parent / "programs" / "asynchronous.c"
 CASES = re.findall(r"CASE\(([a-z_]+)\)[,\s]", SOURCE.read_text().split("cases[] = {")[1])

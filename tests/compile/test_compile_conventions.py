@@ -7,8 +7,9 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from c_support import SANITIZED, build, execute, fault_of_compiler, golden_app, need_compiler
+from c_support import SANITIZED, build, execute, golden_app
 from golden_support import generate_quickly
+from requirements_support import absent, fault_of_compiler, need_compiler
 
 SOURCE = Path(__file__).parent / "programs" / "conventions.c"
 CASES = re.findall(r"CASE\(([a-z_]+)\)[,\s]", SOURCE.read_text().split("cases[] = {")[1])
@@ -44,7 +45,7 @@ def test_an_operator_that_fails_says_why(program):
 def test_two_threads_under_thread_sanitizer(tmp_path):
     fault = fault_of_compiler("gcc", tuple(THREADS), True)
     if fault and "unexpected memory mapping" not in fault:
-        pytest.skip(fault)
+        absent(fault, "gcc")
     program = build(golden_app("conventions", tmp_path), tmp_path / "build", SOURCE, "gcc", THREADS)
     # The kernel's address randomisation may be wider than this sanitizer knows: run without it.
     command = ["setarch", "-R", str(program), "threads"] if fault else [str(program), "threads"]

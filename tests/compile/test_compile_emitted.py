@@ -15,15 +15,15 @@ from c_support import (
     build,
     compile_all,
     execute,
-    fault_of_compiler,
     golden_app,
     includes,
-    need_compiler,
     portable_sources,
     read_record,
     run,
 )
 from golden_support import PROJECTS, Metadata, generate_quickly
+from opwest.board.services import write_services
+from requirements_support import fault_of_compiler, need_compiler
 
 STUBS = Path(__file__).parent / "zephyr_stubs"
 COMPILERS = {
@@ -96,14 +96,23 @@ def test_zephyr_only_files_compile_against_stubs(app, compiler, tmp_path):
         uses += [f"\tuse(&{name}_memory);", f"\tuse(&{name}_context);"]
     main.write_text("\n".join([*lines, "int main(void)", "{", *uses, "\treturn 0;", "}", ""]))
     folders = [(m["name"], app / "models" / m["name"] / "src") for m in record["models"]]
-    devices = [folder / f"{name}_devices.c" for name, folder in folders]
+    devices = [path for name, folder in folders if (path := folder / f"{name}_devices.c").exists()]
     sources = [main, *devices, *(folder / f"{name}_run.c" for name, folder in folders)]
     flags = [flag for flag in STRICT if flag not in ("-Wpedantic", "-Wundef")]  # Zephyr is written in GNU C
     for board in ("NATIVE_SIM_NATIVE_64", "MPS3_CORSTONE300_AN547", "MPS2_AN385"):
         options = ["-D__ZEPHYR__=1", f"-I{STUBS}", *includes(app), f"-DCONFIG_BOARD_{board}=1"]
         compile_all(tmp_path / board, sources, compiler, flags, options)
-    compile_all(tmp_path / "shell", devices, compiler, flags, [*options, "-DCONFIG_OPWEST_SHELL=1"])
-    services = [folder / f"{name}_service.c" for name, folder in folders]
+    listed = tmp_path / "listed.c"
+    names = [model["name"] for model in record["models"]]
+    includes_of_models = [f"#include <{name}.h>" for name in names]
+    entries = [f"OPWEST_LIST_MODEL({name});" for name in names]
+    listed.write_text("\n".join(["#include <opwest/zephyr.h>", *includes_of_models, *entries, ""]))
+    compile_all(tmp_path / "shell", [listed], compiler, flags, options)
+    # The models' own, and those that `opwest run --board` makes of the record.
+    services = [path for name, folder in folders if (path := folder / f"{name}_service.c").exists()]
+    write_services(tmp_path / "services", app, record)
+    services += sorted((tmp_path / "services").glob("*.c"))
+    assert len(services) == len(folders)
     compile_all(tmp_path / "service", services, compiler, flags, options)
 
 

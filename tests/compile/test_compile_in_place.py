@@ -3,8 +3,9 @@
 
 import subprocess
 
-from c_support import build, execute, need_compiler, read_record
+from c_support import build, execute, read_record
 from golden_support import generate_quickly
+from requirements_support import need_compiler
 
 COUNT = 100
 

@@ -6,14 +6,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import projects
 import pytest
-from c_support import RUNTIME, SANITIZED, build, compile_all, execute, golden_app, includes, need_compiler, run
+from c_support import RUNTIME, SANITIZED, build, compile_all, execute, golden_app, includes, run
 from golden_support import Metadata
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics
 from opwest.objects.calls import functions
 from opwest.objects.inspect import inspect_object
 from opwest.render.points import points
+from requirements_support import need, need_compiler
 
 PROGRAM = Path(__file__).parent / "programs" / "profiled.c"
 PROFILED = "-DCONFIG_OPWEST_PROFILE"
@@ -34,7 +35,7 @@ def test_run_is_the_same_object_as_without_any_points(golden: str, compiler: str
     app = golden_app(golden, tmp_path)
     source = app / "models" / MODELS[golden] / "src" / f"{MODELS[golden]}_run.c"
     text = source.read_text()
-    plain, count = re.subn(r"^\t(BEGIN|END)\(\d+\);\n|^#define (BEGIN|END)\(.*\n", "", text, flags=re.MULTILINE)
+    plain, count = re.subn(r"^\tOPWEST_PROFILE_(BEGIN|END)\([^;]*\);\n", "", text, flags=re.MULTILINE)
     assert count > 6
     plain = re.sub(r"^\trc = (opwest_devices_close\(.*;)\n\treturn rc;", r"\treturn \1", plain, flags=re.MULTILINE)
     objects = []
@@ -42,11 +43,11 @@ def test_run_is_the_same_object_as_without_any_points(golden: str, compiler: str
         source.write_text(content)
         compile_all(tmp_path / "o", [source], command, flags, includes(app))
         objects.append((tmp_path / "o" / f"{source.stem}.o").read_bytes())
-    assert "BEGIN" not in plain.replace("Nothing but", "") and objects[0] == objects[1]
+    assert "OPWEST_PROFILE_" not in plain and objects[0] == objects[1]
 
 
 def test_llvm_s_run_calls_nothing_of_it(tmp_path: Path) -> None:
-    pytest.importorskip("llvmlite")
+    need("llvmlite")
     app = golden_app("asynchronous", tmp_path, "llvm")
     (member,) = inspect_object(
         app / "models" / "asynchronous" / "objects" / "x86-64" / "asynchronous_metadata.o"
@@ -72,7 +73,7 @@ def test_every_number_of_a_run(metadata: Metadata, flags: tuple[str, ...], tmp_p
     program = build(app, tmp_path / "b", PROGRAM, flags=options, extra_objects=[tmp_path / "p" / "profile.o"])
     done = execute(program)
     assert done.returncode == 0, done.stderr
-    ((model, plan),) = pipeline.check([tmp_path / "source" / "manifest.yaml"], Diagnostics())
+    ((model, plan),) = projects.check([tmp_path / "source" / "manifest.yaml"], Diagnostics())
     expected = points(model, plan)
     assert {point.kind for point in expected} == {"run", "step", "launch", "wait", "cache"}
     events = [f"{sign}{p.name} {i}" for i, p in enumerate(expected) if i for sign in "+-"]

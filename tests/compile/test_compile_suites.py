@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from c_support import RUNTIME, SANITIZED, STRICT, compile_all, execute, golden_app, includes, need_compiler, read_record
+from c_support import RUNTIME, SANITIZED, STRICT, compile_all, execute, golden_app, includes, read_record
 from c_support import build as build_program
 from golden_support import PROJECTS, copy_project, generate_quickly
+from requirements_support import need_compiler
 from test_compile_emitted import BUILDABLE, COMPILERS, FOREIGN, STUBS
 
 ZTEST = Path(__file__).parent / "ztest_stub"

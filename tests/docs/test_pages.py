@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import os
-import platform
-import shutil
 import sys
 from pathlib import Path
 
 import pytest
 from pages import COMMANDS, PAGES, ROOT, blocks, matches, run
 from preparations import PREPARATIONS
+from requirements_support import need, need_x86_64
 
 TOOLS = ("arm-none-eabi-gcc", "gcc")
 
@@ -49,19 +48,17 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return env | {"PATH": f"{tools}{os.pathsep}{env['PATH']}"}
 
 
-def skip_without_tools(page: Path) -> None:
+def need_tools(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    missing = [tool for tool in TOOLS if f"\n{tool} " in text and shutil.which(tool) is None]
-    if missing:
-        pytest.skip(f"{page.name} needs {' and '.join(missing)}")
-    if "x86-64" in text and platform.machine() != "x86_64" and "\ngcc " in text:
-        pytest.skip(f"{page.name} compiles for x86-64")
+    need(*(tool for tool in TOOLS if f"\n{tool} " in text))
+    if "x86-64" in text and "\ngcc " in text:
+        need_x86_64()
 
 
 @pytest.mark.parametrize("page", runnable(zephyr=False), ids=lambda page: page.stem)
 def test_the_commands_of_a_page(page: Path, tmp_path: Path) -> None:
     """All but those that need a Zephyr workspace, which tests/zephyr/test_pages_on_zephyr.py runs."""
-    skip_without_tools(page)
+    need_tools(page)
     folder = tmp_path / "page"
     folder.mkdir()
     PREPARATIONS.get(page.name, lambda _: None)(folder)

@@ -4,13 +4,13 @@
 import ctypes
 import importlib.util
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
+from requirements_support import need
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
 STRICT = ["-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wsign-conversion"]
@@ -29,12 +29,10 @@ reference = load_reference()
 
 @pytest.fixture(scope="module")
 def operators(tmp_path_factory):
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("no C compiler (cc or gcc) on the PATH")
+    need("cc")
     library = tmp_path_factory.mktemp("digits") / "operators.so"
     sources = sorted(str(path) for path in (DIGITS / "operators").glob("*.c"))
-    command = [compiler, "-std=c11", "-O2", "-shared", "-fPIC", *STRICT, *sources, "-o", str(library)]
+    command = ["cc", "-std=c11", "-O2", "-shared", "-fPIC", *STRICT, *sources, "-o", str(library)]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     return ctypes.CDLL(str(library))

@@ -3,7 +3,6 @@
 
 import importlib.util
 import json
-import platform
 import re
 import shutil
 import subprocess
@@ -11,8 +10,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 import yaml
+from requirements_support import need, need_x86_64
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "two_npus"
 BOTH = ("manifest.yaml", "manifest_serial.yaml")
@@ -39,8 +38,7 @@ def opwest(*arguments):
 
 
 def generate(manifests, app, *options):
-    if shutil.which("cc") is None:
-        pytest.skip("cc not found on PATH")
+    need("cc")
     done = opwest("generate", *manifests, "-o", app, *options)
     assert done.returncode == 0, done.stderr
     return app
@@ -169,10 +167,8 @@ def test_beside_the_serial_model_it_takes_less_time(tmp_path):
 
 def test_with_llvm_metadata(tmp_path):
     """The operators of the CPU as objects, because C sources alone name no target."""
-    if importlib.util.find_spec("llvmlite") is None:
-        pytest.skip("llvmlite is not installed")
-    if platform.machine() != "x86_64":
-        pytest.skip("compiles objects for x86-64")
+    need("llvmlite")
+    need_x86_64()
     example = copy_example(tmp_path)
     for name in CPU_OPERATORS:
         command = ["cc", "-m64", "-O2", "-fPIC", "-fcf-protection=none", "-c", f"operators/{name}.c", "-o", f"{name}.o"]

@@ -182,7 +182,7 @@ def _start_params(folder: Path) -> Read:
             found = read_params(content, "x.params")
         except OpwestError as fault:
             return _told(fault)
-        assert sum(one.nbytes for one in found.values()) <= len(content)
+        assert sum(one.values.nbytes for one in found.values()) <= len(content)
         return str([str(one.dtype) for one in found.values()][:4])
 
     return read

@@ -14,9 +14,10 @@ from golden_support import GOLDEN
 from opwest.cli.summary import summary
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.manifest.yaml_reader import read_yaml
-from opwest.pipeline import check, read_runtime
 from opwest.render.project_files import project_record, render_project
+from opwest.resources.runtime import vendored_files
 from opwest.write.lock import Lock
+from projects import check
 
 _PROJECTS = ("minimal", "many_kinds", "devices", "asynchronous", "vectors")
 
@@ -64,7 +65,6 @@ def _start_manifest(folder: Path) -> Read:
     os.chdir(folder)
     manifest = Path("mutated.yaml")
     manifest.write_bytes(b"")
-    runtime = read_runtime()
 
     def read(content: bytes) -> str:
         faults = Diagnostics()
@@ -77,7 +77,7 @@ def _start_manifest(folder: Path) -> Read:
             return words(faults)
         for model, plan in planned:
             summary(model, plan)
-        files = render_project(planned, runtime, None, layout="application")
+        files = render_project(planned, vendored_files([model for model, _ in planned]), None, layout="application")
         assert len({str(file.path) for file in files}) == len(files)
         Lock(project_record(planned, vendored=True, metadata="c")).to_bytes()
         return "rendered " + words(faults)

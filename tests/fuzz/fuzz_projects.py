@@ -15,12 +15,12 @@ from golden_support import GOLDEN
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.host.compile import host_build
 from opwest.host.project_data import choose_model, project_record, read_inputs, tensors_of
-from opwest.pipeline import ZephyrOptions
-from opwest.update.origin import Origin, read_origin
-from opwest.update.regenerate import Request, update_project
+from opwest.project.origin import Origin, read_origin
+from opwest.update.regenerate import UpdateRequest, update_project
 from opwest.write import ProjectFile, disk, preview_project, recover
 from opwest.write.journal import Change, Journal
 from opwest.write.lock import Lock
+from opwest.zephyr.options import ZephyrOptions
 from write_support import gen, user, write
 
 _WORDS = 12
@@ -43,7 +43,7 @@ def _start_lock(folder: Path) -> Read:
     app = folder / "app"
     (app / ".opwest").mkdir(parents=True)
     (app / "mine").write_bytes(b"mine")
-    request = Request(lambda boards, version: ZephyrOptions(boards), preview=True)
+    request = UpdateRequest(lambda boards, version: ZephyrOptions(boards), preview=True)
 
     def run() -> object:
         record = project_record(app)
@@ -114,7 +114,7 @@ def _start_origin(folder: Path) -> Read:
     app = folder / "app"
     write(app, gen("a.c"), user("b.c"), ProjectFile(Path(".opwest/origin.json"), b"{}", "local"), record={"models": []})  # type: ignore[arg-type]
     os.chdir(folder)
-    request = Request(lambda boards, version: ZephyrOptions(boards), preview=True)
+    request = UpdateRequest(lambda boards, version: ZephyrOptions(boards), preview=True)
 
     def read(content: bytes) -> str:
         (app / ".opwest/origin.json").write_bytes(content)

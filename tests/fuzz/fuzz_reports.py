@@ -19,9 +19,9 @@ from fuzz_mutators import mutate_bytes, mutate_json, text_mutator
 from fuzz_objects import compiled
 from fuzz_readers import Read, Reader
 from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
-from opwest.plan import greedy, search
-from opwest.plan.table import blocks_of, read_table, solved_table
-from opwest.plan.verify import verify
+from opwest.packing import greedy, search
+from opwest.packing.table import blocks_of, read_table, solved_table
+from opwest.packing.verify import verify
 from opwest.report import data
 from opwest.report.changes import compare
 from opwest.report.files import is_report, read_report, to_json, write_report

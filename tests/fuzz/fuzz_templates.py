@@ -14,8 +14,9 @@ from fuzz_manifests import words
 from fuzz_mutators import text_mutator
 from fuzz_readers import Read, Reader
 from opwest.diagnostics import Diagnostics
-from opwest.render.templates.user import UserRenderer, UserTemplates
+from opwest.render.templates.user import UserRenderer
 from opwest.resources import resource
+from opwest.templates import UserTemplates
 
 _SEEDS = (
     "{% for m in models %}{{ m.name|upper }} {{ loop.index }}{% else %}none{% endfor %}\n",

@@ -13,6 +13,7 @@ from golden_support import GOLDEN
 from opwest.board.link import Action, LinkError
 from opwest.diagnostics import OpwestError
 from opwest.host.record import check_record
+from requirements_support import need
 
 MODEL = "@opwest service 1 1 64\n@opwest model m\n@opwest output y {} {} {}\n@opwest end\n"
 AGAIN = "check the connection for lost characters; the image may be from another version of opwest"
@@ -43,8 +44,9 @@ def test_an_empty_line_is_a_lost_line() -> None:
 
 def smp(number: int, change: dict[str, Any]) -> str:
     """Return the error of a run with modified values in one of its responses."""
-    cbor2 = pytest.importorskip("cbor2")
-    pytest.importorskip("smpclient")
+    need("cbor2", "smpclient")
+    import cbor2
+
     answers = smp_answers()
     answers[number] = {key: value for key, value in {**answers[number], **change}.items() if value is not ...}
     read = start_smp(Path())

@@ -10,15 +10,17 @@ from pathlib import Path
 import pytest
 from fuzz_device import TARGETS, AbsentError, Target, run
 from fuzz_engine import REGRESSIONS
+from requirements_support import need, skip_here
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=[target.name for target in TARGETS])
 def test_a_moment_of_fuzzing(target: Target, tmp_path: Path) -> None:
     stored = sorted((REGRESSIONS / "device").glob(f"{target.name}_*"))
+    need("clang", "clang runtime")
     try:
         program = target.build(tmp_path)
     except AbsentError as reason:
-        pytest.skip(str(reason))
+        skip_here(str(reason))
     for path in stored:
         done = subprocess.run([program, path], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr

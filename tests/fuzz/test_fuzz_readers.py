@@ -10,8 +10,10 @@ import pytest
 from fuzz_engine import REGRESSIONS, Failure, attempt, fuzz
 from fuzz_mutators import mutate_bytes, mutate_json, text_mutator
 from fuzz_readers import Reader, readers
+from requirements_support import need
 
 RUNS = {"bitcode": 4, "manifest": 60, "template": 80}
+NEEDED = {"bitcode": ("llvmlite",), "SMP answers": ("smpclient",), "SMP measures": ("smpclient",)}
 STORED = sorted(path for path in REGRESSIONS.glob("*/*") if path.parent.name != "device")
 
 
@@ -26,8 +28,8 @@ def test_a_moment_of_fuzzing(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", STORED, ids=[f"{path.parent.name}/{path.name}" for path in STORED])
 def test_what_once_broke_a_reader(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = path.parent.name.replace("_", " ")
-    if name not in readers():
-        pytest.skip(f"the packages for {name} are not installed")
+    if name in NEEDED:
+        need(*NEEDED[name])
     reader = readers()[name]
     monkeypatch.chdir(tmp_path)
     result = attempt(reader, reader.start(tmp_path), path.read_bytes())

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.manifest.load import load_manifest
 from opwest.manifest.schema import schema_path
-from opwest.pipeline import check
+from projects import check
 
 SCHEMA = json.loads(schema_path().read_bytes())
 _TEXTS = st.sampled_from(

@@ -13,11 +13,12 @@ from typing import Literal
 GOLDEN = Path(__file__).resolve().parent
 sys.path.insert(0, str(GOLDEN.parent / "unit" / "objects"))
 
+import projects  # noqa: E402
 from elf_writer import build_elf  # noqa: E402
-from opwest import pipeline  # noqa: E402
 from opwest.diagnostics import Diagnostics  # noqa: E402
 from opwest.metadata_objects import compile_metadata  # noqa: E402
 from opwest.render.project_files import project_record, render_project  # noqa: E402
+from opwest.resources.runtime import vendored_files  # noqa: E402
 from opwest.write.lock import Lock  # noqa: E402
 
 PROJECTS = {
@@ -34,10 +35,10 @@ PROJECTS = {
 Metadata = Literal["c", "llvm"]
 HOST_TARGETS = ("x86-64", "i386", "aarch64-host")
 
-# Left out of the comparison: the runtime is a copy of zephyr_module/, merge bases are copies of files that are
-# compared, the origin depends on the place of the project, the mutex is no content, and objects are compared by the
-# checksum that the lock holds.
-_LEFT_OUT = ("modules/opwest/", ".opwest/base/", ".opwest/origin.json", ".opwest/mutex")
+# Left out of the comparison: the runtime is a copy of files of zephyr_module/ (the lock says which), merge bases are
+# copies of files that are compared, the origin depends on the place of the project, the mutex is no content, and
+# objects are compared by the checksum that the lock holds.
+_LEFT_OUT = ("modules/opwest/", ".opwest/bases.json", ".opwest/origin.json", ".opwest/mutex")
 
 
 def copy_project(name: str, folder: Path) -> list[Path]:
@@ -53,7 +54,7 @@ def generate_project(name: str, work: Path, *, vendored: bool = True, metadata: 
     manifests = copy_project(name, work / "source")
     if metadata == "llvm":
         name_host_targets(manifests)
-    pipeline.generate(manifests, work / "app", vendored=vendored, faults=Diagnostics(), metadata=metadata)
+    projects.generate(manifests, work / "app", vendored=vendored, faults=Diagnostics(), metadata=metadata)
     return work / "app"
 
 
@@ -74,10 +75,10 @@ def generate_quickly(manifests: Sequence[Path], app: Path, *, vendored: bool = F
     faults = Diagnostics()
     if metadata == "llvm":
         name_host_targets(manifests)
-    planned = pipeline.check(manifests, faults)
+    planned = projects.check(manifests, faults)
     objects = compile_metadata(planned, faults) if metadata == "llvm" else None
     faults.raise_if_errors()
-    rendered = render_project(planned, pipeline.read_runtime() if vendored else None, objects)
+    rendered = render_project(planned, vendored_files([model for model, _ in planned]) if vendored else None, objects)
     files = {str(f.path): f.content for f in rendered}
     files[".opwest/lock.json"] = Lock(project_record(planned, vendored=vendored, metadata=metadata)).to_bytes()
     for name, content in files.items():
@@ -120,6 +121,8 @@ def emitted(app: Path) -> dict[str, bytes]:
 def _lock_without_runtime(path: Path) -> bytes:
     """Return the lock without the checksums of the runtime, which changes for reasons of its own."""
     lock = json.loads(path.read_bytes())
-    lock["files"] = {name: digest for name, digest in lock["files"].items() if not name.startswith("modules/opwest/")}
+    for name in lock["files"]:
+        if name.startswith("modules/opwest/"):
+            lock["files"][name] = "of zephyr_module/"
     lock.pop("bases", None)
     return (json.dumps(lock, indent=2, sort_keys=True) + "\n").encode()

@@ -9,9 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import projects
 import pytest
 from golden_support import GOLDEN, PROJECTS, copy_project, emitted, generate_project
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics
 
 _LONGEST_DIFF = 200
@@ -101,7 +101,7 @@ def test_output_does_not_depend_on_the_place(name, tmp_path, monkeypatch):
     manifests = copy_project(name, elsewhere)
     monkeypatch.chdir(elsewhere.parent)
     relative = [path.relative_to(elsewhere.parent) for path in manifests]
-    pipeline.generate(relative, Path("app"), vendored=True, faults=Diagnostics())
+    projects.generate(relative, Path("app"), vendored=True, faults=Diagnostics())
     assert emitted(elsewhere.parent / "app") == first
 
 
@@ -124,7 +124,7 @@ def test_order_of_manifests_is_kept(tmp_path):
     """Two models the other way round: the models' own folders do not change."""
     manifests = copy_project("several", tmp_path / "source")
     for folder, order in (("a", manifests), ("b", manifests[::-1])):
-        pipeline.generate(order, tmp_path / folder, vendored=False, faults=Diagnostics())
+        projects.generate(order, tmp_path / folder, vendored=False, faults=Diagnostics())
     trees = [emitted(tmp_path / folder) for folder in ("a", "b")]
     models = [{p: c for p, c in tree.items() if p.startswith("models/")} for tree in trees]
     assert models[0] == models[1] and models[0]

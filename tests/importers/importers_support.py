@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Imports for tests: models at hand, the emitted C on many inputs, references."""
 
-import importlib.util
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
-import pytest
 from opwest.diagnostics import Diagnostics
 from opwest.host.compile import HostCompiler, build_program
-from opwest.pipeline import check, generate
 from opwest.write.writer import read_record
+from projects import check, generate
+from requirements_support import need, skip_here
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -45,12 +43,8 @@ int main(int argc, char **argv)
 
 
 def need_tvm(*packages):
-    """Skip, and say why, where a package is not installed."""
-    for module, name in (("tvm", "apache-tvm"), *packages):
-        if importlib.util.find_spec(module) is None:
-            pytest.skip(f"{name} is not installed: pip install 'opwest[tvm]'", allow_module_level=True)
-    if shutil.which(os.environ.get("CC", "cc").split()[0]) is None:
-        pytest.skip("no C compiler", allow_module_level=True)
+    """Skip unless TVM and the packages are installed."""
+    need("cc", "tvm", *packages)
 
 
 def model_file(name):
@@ -59,7 +53,7 @@ def model_file(name):
     for folder in folders:
         if (folder / name).is_file():
             return folder / name
-    pytest.skip(f"{name} is neither in $OPWEST_MODELS nor in ../shared/models")
+    return skip_here(f"{name} is neither in $OPWEST_MODELS nor in ../shared/models")
 
 
 def planned(folder):

@@ -15,7 +15,7 @@ from functools import partial
 import mlf_made as made
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.importers.mlf import Options, import_mlf
-from opwest.pipeline import check
+from projects import check
 
 SECONDS = 10
 BYTES = 512 << 20

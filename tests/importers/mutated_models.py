@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.importers.tvm import Options
 from opwest.importers.tvm.child import import_apart
-from opwest.pipeline import check
+from projects import check
 
 MOST_KIB = 6 << 20
 MOST_SECONDS = 120.0

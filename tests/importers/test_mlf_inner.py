@@ -3,7 +3,6 @@
 
 import contextlib
 import json
-import shutil
 import subprocess
 import time
 
@@ -14,8 +13,8 @@ from importers_support import planned
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.host.compile import HostCompiler, build_program
 from opwest.importers.mlf import Options, import_mlf
-from opwest.pipeline import generate
 from opwest.write.writer import read_record
+from projects import generate
 
 
 def imported(files, folder):
@@ -49,7 +48,7 @@ def test_packed_inner_operators_are_in_the_registry(variant, tmp_path):
         ]
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.needs("cc")
 @pytest.mark.parametrize("variant", SHAPES)
 def test_packed_inner_operators_are_called_by_name(variant, tmp_path):
     imported(SHAPES[variant][0], tmp_path)

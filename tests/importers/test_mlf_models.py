@@ -2,8 +2,7 @@
 """Model Library Format in every variant: imported, compiled here, compared with numpy."""
 
 import json
-import platform
-import shutil
+import struct
 import subprocess
 
 import mlf_made as made
@@ -14,8 +13,8 @@ from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.host.compile import HostCompiler, build_program
 from opwest.importers.mlf import Options, import_mlf
 from opwest.importers.mlf.draft import Wanted
-from opwest.pipeline import check, generate
 from opwest.write.writer import read_record
+from projects import check, generate
 
 INPUTS = [np.linspace(-2, 2, 4, dtype=np.float32).reshape(1, 4) * k for k in (-1.5, -0.1, 0, 0.3, 1, 7)]
 VARIANTS = {
@@ -40,7 +39,7 @@ def imported(files, folder, name="mine", **options):
     return done, (folder / name / "manifest.yaml").read_text()
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.needs("cc")
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_runs_as_numpy_says(variant, tmp_path):
     imported(VARIANTS[variant], tmp_path, tensors=SAID.get(variant, {}))
@@ -106,7 +105,7 @@ def test_device_is_left_to_fill_in(tmp_path):
     assert "symbol: TVMDeviceNpuActivate" in text
     assert any("TVMDeviceNpuActivate" in w for w in done.warnings)
     faults = Diagnostics()
-    with pytest.raises(OpwestError, match=r"handle\.type' is not filled in yet"):
+    with pytest.raises(OpwestError, match=r"handle\.type' is not filled in"):
         check([tmp_path / "mine/manifest.yaml"], faults)
 
 
@@ -180,7 +179,7 @@ def test_cmsis_nn_without_a_processor_is_told(tmp_path):
     assert "#error" not in (tmp_path / "mine/operators/default_lib2.c").read_text()
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.needs("cc")
 def test_two_models_of_one_name_in_one_image(tmp_path):
     """Every `default` defines the same functions and headers: renamed, they live together."""
     imported(made.usmp(), tmp_path, "one")
@@ -239,7 +238,8 @@ int main(void)
 COMPILED = {"usmp": made.usmp(), "workspace": made.workspace(), "packed": made.packed(), "graph": made.graph()}
 
 
-@pytest.mark.skipif(shutil.which("cc") is None or platform.machine() != "x86_64", reason="no C compiler for x86-64")
+@pytest.mark.needs("cc")
+@pytest.mark.x86_64
 @pytest.mark.parametrize("variant", COMPILED)
 def test_compiled_operators(variant, tmp_path):
     """As TVM's LLVM target exports them: an object under lib, and for the C interface the wrapper's source."""
@@ -316,3 +316,27 @@ def test_includes_of_any_length_are_no_traceback(tmp_path):
     files[name] = b'#include "' + b"x" * 5000 + b'.h"\n' + files[name]
     imported(files, tmp_path)
     planned(tmp_path / "mine")
+
+
+@pytest.mark.parametrize("linked", [False, True], ids=["params", "linked"])
+def test_a_graph_with_weights_of_bfloat16(linked, tmp_path):
+    """TVM writes them with DLPack's code, or into the C code as uint16_t."""
+    files = made.graph()
+    name = "executor-config/graph/default.graph"
+    graph = json.loads(files[name])
+    graph["attrs"]["dltype"][1][2] = "bfloat16"
+    bits = (made.W1.view(np.uint32) >> 16).astype(np.uint16)
+    packed = made.params({"p0": bits})
+    unsigned, brain = (struct.pack("<BBH", code, 16, 1) for code in (1, 4))
+    assert packed.count(unsigned) == 1
+    if linked:
+        values = ", ".join(str(n) for n in bits.reshape(-1))
+        code = f"static const uint16_t __tvm_param__p0[{bits.size}] = {{\n    {values}\n}};\n".encode()
+        files["codegen/host/src/default_lib1.c"] += code
+        packed = made.params({})
+    files |= {name: json.dumps(graph).encode(), "parameters/default.params": packed.replace(unsigned, brain)}
+    _, text = imported(files, tmp_path)
+    assert "p0: {file: constants.npz, key: p0, dtype: bfloat16}" in text
+    assert "dtype: uint16" not in text
+    with np.load(next(tmp_path.rglob("constants.npz"))) as loaded:
+        np.testing.assert_array_equal(loaded["p0"], bits)

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """ONNX graphs, and Relax modules at hand."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 from importers.importers_support import Built, need_tvm, planned
+from requirements_support import need
 
-need_tvm(("onnx", "onnx"))
+need_tvm("onnx")
 
 import onnx  # noqa: E402
 from importers.onnx_made import computed_shape, small_network, two_by_two  # noqa: E402
@@ -15,8 +14,7 @@ from opwest.importers.tvm import Options, import_model, import_module  # noqa: E
 
 
 def test_two_inputs_two_outputs_a_branch_and_a_reshape(tmp_path):
-    if importlib.util.find_spec("onnxruntime") is None:
-        pytest.skip("onnxruntime, the reference, is not installed")
+    need("onnxruntime")
     import onnxruntime
 
     model = two_by_two()
@@ -42,8 +40,7 @@ def test_two_inputs_two_outputs_a_branch_and_a_reshape(tmp_path):
 
 @pytest.mark.parametrize("made", [computed_shape, small_network])
 def test_small_models_equal_onnxruntime(made, tmp_path):
-    if importlib.util.find_spec("onnxruntime") is None:
-        pytest.skip("onnxruntime, the reference, is not installed")
+    need("onnxruntime")
     import onnxruntime
 
     model = made()

@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators that TVM builds by default, C and LLVM, with and without assertions, beside a plain one in one image."""
 
-import platform
-
 import numpy as np
 import pytest
 from importers_support import Built, need_tvm
 from opwest.cli.main import main
+from requirements_support import need_x86_64
 from stock_project import VARIANTS, expected, inputs, write_project
 
 need_tvm()
-if platform.machine().lower() not in ("x86_64", "amd64"):
-    pytest.skip(f"the objects are for x86-64, this machine is {platform.machine()}", allow_module_level=True)
+need_x86_64()
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import platform
 import numpy as np
 import pytest
 from importers.importers_support import Built, model_file, need_tvm, planned, structured_and_random
+from requirements_support import skip_here
 
 need_tvm(("tflite", "tflite"), ("ai_edge_litert", "ai-edge-litert"))
 
@@ -45,7 +46,7 @@ def test_import_is_reproducible(tmp_path):
 
 def test_objects_for_this_machine(tmp_path):
     if platform.machine() not in ("x86_64", "aarch64"):
-        pytest.skip(f"no named target is this machine, {platform.machine()}")
+        skip_here(f"no named target is this machine, {platform.machine()}")
     host = {"x86_64": "x86-64", "aarch64": "aarch64-host"}[platform.machine()]
     file = model_file("kws_int8.tflite")
     targets = list(dict.fromkeys([host, "x86-64", "i386", "cortex-m3", "cortex-m4", "cortex-m4f", "rv32imac"]))

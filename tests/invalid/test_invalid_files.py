@@ -32,14 +32,15 @@ def check(name: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 def test_missing(capsys: pytest.CaptureFixture[str]) -> None:
     assert check("nowhere.yaml", capsys) == (
-        "nowhere.yaml: error: the manifest can't be read: No such file or directory\n  expected: a YAML file\n"
+        "nowhere.yaml: error: cannot read the manifest: No such file or directory\n  expected: a YAML file\n"
     )
 
 
 def test_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "digits").mkdir()
     assert check("digits", capsys) == (
-        "digits: error: this is a folder\n  expected: a manifest\n  hint: for example digits/manifest.yaml\n"
+        "digits: error: the manifest is a folder\n  expected: a YAML file\n"
+        "  hint: name the file in it, for example digits/manifest.yaml\n"
     )
 
 
@@ -47,7 +48,7 @@ def test_too_large(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with (tmp_path / "large.yaml").open("wb") as file:
         file.truncate(MAX_BYTES + 1)
     assert check("large.yaml", capsys) == (
-        f"large.yaml: error: the file has {MAX_BYTES + 1} bytes\n  expected: at most {MAX_BYTES}\n"
+        f"large.yaml: error: the file has {MAX_BYTES + 1} bytes\n  expected: at most {MAX_BYTES} bytes\n"
     )
 
 
@@ -59,7 +60,7 @@ def test_constant_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.Monke
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "open", refuse)
-    with pytest.raises(ArrayError, match=r"secret\.bin can't be read: Permission denied"):
+    with pytest.raises(ArrayError, match=r"cannot read 'secret\.bin': Permission denied"):
         read_array(path, "secret", key_given=False)
 
 
@@ -98,4 +99,4 @@ def test_command(workshop: Workshop) -> None:
 def test_a_pipe_as_manifest_is_refused_at_once(tmp_path, capsys):
     os.mkfifo(tmp_path / "pipe.yaml")
     assert main(["check", str(tmp_path / "pipe.yaml")]) == 1
-    assert "pipe.yaml: error: this is no regular file" in capsys.readouterr().err
+    assert "pipe.yaml: error: the manifest is not a regular file" in capsys.readouterr().err

@@ -8,13 +8,12 @@ some cases are about. Nothing binary is checked in.
 from __future__ import annotations
 
 import io
-import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-import pytest
+from requirements_support import need, skip_here
 
 _HEAD = "#include <stdint.h>\n"
 RELU = _HEAD + "int32_t relu(const int8_t *a, int8_t *b)\n{\n\tb[0] = a[0];\n\treturn 0;\n}\n"
@@ -231,20 +230,18 @@ class Workshop:
 
 def _run(command: Sequence[str | Path]) -> None:
     program = str(command[0])
-    if shutil.which(program) is None:
-        pytest.skip(f"{program} not found on PATH")
+    need(program)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(map(str, command))}:\n{done.stderr}")
 
 
 def _compile(path: Path, text: str, compiler: str, flags: Sequence[str]) -> None:
-    if shutil.which(compiler) is None:
-        pytest.skip(f"{compiler} not found on PATH")
+    need(compiler)
     if compiler == "gcc":
         made_for = subprocess.run([compiler, "-dumpmachine"], capture_output=True, text=True, check=True).stdout.strip()
         if not made_for.startswith("x86_64"):
-            pytest.skip(f"gcc compiles for {made_for}, the case needs x86-64")
+            skip_here(f"gcc compiles for {made_for}, the case needs x86-64")
     source = path.with_name(path.name + ".c")
     source.write_text(text, encoding="utf-8")
     _run([compiler, *flags, source, "-o", path])

@@ -6,15 +6,14 @@ from __future__ import annotations
 import functools
 import json
 import os
-import platform
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
+import projects
 from golden_support import copy_project
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics
 from opwest.host.compile import RUNTIME_SOURCES
 from opwest.metadata_objects import compile_metadata
@@ -24,8 +23,10 @@ from opwest.render.application import Planned
 from opwest.render.project_files import project_record, render_project
 from opwest.targets import named_targets
 from opwest.write.lock import Lock
+from requirements_support import absent, need, need_x86_64
 
 PROGRAMS = Path(__file__).parent / "programs"
+MODULE = Path(__file__).resolve().parents[2] / "zephyr_module"
 BACK_ENDS = ("c", "llvm")
 TARGETS = tuple(named_targets())
 MODELS = ("accelerated", "many_kinds", "asynchronous", "conventions")
@@ -88,8 +89,8 @@ def write_application(planned: list[Planned], app: Path, metadata: str) -> Path:
     faults = Diagnostics()
     objects = compile_metadata(planned, faults) if metadata == "llvm" else None
     faults.raise_if_errors()
-    files = {str(f.path): f.content for f in render_project(planned, pipeline.read_runtime(), objects)}
-    files[".opwest/lock.json"] = Lock(project_record(planned, vendored=True, metadata=metadata)).to_bytes()
+    files = {str(f.path): f.content for f in render_project(planned, None, objects)}
+    files[".opwest/lock.json"] = Lock(project_record(planned, vendored=False, metadata=metadata)).to_bytes()
     for name, content in files.items():
         path = app / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +100,7 @@ def write_application(planned: list[Planned], app: Path, metadata: str) -> Path:
 
 def applications(work: Path) -> dict[str, Path]:
     """Return the application of each back end, with all models for every target."""
-    planned = pipeline.check(manifests_for_all_targets(work / "source"), Diagnostics())
+    planned = projects.check(manifests_for_all_targets(work / "source"), Diagnostics())
     return {metadata: write_application(planned, work / metadata, metadata) for metadata in BACK_ENDS}
 
 
@@ -154,8 +155,7 @@ def machine_of(target: str) -> Machine:
         # Code for i386 is not position-independent.
         plain = ("-no-pie",) if known["bits"] == 32 else ()
         machine = Machine("gcc", (f"-m{known['bits']}", *plain))
-        if platform.machine().lower() not in ("x86_64", "amd64"):
-            pytest.skip(f"{target}: this host is {platform.machine()}")
+        need_x86_64()
     elif known["machine"] == "aarch64":
         # Code for bare metal is not position-independent.
         machine = Machine(*_aarch64_compiler(), ("qemu-aarch64",))
@@ -171,11 +171,9 @@ def machine_of(target: str) -> Machine:
         emulator = (f"qemu-system-riscv{known['bits']}", "-machine", "virt", "-bios", "none")
         flags = (f"-march={target}", f"-mabi={known['llvm']['abi']}", *model)
         machine = Machine(RISCV, flags, emulator, (0x80000000, 0x80400000))
-    for tool in (machine.compiler, *machine.emulator[:1]):
-        if shutil.which(tool) is None:
-            pytest.skip(f"{target}: {tool} not found on PATH")
+    need(machine.compiler, *machine.emulator[:1])
     if fault := _fault_of_compiler(machine.compiler, machine.flags, bare=machine.memory is not None):
-        pytest.skip(f"{target}: {fault}")
+        absent(f"{target}: {fault}", "aarch64-linux-gnu" if known["machine"] == "aarch64" else machine.compiler)
     return machine
 
 
@@ -231,7 +229,7 @@ def build_operators(machine: Machine, target: str, app: Path, work: Path) -> lis
         folder = app / "models" / model["name"]
         build = next(b for b in model["builds"] if b["target"] == target)
         options = ["-fwrapv", "-include", folder / build["rename"], *includes(app)]
-        options += ["-idirafter", app / "modules" / "opwest" / "include_tvm"]
+        options += ["-idirafter", MODULE / "include_tvm"]
         sources = [folder / source for source in build["sources"]]
         found += compile_sources(machine, work / model["name"], sources, options)
         found += [folder / item for item in build["objects"]]
@@ -239,12 +237,12 @@ def build_operators(machine: Machine, target: str, app: Path, work: Path) -> lis
 
 
 def includes(app: Path) -> list[str]:
-    """Return the -I options of an application."""
-    folders = [app / "modules" / "opwest", *(app / "models" / model["name"] for model in read_record(app)["models"])]
+    """Return the -I options of an application and the runtime."""
+    folders = [MODULE, *(app / "models" / model["name"] for model in read_record(app)["models"])]
     return [f"-I{folder / 'include'}" for folder in folders]
 
 
-def metadata_objects(machine: Machine, target: str, app: Path, work: Path) -> list[Path]:
+def metadata_objects(machine: Machine, target: str, app: Path, work: Path, options: Sequence[str] = ()) -> list[Path]:
     """Return the objects of run, metadata, registry and constants, whichever back end made them, and of devices."""
     found: list[Path] = []
     record = read_record(app)
@@ -258,10 +256,10 @@ def metadata_objects(machine: Machine, target: str, app: Path, work: Path) -> li
             continue
         parts = ("metadata", "registry", "run", *(part for part in ("bridges", "tvm_crt") if model[part]))
         sources = [folder / "src" / f"{name}_{part}.c" for part in parts]
-        found += compile_sources(machine, work / name, sources, includes(app))
+        found += compile_sources(machine, work / name, sources, [*includes(app), *options])
         if model["constants"]:
-            options = [f"-Wa,-I{folder / 'constants'}"]
-            found += compile_sources(machine, work / f"{name}_constants", [folder / "constants.S"], options)
+            own = [f"-Wa,-I{folder / 'constants'}"]
+            found += compile_sources(machine, work / f"{name}_constants", [folder / "constants.S"], own)
     return found
 
 

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lets these tests import the helpers of tests/, tests/compile and tests/golden."""
 
-import fcntl
-import importlib.util
 import sys
 from pathlib import Path
 
 import pytest
+from session_support import made_once
 
 _TESTS = Path(__file__).resolve().parents[1]
 for _folder in (_TESTS, _TESTS / "compile", _TESTS / "golden"):
@@ -18,24 +17,16 @@ _NEED_LLVMLITE = ("test_backends_agree", "test_ir_errors", "test_lifecycle_backe
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs llvmlite where it is absent."""
-    if importlib.util.find_spec("llvmlite") is None:
-        for item in items:
-            if item.path.stem in _NEED_LLVMLITE:
-                item.add_marker(pytest.mark.skip(reason="llvmlite is not installed"))
+    """Mark what needs llvmlite."""
+    for item in items:
+        if item.path.stem in _NEED_LLVMLITE:
+            item.add_marker(pytest.mark.needs("llvmlite"))
 
 
 @pytest.fixture(scope="session")
-def apps(tmp_path_factory, request):
-    """The application of each back end: made once, whichever worker of pytest-xdist comes first."""
+def apps():
+    """The application of each back end."""
     from backends_support import BACK_ENDS, applications
 
-    base = tmp_path_factory.getbasetemp()
-    shared = (base.parent if hasattr(request.config, "workerinput") else base) / "backends"
-    shared.mkdir(exist_ok=True)
-    with (shared / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (shared / "done").exists():
-            applications(shared)
-            (shared / "done").touch()
+    shared = made_once("backends", applications)
     return {metadata: shared / metadata for metadata in BACK_ENDS}

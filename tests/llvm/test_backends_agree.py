@@ -11,6 +11,7 @@ import yaml
 import yamlcore
 from backends_support import (
     BACK_ENDS,
+    MODULE,
     PROGRAMS,
     RUNTIME,
     TARGETS,
@@ -24,6 +25,15 @@ from backends_support import (
     read_record,
 )
 from golden_support import GOLDEN
+from opwest.render.records import layout
+from show_support import ROOTS, reachable, read_records, show_header
+
+
+def write_show(work):
+    """Write show.h and return the option for its folder."""
+    (work / "show").mkdir()
+    (work / "show" / "show.h").write_text(show_header())
+    return f"-I{work / 'show'}"
 
 
 def walk(target, apps, work):
@@ -31,9 +41,15 @@ def walk(target, apps, work):
     machine = machine_of(target)
     app = apps["c"]
     port = "port_bare.c" if machine.memory else "port_hosted.c"
-    options = ["-Wno-address-of-packed-member", "-fno-strict-aliasing", f"-I{PROGRAMS}", *includes(app)]
+    options = [
+        "-Wno-address-of-packed-member",
+        "-fno-strict-aliasing",
+        f"-I{PROGRAMS}",
+        write_show(work),
+        *includes(app),
+    ]
     sources = [PROGRAMS / "walk.c", PROGRAMS / port]
-    sources += [app / "modules" / "opwest" / "src" / name for name in RUNTIME]
+    sources += [MODULE / "src" / name for name in RUNTIME]
     shared = compile_sources(machine, work / "shared", sources, options)
     shared += build_operators(machine, target, app, work / "operators")
     written = {}
@@ -72,30 +88,55 @@ def test_llvm_leaves_only_the_devices_in_c(apps):
         assert sorted(path.name for path in sources.glob("*.c")) == expected
 
 
+@pytest.mark.parametrize("target", ["x86-64", "i386", "cortex-m3", "rv32imac"])
+def test_points_are_the_same(target, apps, tmp_path):
+    machine = machine_of(target)
+    profiled = "-DCONFIG_OPWEST_PROFILE"
+    options = [f"-I{PROGRAMS}", write_show(tmp_path), *includes(apps["c"]), profiled]
+    port = "port_bare.c" if machine.memory else "port_hosted.c"
+    shared = compile_sources(machine, tmp_path / "shared", [PROGRAMS / "points.c", PROGRAMS / port], options)
+    written = {}
+    for metadata in BACK_ENDS:
+        objects = metadata_objects(machine, target, apps[metadata], tmp_path / metadata, [profiled])
+        written[metadata] = execute(machine, link(machine, [*shared, *objects], tmp_path / f"{metadata}.elf"))
+    assert written["llvm"] == written["c"]
+    records = read_records(written["c"])
+    first = {"name": ["accelerated"], "step": [0xFFFF], "device": [0xFFFF], "kind": [0]}
+    assert records[0] == first and len(records) > 40
+
+
+def test_the_walk_writes_every_structure_of_the_metadata():
+    shown = {struct.name for root in ROOTS for struct in reachable(root)}
+    # Private to the code of open, run and close.
+    assert {struct.name for struct in layout.METADATA} - shown == {"opwest_device_set"}
+
+
 def test_the_walk_says_what_the_manifest_says(reference):
     """Not only the same, but right: names, types, shapes and directions against the manifest."""
     text = (GOLDEN / "many_kinds" / "manifest.yaml").read_text()
     manifest = yaml.load(text, Loader=yamlcore.CoreLoader)
-    directions = {"in": 0, "out": 1, "inout": 2, "scratch": 3}
+    (model,) = [record for record in read_records(reference) if record.get("name") == ["many_kinds"]]
+    operators = {item["name"][0]: item for item in model["operators"][0] if isinstance(item, dict)}
     for name, operator in manifest["operators"].items():
-        args = operator["args"]
-        found = re.search(rf"^operator {name} (\d+) {len(args)}$\n((?:  .*\n)+)", reference, re.MULTILINE)
-        assert found, name
-        flags = (operator.get("returns") != "void") | bool(operator.get("stateful")) << 2
-        assert int(found[1]) == flags
-        rows = [line for line in found[2].splitlines() if not line.startswith("   ")]
-        for arg, row in zip(args, rows, strict=True):
-            words = row.split()
+        args, found = operator["args"], operators[name]
+        assert found["arg_count"] == [len(args)]
+        assert found["description"] == [operator.get("description", "NULL")]
+        is_status, is_stateful = operator.get("returns") != "void", bool(operator.get("stateful"))
+        assert found["flags"] == [layout.OPERATOR_FLAGS.bits(status=is_status, stateful=is_stateful)]
+        for arg, tensor in zip(args, found["args"][0], strict=True):
             shape = arg.get("shape", [])
-            assert words[0] == arg["name"] and words[2] == arg["dtype"]
-            assert int(words[3]) == directions[arg.get("direction", "in")]
-            scalar, align = int(words[4]) & 1, 1 << (int(words[4]) >> 4)
+            assert tensor["name"] == [arg["name"]]
+            assert tensor["dtype"] == [layout.DTYPE.code(arg["dtype"])]
+            assert tensor["direction"] == [layout.DIRECTION.code(arg.get("direction", "in"))]
+            (flags,) = tensor["flags"]
+            scalar, align = flags & 1, 1 << (flags >> layout.TENSOR_ALIGN_SHIFT)
             assert scalar == bool(arg.get("scalar")) and (align == arg["align"] if "align" in arg else align <= 8)
-            assert int(words[6]) == len(shape)
-            if shape:
-                assert f"[ {' '.join(map(str, shape))} ]" in row
-    quantizations = re.findall(r"^    quantization (\d+) (\d+) (-?\d+)", reference, re.MULTILINE)
-    assert ("8", "8", "0") in quantizations and ("3", "1", "1") in quantizations and ("1", "1", "-1") in quantizations
+            assert tensor["rank"] == [len(shape)] and tensor["shape"][-1] == shape
+    tensors = [*model["inputs"][0], *model["outputs"][0], *(t for o in operators.values() for t in o["args"][0])]
+    quantizations = [t["quantization"][-1] for t in tensors if isinstance(t["quantization"][-1], dict)]
+    counts = {(q["scale_count"][0], q["zero_point_count"][0], q["axis"][0]) for q in quantizations}
+    assert {(8, 8, 0), (3, 1, 1), (1, 1, -1)} <= counts
+    assert all(len(q["scales"][0]) == q["scale_count"][0] for q in quantizations)
 
 
 def test_what_the_program_may_not_say(reference):
@@ -110,8 +151,9 @@ def test_what_the_program_may_not_say(reference):
     rounds = [int(n) for n in re.findall(r"^call (\d+) fails$", reference, re.MULTILINE)]
     assert rounds == [*range(1, max(rounds) + 1)] * 3 and max(rounds) > 30
     assert not re.search(r"^ (flush|invalidate).* \d{4,}", reference, re.MULTILINE), "not at the start of a line"
-    programs = re.findall(r"^device \S+ .* (wide|narrow|shared) (\d+) # (\d+)", reference, re.MULTILINE)
+    programs = re.findall(r"^program (\w+) # (\d+) (\d+)$", reference, re.MULTILINE)
     assert [name for name, _, _ in programs] == ["shared", "wide", "wide", "narrow"]
-    assert len({place for name, _, place in programs if name != "narrow"}) == 1, "the same bytes are there once"
+    assert len({place for name, place, _ in programs if name != "narrow"}) == 1, "the same bytes are there once"
+    assert {rest for _, _, rest in programs} == {"0"}, "programs are aligned to 16 bytes"
     # Each operator, five times.
     assert len(re.findall(r"^call store ", reference, re.MULTILINE)) == 5

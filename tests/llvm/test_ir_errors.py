@@ -4,8 +4,8 @@
 import re
 from pathlib import Path
 
+import projects
 import pytest
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics, OpwestError
 
 MANIFEST = """\
@@ -118,7 +118,7 @@ CASES = {
         GOOD, {"targets": None}, FILE, "op.ll: the manifest names no target to compile LLVM IR for",
         "targets: [...] in this entry",
     ),
-    "unknown target": (GOOD, {"targets": "cortex-m99"}, TARGET, "there is no target 'cortex-m99'", None),
+    "unknown target": (GOOD, {"targets": "cortex-m99"}, TARGET, "unknown target 'cortex-m99'", None),
     "target without llvm": (
         GOOD, {"targets": "board", "more": XTENSA}, FILE,
         "op.ll: target 'board' does not say what LLVM generates code for",
@@ -150,7 +150,7 @@ def check(folder: Path, content: str | bytes, changes: dict):
     (folder / "op.ll").write_bytes(content if isinstance(content, bytes) else content.encode())
     manifest = folder / "manifest.yaml"
     manifest.write_text(text)
-    pipeline.check([manifest], Diagnostics())
+    projects.check([manifest], Diagnostics())
     return text
 
 
@@ -184,7 +184,7 @@ def test_metadata_llvm_needs_a_target(tmp_path):
     manifest = tmp_path / "manifest.yaml"
     manifest.write_text(text.replace("op.ll", "op.c"))
     with pytest.raises(OpwestError) as raised:
-        pipeline.generate([manifest], tmp_path / "app", vendored=False, faults=Diagnostics(), metadata="llvm")
+        projects.generate([manifest], tmp_path / "app", vendored=False, faults=Diagnostics(), metadata="llvm")
     (fault,) = [d for d in raised.value.diagnostics if d.severity == "error"]
     assert fault.message == "--metadata=llvm: model 'm' has no target to generate code for, only C sources"
     assert not (tmp_path / "app").exists()

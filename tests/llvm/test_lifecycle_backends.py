@@ -8,8 +8,9 @@ import re
 
 import pytest
 from backends_support import BACK_ENDS
-from c_support import ROOT, SANITIZED, execute, need_compiler
+from c_support import ROOT, SANITIZED, execute
 from c_support import build as build_program
+from requirements_support import need_compiler
 
 SOURCE = ROOT / "tests" / "compile" / "programs" / "lifecycle.c"
 CASES = re.findall(r"CASE\(([a-z_]+)\)[,\s]", SOURCE.read_text().split("cases[] = {")[1])

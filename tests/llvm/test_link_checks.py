@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
-from objects_factory import compile_object, skip_without
+from objects_factory import compile_object
 from opwest.cli.main import main
+from requirements_support import need
 
 MANIFEST = """
 version: 1
@@ -53,7 +53,7 @@ def test_without_debug_information_nothing_is_said(tmp_path, capsys):
 
 
 def test_position_independent_code_for_a_microcontroller(tmp_path, capsys):
-    skip_without("arm-none-eabi-gcc")
+    need("arm-none-eabi-gcc")
     flags = ["-mcpu=cortex-m3", "-mthumb", "-fPIC"]
     code = OP.replace("const int8_t table[4] = {1, 2, 3, 4};\n", "", 1)
     compile_object(tmp_path, code, compiler="arm-none-eabi-gcc", flags=flags, name="op.o")
@@ -63,7 +63,7 @@ def test_position_independent_code_for_a_microcontroller(tmp_path, capsys):
     assert "manifest.yaml:4:39: error: op.o: " in found and "(GOT)" in found and "-fno-pic" in found
 
 
-@pytest.mark.skipif(importlib.util.find_spec("llvmlite") is None, reason="llvmlite is not installed")
+@pytest.mark.needs("llvmlite")
 def test_constructors_in_ir(tmp_path, capsys):
     (tmp_path / "op.ll").write_text(
         "@llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 65535, ptr @start, "

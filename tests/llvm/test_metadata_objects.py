@@ -9,6 +9,7 @@ import pytest
 from backends_support import (
     BACK_ENDS,
     MODELS,
+    MODULE,
     PROGRAMS,
     RUNTIME,
     TARGETS,
@@ -125,7 +126,7 @@ def test_unused_parts_are_dropped(app, target, tmp_path):
     main = tmp_path / "main.c"
     main.write_text(MAIN)
     port = "port_bare.c" if machine.memory else "port_hosted.c"
-    sources = [main, PROGRAMS / port, *(app["c"] / "modules" / "opwest" / "src" / name for name in RUNTIME)]
+    sources = [main, PROGRAMS / port, *(MODULE / "src" / name for name in RUNTIME)]
     shared = compile_sources(machine, tmp_path / "shared", sources, [f"-I{PROGRAMS}", *includes(app["c"])])
     shared += build_operators(machine, target, app["c"], tmp_path / "operators")
     nm = machine.compiler.replace("gcc", "nm") if "-gcc" in machine.compiler else "nm"

@@ -12,6 +12,7 @@ from opwest import pipeline
 from opwest.diagnostics import Diagnostics
 from opwest.report import data
 from opwest.report.make import make_report
+from opwest.request import Examination, Request
 
 TESTS = Path(__file__).resolve().parents[1]
 TWO_NPUS = TESTS.parent / "examples" / "two_npus" / "manifest.yaml"
@@ -67,9 +68,9 @@ def example(path: Path = TWO_NPUS) -> data.Report:
     return make_report([path], [], Diagnostics())
 
 
-def examined(path: Path) -> pipeline.Examination:
+def examined(path: Path) -> Examination:
     faults = Diagnostics()
-    found = pipeline.examine([path], faults)
+    found = pipeline.run(Request((path,)), faults, "plan").found
     faults.raise_if_errors()
     return found[0]
 

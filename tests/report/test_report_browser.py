@@ -15,6 +15,7 @@ from opwest.report.page import page as render
 from opwest.report.picture import picture
 from report_browser import browser, find_browser
 from report_support import HOSTILE, buffer, example, hostile, model, profile_json, report_of, results_json, step
+from requirements_support import absent, leave_to_rest
 
 WIDTHS = (320, 390, 599, 600, 768, 900, 1199, 1280, 1920)
 
@@ -23,9 +24,10 @@ pytestmark = pytest.mark.xdist_group("browser")
 
 @pytest.fixture(scope="module")
 def chromium():
+    leave_to_rest("chromium")
     executable = find_browser()
     if executable is None:
-        pytest.skip("no Chromium on PATH (Debian: apt-get install chromium)")
+        absent("no Chromium on PATH", "chromium")
     with browser(executable) as page:
         yield page
 

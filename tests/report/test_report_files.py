@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -95,7 +94,7 @@ def test_a_file_where_a_folder_is_needed(tmp_path) -> None:
     assert (tmp_path / "file").read_text() == "mine"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.not_root
 def test_a_folder_that_can_not_be_written(tmp_path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(OpwestError, match="cannot write the report: Permission denied"):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from dataclasses import replace
 
@@ -16,6 +15,7 @@ from opwest.report.changes import compare
 from opwest.report.images import HELPERS, OWN, add_images
 from opwest.report.page import page
 from report_support import model, report_of, step
+from requirements_support import need
 
 SOURCE = """
 const unsigned char made_constant_weights[96] = {1};
@@ -34,8 +34,7 @@ const unsigned char made__op1[32] __asm__("made__op1.constprop.0") = {1};
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory):
-    if shutil.which("cc") is None:
-        pytest.skip("cc not found on PATH")
+    need("cc")
     folder = tmp_path_factory.mktemp("image")
     (folder / "image.c").write_text(SOURCE)
     subprocess.run(["cc", "-c", "-O1", "-fno-pic", "image.c", "-o", "zephyr.elf"], cwd=folder, check=True)

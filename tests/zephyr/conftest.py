@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from requirements_support import need, skip_here
 from zephyr_support import ROOT, Workspace, find_base, find_west
 
 
@@ -18,13 +19,11 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """The Zephyr workspace, or a loud skip."""
     base = find_base()
     if not (base / "VERSION").is_file():
-        pytest.skip(f"ZEPHYR TIER SKIPPED: no workspace at {base}, and ZEPHYR_BASE is not set")
+        skip_here(f"ZEPHYR TIER SKIPPED: no workspace at {base}, and ZEPHYR_BASE is not set")
     west = find_west(base)
-    missing = [tool for tool in ("cmake", "ninja", "dtc") if shutil.which(tool) is None]
-    if west is None or missing:
-        pytest.skip(
-            f"ZEPHYR TIER SKIPPED: {base} is there, but {', '.join([*missing, *([] if west else ['west'])])} is not"
-        )
+    need("cmake", "ninja", "dtc")
+    if west is None:
+        skip_here(f"ZEPHYR TIER SKIPPED: {base} is there, but west is not")
     return Workspace(base, west, tmp_path_factory.mktemp("zephyr"))
 
 

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from objects_factory import compile_object, skip_without
+from objects_factory import compile_object
+from requirements_support import need
 from zephyr_support import Workspace
 
 pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
@@ -192,9 +192,9 @@ int main(void)
 def test_three_conventions_in_one_image(
     workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str, metadata: str
 ) -> None:
-    skip_without("arm-none-eabi-gcc")
-    if metadata == "llvm" and importlib.util.find_spec("llvmlite") is None:
-        pytest.skip("llvmlite is not installed")
+    need("arm-none-eabi-gcc")
+    if metadata == "llvm":
+        need("llvmlite")
     runtime = Path(__file__).resolve().parents[2] / "zephyr_module" / "include"
     for target, compiler, flags in (
         ("x86-64", "gcc", ["-O1", "-fPIC"]),

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from requirements_support import need, skip_here
 from zephyr_support import ROOT, Built, Workspace
 
 pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
@@ -110,9 +110,9 @@ def with_hal(workspace: Workspace) -> Workspace:
         workspace.base / "boards" / "arm" / "mps3" / "mps3_corstone300_an547.dts",
     ]
     missing = [str(path) for path in needed if not path.is_file()]
-    missing += [tool for tool in ("qemu-system-arm", "arm-none-eabi-nm") if shutil.which(tool) is None]
+    need("qemu-system-arm", "arm-none-eabi-gcc")
     if missing:
-        pytest.skip(f"ETHOS-U TESTS SKIPPED: no {', '.join(missing)} (the module: west update hal_ethos_u)")
+        skip_here(f"ETHOS-U TESTS SKIPPED: no {', '.join(missing)} (the module: west update hal_ethos_u)")
     return workspace
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import subprocess
 import sys
@@ -11,13 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from requirements_support import skip_here
 from test_digits_on_zephyr import END, predictions
 from zephyr_support import ROOT, Workspace
 
 pytestmark = [
     pytest.mark.zephyr,
     pytest.mark.xdist_group("zephyr"),
-    pytest.mark.skipif(importlib.util.find_spec("llvmlite") is None, reason="llvmlite is not installed"),
+    pytest.mark.needs("llvmlite"),
 ]
 BOARDS = ["native_sim/native/64", "native_sim", "mps2/an385", "mps3/corstone300/an547"]
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
@@ -62,5 +62,5 @@ def test_a_cortex_m4f_board_with_every_float_abi(
     workspace: Workspace, digits_llvm: Path, options: list[str], target: str
 ) -> None:
     if not (workspace.base.parent / "modules" / "hal" / "stm32").is_dir():
-        pytest.skip("the workspace has no hal_stm32: west update hal_stm32")
+        skip_here("the workspace has no hal_stm32: west update hal_stm32")
     assert f"objects for {target}\n" in workspace.build(digits_llvm, "nucleo_l4r5zi", *options).log

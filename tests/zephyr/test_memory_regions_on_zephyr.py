@@ -210,8 +210,8 @@ def test_what_is_told_before_any_build(opwest: Opwest, tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "app")
     for old, new, message in (
         ("    align: 32\n", "    align: 32\n    size: 1KiB\n", "manifest.yaml:12:11: error: pool 'far' is too small: "),
-        ("pool: far", "pool: near", "tensor 'pinned' is used by dma, which can't reach pool 'near'"),
-        ("[cpu, dma]", "[dma]", "no pool can be reached by all that use tensor 'c': cpu, dma"),
+        ("pool: far", "pool: near", "pool 'near' of tensor 'pinned' is not reachable by dma"),
+        ("[cpu, dma]", "[dma]", "no pool is reachable by all users of tensor 'c': cpu, dma"),
     ):
         (tmp_path / "manifest.yaml").write_text(text.replace(old, new))
         done = opwest("generate", tmp_path / "manifest.yaml", "-o", tmp_path / "app", check=False)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from opwest.diagnostics import Diagnostics
 from opwest.importers.mlf import Options, import_mlf
-from opwest.pipeline import generate
+from projects import generate
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "importers"))
 import mlf_made as made

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -12,13 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from requirements_support import need, skip_here
 from zephyr_support import ROOT, Workspace
 
 sys.path.insert(0, str(ROOT / "tests" / "docs"))  # the pages as programs
 
 from pages import run
 from preparations import PREPARATIONS
-from test_pages import environment, runnable, skip_without_tools
+from test_pages import environment, need_tools, runnable
 
 pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
 
@@ -31,9 +31,10 @@ def test_the_commands_of_a_page(
     page: Path,
     tmp_path: Path,
 ) -> None:
-    skip_without_tools(page)
-    if importlib.util.find_spec("smpclient") is None or not (workspace.base.parent / "modules/lib/zcbor").is_dir():
-        pytest.skip("QEMU needs smpclient and the module zcbor")
+    need_tools(page)
+    need("smpclient")
+    if not (workspace.base.parent / "modules/lib/zcbor").is_dir():
+        skip_here("the workspace has no zcbor: west update zcbor")
     folder = tmp_path / "page"
     folder.mkdir()
     PREPARATIONS.get(page.name, lambda _: None)(folder)

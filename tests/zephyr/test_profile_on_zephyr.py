@@ -8,7 +8,6 @@ import json
 import os
 import re
 import select
-import shutil
 import struct
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 from opwest.board.image import RunningImage
+from requirements_support import need, skip_here
 from zephyr_support import Workspace
 
 pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
@@ -91,11 +91,10 @@ def tables(text: str) -> list[dict[str, list[str]]]:
 def test_a_profile_of_digits(workspace: Workspace, digits: Path, opwest: Opwest, board: str, tmp_path: Path) -> None:
     native = board.startswith("native_")
     if not native:
-        pytest.importorskip("smpclient")
-        if shutil.which("arm-none-eabi-gcc") is None:
-            pytest.skip("no arm-none-eabi-gcc for this board")
+        need("smpclient")
+        need("arm-none-eabi-gcc")
         if not (workspace.base.parent / "modules" / "lib" / "zcbor").is_dir():
-            pytest.skip("the workspace has no zcbor: west update zcbor")
+            skip_here("the workspace has no zcbor: west update zcbor")
     # One back end each: that both measure the same is shown without Zephyr.
     metadata = "llvm" if not native and importlib.util.find_spec("llvmlite") else "c"
     app = tmp_path / "app"
@@ -120,9 +119,9 @@ def test_a_profile_of_digits(workspace: Workspace, digits: Path, opwest: Opwest,
         # The latency is of the same counter: what is around run is little.
         assert whole["last"] * 40 <= result["latency_ns"][-1] < whole["last"] * 40 * 1.1
         check = json.loads(opwest("check", digits.parent / "example" / "manifest.yaml", "--json").stdout)["result"]
-        (need,) = [n["bytes"] for n in check[0]["stack"] if n["target"] == "cortex-m3" and n["known"]]
+        (estimate,) = [n["bytes"] for n in check[0]["stack"] if n["target"] == "cortex-m3" and n["known"]]
         # Of the whole thread, its entry and the queue's functions included.
-        assert 96 < profile["stack"]["used"] <= need + 64 < profile["stack"]["size"] == 4096
+        assert 96 < profile["stack"]["used"] <= estimate + 64 < profile["stack"]["size"] == 4096
 
     image_env = workspace.environment(board)
     command = [workspace.west, "build", "-d", str(build), "-t", "run"]

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import projects
 import pytest
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics
+from requirements_support import need, skip_here
 from zephyr_support import ROOT, Workspace
 
 pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
@@ -33,15 +34,14 @@ def example(name: str, folder: Path) -> Path:
 
 def twister(workspace: Workspace, app: Path, out: Path, *options: str) -> dict[str, Any]:
     """Run twister with the toolchain for Arm, beside which native_sim takes the host's; return its report."""
-    if shutil.which("arm-none-eabi-gcc") is None:
-        pytest.skip("no arm-none-eabi-gcc")
+    need("arm-none-eabi-gcc")
     env = workspace.environment("mps2/an385")
     command = [workspace.west, "twister", "-T", str(app), "-O", str(out), "-j", "2", "-v", *options]
     done = subprocess.run(
         command, cwd=workspace.base.parent, env=env, capture_output=True, text=True, errors="replace", check=False
     )
     if "No module named" in done.stderr:
-        pytest.skip("west twister does not start: the workspace lacks scripts/requirements-run-test.txt")
+        skip_here("west twister does not start: the workspace lacks scripts/requirements-run-test.txt")
     report = out / ("testplan.json" if "--dry-run" in options else "twister.json")
     assert report.exists(), done.stdout[-4000:] + done.stderr[-4000:]
     return json.loads(report.read_text())
@@ -74,7 +74,7 @@ def test_digits_on_every_board(workspace: Workspace, digits: Path, tmp_path: Pat
 def check_stack(app: Path, out: Path) -> None:
     """Check that run took no more stack on a Cortex-M3 than its objects say it can need."""
     manifest = app.parent / "example" / "manifest.yaml"
-    ((model, _),) = pipeline.check([manifest], Diagnostics())
+    ((model, _),) = projects.check([manifest], Diagnostics())
     (need,) = [need for need in model.stack if need.target == "cortex-m3"]
     assert need.known
     logs = [log.read_text() for log in out.rglob("handler.log")]
@@ -84,7 +84,7 @@ def check_stack(app: Path, out: Path) -> None:
 
 
 def test_digits_from_ir_on_a_cortex_m55(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
-    pytest.importorskip("llvmlite")
+    need("llvmlite")
     source = example("digits", tmp_path / "example")
     opwest("generate", source / "manifest_ir.yaml", "--metadata", "llvm", "-o", tmp_path / "app")
     board = "mps3/corstone300/an547"
@@ -150,7 +150,7 @@ def test_accelerators_through_their_overlay(workspace: Workspace, opwest: Opwest
 @pytest.mark.parametrize("board", ["native_posix_64", "native_posix"])
 def test_on_zephyr_3_4(workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str) -> None:
     if not (ZEPHYR_3_4 / "VERSION").is_file():
-        pytest.skip(f"no Zephyr 3.4 at {ZEPHYR_3_4}, and ZEPHYR_BASE_3_4 is not set")
+        skip_here(f"no Zephyr 3.4 at {ZEPHYR_3_4}, and ZEPHYR_BASE_3_4 is not set")
     source = tmp_path / "source"
     shutil.copytree(ROOT / "tests" / "golden" / "vectors", source, ignore=shutil.ignore_patterns("expected"))
     opwest("generate", source / "manifest.yaml", "-o", tmp_path / "app")

@@ -16,6 +16,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 from opwest.board.image import RunningImage
+from requirements_support import need, skip_here
 from zephyr_support import ROOT, Workspace
 
 pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
@@ -60,9 +61,9 @@ def run(workspace: Workspace) -> Run:
 
     def call(app: Path, board: str, *arguments: object) -> subprocess.CompletedProcess[str]:
         if not board.startswith("native_"):
-            pytest.importorskip("smpclient")
+            need("smpclient")
             if not (workspace.base.parent / "modules" / "lib" / "zcbor").is_dir():
-                pytest.skip("the workspace has no zcbor: west update zcbor")
+                skip_here("the workspace has no zcbor: west update zcbor")
         command = [sys.executable, "-m", "opwest", "run", str(app), "--board", board, *map(str, arguments)]
         env = {
             **os.environ,

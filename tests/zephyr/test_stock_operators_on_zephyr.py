@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import platform
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from importers.importers_support import need_tvm
 from importers.stock_project import VARIANTS, expected, inputs, write_project
+from requirements_support import need_x86_64
 from zephyr_support import Workspace
 
 need_tvm()
@@ -56,8 +56,7 @@ int main(void)
 def test_every_variant_in_one_image(
     workspace: Workspace, opwest: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
-    if platform.machine().lower() not in ("x86_64", "amd64"):
-        pytest.skip(f"the objects are for x86-64, this machine is {platform.machine()}")
+    need_x86_64()
     manifest = write_project(tmp_path / "stock")
     opwest("generate", manifest, "-o", tmp_path / "app")
     a, mask, x = inputs(1)

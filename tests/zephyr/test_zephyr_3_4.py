@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from requirements_support import skip_here
 from zephyr_support import Workspace
 
 pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
@@ -23,7 +24,7 @@ def old_base(workspace: Workspace) -> Path:
     base = Path(os.environ.get("ZEPHYR_3_4_BASE") or Path.home() / "zephyrproject-3.4" / "zephyr")
     text = (base / "VERSION").read_text() if (base / "VERSION").is_file() else ""
     if not re.search(r"VERSION_MAJOR = 3\nVERSION_MINOR = [456]\n", text):
-        pytest.skip(f"ZEPHYR 3.4 SKIPPED: no such tree at {base}, and ZEPHYR_3_4_BASE is not set")
+        skip_here(f"ZEPHYR 3.4 SKIPPED: no such tree at {base}, and ZEPHYR_3_4_BASE is not set")
     return base
 
 

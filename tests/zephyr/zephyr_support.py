@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -13,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from requirements_support import need
+from session_support import digest_of_files
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD_SECONDS = 600
@@ -74,11 +75,16 @@ class Workspace:
     west: str
     folder: Path
     count: int = field(default=0)
+    images: dict[tuple[object, ...], Built] = field(default_factory=dict)
+    """What was built, by application and its content, board and options."""
 
     def environment(self, board: str) -> dict[str, str]:
         env = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")}
         env["ZEPHYR_BASE"] = str(self.base)
         env["PATH"] = f"{Path(self.west).parent}{os.pathsep}{env['PATH']}"
+        # Zephyr compiles with ccache where it is installed: the folder of a build is no part of what ccache compares.
+        env.setdefault("CCACHE_BASEDIR", str(self.folder.parent))
+        env.setdefault("CCACHE_NOHASHDIR", "1")
         if "ZEPHYR_SDK_INSTALL_DIR" not in env:
             if board.startswith("native_"):
                 env["ZEPHYR_TOOLCHAIN_VARIANT"] = "host"
@@ -89,8 +95,8 @@ class Workspace:
 
     def try_build(self, app: Path, board: str, *options: str, sysbuild: bool = False) -> tuple[int, Built]:
         """Build and return west's exit code and what there is; of sysbuild's images the application's."""
-        if not board.startswith("native_") and shutil.which("arm-none-eabi-gcc") is None:
-            pytest.skip("no arm-none-eabi-gcc for this board")
+        if not board.startswith("native_"):
+            need("arm-none-eabi-gcc")
         if not board.startswith("native_") and not any("LIBC" in option for option in options):
             # A workspace with the module picolibc compiles all of it, a thousand files, for every image.
             options = (*options, "-DCONFIG_MINIMAL_LIBC=y")
@@ -122,11 +128,15 @@ class Workspace:
         return done.returncode, Built(done.stdout, folder / app.name if sysbuild else folder, board, env, self.west)
 
     def build(self, app: Path, board: str, *options: str, sysbuild: bool = False) -> Built:
-        """Build and fail the test unless it works without a warning about our own files."""
+        """Build and fail the test unless it works without a warning about our own files; each image once."""
+        key = (app, digest_of_files(app), board, options, sysbuild)
+        if key in self.images:
+            return self.images[key]
         code, built = self.try_build(app, board, *options, sysbuild=sysbuild)
         assert code == 0, built.log[-6000:]
         for line in built.log.splitlines():
             assert not ("warning:" in line and "opwest" in line), line
+        self.images[key] = built
         return built
 
 

@@ -5,6 +5,48 @@
 get_filename_component(OPWEST_TVM_HEADERS "${CMAKE_CURRENT_LIST_DIR}/../include_tvm" ABSOLUTE)
 set(OPWEST_TVM_HEADERS "${OPWEST_TVM_HEADERS}" CACHE INTERNAL "Stand-ins for TVM's headers")
 
+# opwest_runtime_files(<variable> <option> <file>...)
+#
+# Sets <variable> to the places of files of the runtime that <option> needs. An application's copy of the runtime has
+# the files of those options that its manifests set; the others come from OPWEST_RUNTIME, the zephyr_module/ of the
+# repository or of the installed package, which `opwest run --board` gives.
+function(opwest_runtime_files variable option)
+  get_filename_component(own "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/.." ABSOLUTE)
+  set(places)
+  foreach(file IN LISTS ARGN)
+    if(EXISTS "${own}/${file}")
+      list(APPEND places "${own}/${file}")
+    elseif(OPWEST_RUNTIME AND EXISTS "${OPWEST_RUNTIME}/${file}")
+      list(APPEND places "${OPWEST_RUNTIME}/${file}")
+    else()
+      message(FATAL_ERROR "opwest: ${option} is set, but this copy of the runtime has no ${file}: ${own}\n"
+        "Add ${option}: y under application: kconfig: in the manifest and run `opwest update`, or build with "
+        "-DOPWEST_RUNTIME=<the zephyr_module folder of opwest>.")
+    endif()
+  endforeach()
+  set(${variable} "${places}" PARENT_SCOPE)
+endfunction()
+
+# opwest_sources_ifdef(<option> <file>...)
+#
+# Where <option> is set, compiles sources of the runtime into the current library, and includes its linker scripts.
+function(opwest_sources_ifdef option)
+  if(NOT ${option})
+    return()
+  endif()
+  opwest_runtime_files(places ${option} ${ARGN})
+  foreach(place IN LISTS places)
+    if(place MATCHES "\\.ld$")
+      zephyr_linker_sources(SECTIONS "${place}")
+    else()
+      zephyr_library_sources("${place}")
+    endif()
+  endforeach()
+  if(OPWEST_RUNTIME)
+    zephyr_include_directories("${OPWEST_RUNTIME}/include")
+  endif()
+endfunction()
+
 # opwest_select_target(<variable> <model> <target>...)
 #
 # Sets <variable> to the one target that this build is for. Each <target> is the name of a variable
@@ -71,6 +113,22 @@ function(opwest_require model symbol provider kconfig)
   endif()
 endfunction()
 
+# opwest_model_service(<variable> <model> <folder>)
+#
+# Sets <variable> to the source that lets a host run the model: the model's own, or one in OPWEST_SERVICES, where
+# `opwest run --board` puts it.
+function(opwest_model_service variable model folder)
+  foreach(place "${folder}/src/${model}_service.c" "${OPWEST_SERVICES}/${model}_service.c")
+    if(EXISTS "${place}")
+      set(${variable} "${place}" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  message(FATAL_ERROR "opwest: CONFIG_OPWEST_SERVICE is set, but model ${model} was generated without it. Add "
+    "CONFIG_OPWEST_SERVICE: y under application: kconfig: in its manifest and run `opwest update`, or build with "
+    "`opwest run --board`.")
+endfunction()
+
 # opwest_model_files(<model> <folder> <sources> <operators> <rename>)
 #
 # Sets <sources> to what is compiled or linked for this build, <operators> to the C sources of operators, and
@@ -87,6 +145,14 @@ function(opwest_model_files model folder sources operators rename)
       "CONFIG_REQUIRES_FULL_LIBC=y in prj.conf.")
   endif()
 
+  get_filename_component(runtime "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/.." ABSOLUTE)
+  foreach(file IN LISTS ${model}_RUNTIME)
+    if(NOT EXISTS "${runtime}/${file}")
+      message(FATAL_ERROR "opwest: model ${model} needs ${file}, which this copy of the runtime does not have: "
+        "${runtime}\nIt was generated for other models. Use the runtime of an application that has this model, or the "
+        "opwest repository, which has all of it.")
+    endif()
+  endforeach()
   if(${model}_TVM AND NOT CONFIG_OPWEST_TVM)
     message(FATAL_ERROR "opwest: model ${model} has operators that call functions of TVM's runtime: set "
       "CONFIG_OPWEST_TVM=y in prj.conf.")
@@ -105,10 +171,17 @@ function(opwest_model_files model folder sources operators rename)
   if(${model}_CONSTANTS)
     list(APPEND files constants.S)
   endif()
-  if(CONFIG_OPWEST_SERVICE)
-    list(APPEND files ${${model}_SERVICE})
-  endif()
   list(TRANSFORM files PREPEND "${folder}/")
+  if(CONFIG_OPWEST_SERVICE)
+    opwest_model_service(service ${model} "${folder}")
+    list(APPEND files "${service}")
+  endif()
+  if(CONFIG_OPWEST_SHELL)
+    set(listed "${CMAKE_CURRENT_BINARY_DIR}/${model}_listed.c")
+    file(CONFIGURE OUTPUT "${listed}" @ONLY
+      CONTENT "#include <opwest/zephyr.h>\n\n#include <@model@.h>\n\nOPWEST_LIST_MODEL(@model@);\n")
+    list(APPEND files "${listed}")
+  endif()
   set(compiled ${${model}_OPERATORS})
   list(TRANSFORM compiled PREPEND "${folder}/")
   set(${sources} "${files}" PARENT_SCOPE)

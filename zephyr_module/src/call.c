@@ -4,32 +4,22 @@
 
 #include <opwest/registry.h>
 
-static bool is_real(uint8_t dtype)
-{
-	return dtype == OPWEST_FLOAT32 || dtype == OPWEST_FLOAT64;
-}
+#define KIND(NAME, value, name, size, kind, exponent) [OPWEST_##NAME] = OPWEST_KIND_##kind,
+
+static const uint8_t kinds[] = {OPWEST_DTYPES(KIND)};
 
 /* Whether an integer is a value of the type: an adapter casts it without another look. */
 static bool in_range(uint8_t dtype, int64_t number)
 {
-	switch (dtype) {
-	case OPWEST_INT8:
-		return number >= INT8_MIN && number <= INT8_MAX;
-	case OPWEST_UINT8:
-		return number >= 0 && number <= UINT8_MAX;
-	case OPWEST_INT16:
-		return number >= INT16_MIN && number <= INT16_MAX;
-	case OPWEST_UINT16:
-	case OPWEST_FLOAT16:
-		return number >= 0 && number <= UINT16_MAX;
-	case OPWEST_INT32:
-		return number >= INT32_MIN && number <= INT32_MAX;
-	case OPWEST_UINT32:
-		return number >= 0 && number <= (int64_t)UINT32_MAX;
-	case OPWEST_BOOL:
+	const unsigned int unused = 64U - 8U * (unsigned int)opwest_dtype_size(dtype);
+
+	switch (kinds[dtype]) {
+	case OPWEST_KIND_SIGNED:
+		return number >= -(INT64_MAX >> unused) - 1 && number <= INT64_MAX >> unused;
+	case OPWEST_KIND_BOOLEAN:
 		return number == 0 || number == 1;
-	default:
-		return true;
+	default: /* 64 bits: the greater half of the values comes as negative numbers */
+		return unused == 0U || (number >= 0 && (uint64_t)number <= UINT64_MAX >> unused);
 	}
 }
 
@@ -39,7 +29,7 @@ static bool fits(const struct opwest_tensor *wanted, const struct opwest_value *
 		return false;
 	}
 	if ((wanted->flags & OPWEST_TENSOR_SCALAR) != 0U) {
-		if (is_real(wanted->dtype)) {
+		if (kinds[wanted->dtype] == OPWEST_KIND_REAL) {
 			return given->kind == OPWEST_VALUE_REAL;
 		}
 		return given->kind == OPWEST_VALUE_INTEGER &&

@@ -5,79 +5,78 @@
 
 #include <opwest/compare.h>
 
-double opwest_half_value(uint16_t bits)
-{
-	const uint32_t exponent = (bits >> 10) & 0x1fU;
-	const uint32_t fraction = bits & 0x3ffU;
-	/* The same number as a float: another bias of the exponent, more bits of the fraction. */
-	uint32_t wide = exponent == 0x1fU ? 0x7f800000U | fraction << 13 : (exponent + 112U) << 23 | fraction << 13;
-	float value;
+#define DTYPE(NAME, value, name, size, kind, exponent) [OPWEST_##NAME] = {OPWEST_KIND_##kind, exponent},
 
-	if (exponent == 0U) {
-		value = (float)fraction / 16777216.0f; /* subnormal: units of 2^-24 */
-	} else {
-		memcpy(&value, &wide, sizeof(value));
+static const struct {
+	uint8_t kind;
+	uint8_t exponent;
+} dtypes[] = {OPWEST_DTYPES(DTYPE)};
+
+/* The bits of an element. */
+static uint64_t load(uint8_t dtype, const void *element)
+{
+	uint8_t u8;
+	uint16_t u16;
+	uint32_t u32;
+	uint64_t u64;
+
+	switch (opwest_dtype_size(dtype)) {
+	case 1:
+		memcpy(&u8, element, sizeof(u8));
+		return u8;
+	case 2:
+		memcpy(&u16, element, sizeof(u16));
+		return u16;
+	case 4:
+		memcpy(&u32, element, sizeof(u32));
+		return u32;
+	default:
+		memcpy(&u64, element, sizeof(u64));
+		return u64;
 	}
-	return (bits & 0x8000U) != 0U ? -(double)value : (double)value;
 }
 
-static double real(uint8_t dtype, const uint8_t *element)
+static double from_bits(uint64_t bits)
 {
-	double wide;
-	float narrow;
-	uint16_t half;
+	double value;
 
-	switch (dtype) {
-	case OPWEST_FLOAT16:
-		memcpy(&half, element, sizeof(half));
-		return opwest_half_value(half);
-	case OPWEST_FLOAT32:
-		memcpy(&narrow, element, sizeof(narrow));
-		return (double)narrow;
-	default:
-		memcpy(&wide, element, sizeof(wide));
-		return wide;
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+double opwest_float_value(uint8_t dtype, const void *element)
+{
+	const uint64_t bits = load(dtype, element);
+	const unsigned int width = 8U * (unsigned int)opwest_dtype_size(dtype);
+
+	if (width == 64U) {
+		return from_bits(bits);
 	}
+
+	/* The same number as a double: another bias of the exponent, more bits of the fraction. */
+	const unsigned int fraction_width = width - 1U - dtypes[dtype].exponent;
+	const uint64_t most = ((uint64_t)1 << dtypes[dtype].exponent) - 1U;
+	const uint64_t exponent = bits >> fraction_width & most;
+	const uint64_t fraction = bits & (((uint64_t)1 << fraction_width) - 1U);
+	const uint64_t rebias = 1023U - most / 2U;
+	double value;
+
+	if (exponent == 0U) { /* subnormal: units of the least power of two */
+		value = (double)fraction * from_bits((rebias + 1U - fraction_width) << 52);
+	} else {
+		value = from_bits((exponent == most ? 0x7ffU : exponent + rebias) << 52 |
+				  fraction << (52U - fraction_width));
+	}
+	return bits >> (width - 1U) != 0U ? -value : value;
 }
 
 /* An integer as 64 bits, those of signed types in two's complement. */
 static uint64_t integer(uint8_t dtype, const uint8_t *element)
 {
-	int8_t s8;
-	int16_t s16;
-	uint16_t u16;
-	int32_t s32;
-	uint32_t u32;
-	uint64_t u64;
+	const uint64_t bits = load(dtype, element);
+	const uint64_t sign = (uint64_t)1 << (8U * (unsigned int)opwest_dtype_size(dtype) - 1U);
 
-	switch (dtype) {
-	case OPWEST_INT8:
-		memcpy(&s8, element, sizeof(s8));
-		return (uint64_t)(int64_t)s8;
-	case OPWEST_INT16:
-		memcpy(&s16, element, sizeof(s16));
-		return (uint64_t)(int64_t)s16;
-	case OPWEST_UINT16:
-		memcpy(&u16, element, sizeof(u16));
-		return u16;
-	case OPWEST_INT32:
-		memcpy(&s32, element, sizeof(s32));
-		return (uint64_t)(int64_t)s32;
-	case OPWEST_UINT32:
-		memcpy(&u32, element, sizeof(u32));
-		return u32;
-	case OPWEST_INT64:
-	case OPWEST_UINT64:
-		memcpy(&u64, element, sizeof(u64));
-		return u64;
-	default: /* uint8, bool */
-		return *element;
-	}
-}
-
-static bool is_signed(uint8_t dtype)
-{
-	return dtype == OPWEST_INT8 || dtype == OPWEST_INT16 || dtype == OPWEST_INT32 || dtype == OPWEST_INT64;
+	return dtypes[dtype].kind == OPWEST_KIND_SIGNED ? (bits ^ sign) - sign : bits;
 }
 
 static bool is_finite(double value)
@@ -114,10 +113,11 @@ static bool integers_fit(uint64_t got, uint64_t wanted, bool has_sign, struct op
 
 static bool fits(uint8_t dtype, const uint8_t *got, const uint8_t *wanted, struct opwest_tolerance tolerance)
 {
-	if (dtype == OPWEST_FLOAT16 || dtype == OPWEST_FLOAT32 || dtype == OPWEST_FLOAT64) {
-		return reals_fit(real(dtype, got), real(dtype, wanted), tolerance);
+	if (dtypes[dtype].exponent != 0U) {
+		return reals_fit(opwest_float_value(dtype, got), opwest_float_value(dtype, wanted), tolerance);
 	}
-	return integers_fit(integer(dtype, got), integer(dtype, wanted), is_signed(dtype), tolerance);
+	return integers_fit(integer(dtype, got), integer(dtype, wanted), dtypes[dtype].kind == OPWEST_KIND_SIGNED,
+			    tolerance);
 }
 
 uint32_t opwest_compare(uint8_t dtype, const void *got, const void *wanted, uint32_t count,

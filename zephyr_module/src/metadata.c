@@ -3,17 +3,12 @@
 
 #include <opwest/model.h>
 
+#define DTYPE(NAME, value, name, size, kind, exponent) [OPWEST_##NAME] = {name, size},
+
 static const struct {
 	const char name[9];
 	uint8_t size;
-} dtypes[] = {
-	[OPWEST_INT8] = {"int8", 1},       [OPWEST_UINT8] = {"uint8", 1},
-	[OPWEST_INT16] = {"int16", 2},     [OPWEST_UINT16] = {"uint16", 2},
-	[OPWEST_INT32] = {"int32", 4},     [OPWEST_UINT32] = {"uint32", 4},
-	[OPWEST_INT64] = {"int64", 8},     [OPWEST_UINT64] = {"uint64", 8},
-	[OPWEST_FLOAT16] = {"float16", 2}, [OPWEST_FLOAT32] = {"float32", 4},
-	[OPWEST_FLOAT64] = {"float64", 8}, [OPWEST_BOOL] = {"bool", 1},
-};
+} dtypes[] = {OPWEST_DTYPES(DTYPE)};
 
 const char *opwest_dtype_name(uint8_t dtype)
 {

@@ -3,8 +3,6 @@
 #include <zephyr/kernel.h>
 #include <zephyr/sys/iterable_sections.h>
 
-#include <opwest/zephyr.h>
-
 #include "service_internal.h"
 
 /* One at a time: whoever holds the mutex owns the job. */

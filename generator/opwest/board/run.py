@@ -17,9 +17,9 @@ from opwest.board.image import RunningImage
 from opwest.board.link import Link, LinkError, ModelError, Served
 from opwest.board.ports import check_device, choose_device, wait_for_device
 from opwest.board.progress import Progress, make_progress
+from opwest.board.services import write_services
 from opwest.board.session import Outcome, check_tensors, find_model, run_model
 from opwest.board.west import Build, find_west, missing_tools
-from opwest.cli.commands import Result
 from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
 from opwest.host.compile import fail
 from opwest.host.profile import keep_profile
@@ -32,7 +32,9 @@ from opwest.host.project_data import (
     read_references,
     tensors_of,
 )
+from opwest.host.runtime import installed_runtime
 from opwest.render.boards import board_file
+from opwest.result import Result
 from opwest.zephyr.checks import check_board
 from opwest.zephyr.workspace import Workspace, find_workspace
 
@@ -122,15 +124,11 @@ def _prepare(
     for path in (project, folder):
         if " " in str(path):
             raise LinkError(f"path with a space: '{path}'; Zephyr cannot build there")
-    build = Build(workspace, west, project, options.board, folder, progress, profile=_profiled(options))
+    runtime = installed_runtime(options.directory)
+    build = Build(workspace, west, project, options.board, folder, progress, runtime, profile=_profiled(options))
     if not options.no_build:
-        snippet = project / "modules" / "opwest" / "snippets"
-        if record is not None and record["runtime"] == "vendored" and not snippet.is_dir():
-            raise LinkError(
-                f"the application in '{options.directory}' has the runtime of an older opwest, without the service "
-                "required by 'run --board'",
-                "generate the application again",
-            )
+        if record is not None:
+            write_services(build.services, project, record)
         _check_board(options.board, workspace, project, faults)
         build.build()
     configuration = build.configuration()
@@ -139,7 +137,7 @@ def _prepare(
     if configuration and configuration.get("CONFIG_OPWEST_SERVICE") != "y":
         raise LinkError(
             f"the image in '{build.folder}' has no opwest service (CONFIG_OPWEST_SERVICE)",
-            "omit --no-build, or build with 'west build -S opwest-service'",
+            "omit --no-build, or build with -DCONFIG_OPWEST_SERVICE=y",
         )
     if configuration and build.profile and configuration.get("CONFIG_OPWEST_PROFILE") != "y":
         raise LinkError(
@@ -248,7 +246,7 @@ def _result(
 ) -> Result:
     configuration = build.configuration()
     lines = [f"{served.name} on {build.board}, {device}"]
-    lines += keep_outputs(outcome.outputs, options.output_dir)
+    lines += keep_outputs(outcome.outputs, {t.name: t.dtype for t in served.tensors}, options.output_dir)
     errors = {name: difference(outcome.outputs[name], reference) for name, reference in arrays.references.items()}
     lines += [f"{name}: {error.as_text()}" for name, error in errors.items()]
     clock = _clock(options, configuration)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from opwest.board.link import Action, Link, LinkError, ModelError, Served
 from opwest.board.progress import Progress
 from opwest.host.profile import Profile
+from opwest.model.dtypes import DTYPES
+from opwest.model.elements import numbers_from
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,8 +111,6 @@ def _send(link: Link, model: Served, index: int, data: bytes, progress: Progress
 
 
 def _fetch(link: Link, model: Served, index: int, progress: Progress) -> Array:
-    import numpy as np
-
     tensor = model.tensors[index]
     data = b""
     while len(data) < tensor.size:
@@ -122,4 +122,4 @@ def _fetch(link: Link, model: Served, index: int, progress: Progress) -> Array:
     if len(data) > tensor.size:
         raise LinkError(f"{link.device}: output '{tensor.name}': read {len(data)} bytes, expected {tensor.size}")
     progress.part(f"fetching {tensor.name}", len(data), tensor.size)
-    return np.frombuffer(data, dtype=tensor.dtype).reshape(tensor.shape)
+    return numbers_from(data, DTYPES[tensor.dtype], tensor.shape)

@@ -16,7 +16,6 @@ from opwest.board.link import LinkError
 from opwest.board.progress import Progress
 from opwest.zephyr.workspace import Workspace
 
-SNIPPET = "opwest-service"
 _FAULTS = re.compile(r"\b(error|FATAL ERROR|CMake Error|undefined reference|overflowed by|assigned the value)\b", re.I)
 _NOISE = re.compile(r"^\[\d+/\d+\]|^ccache |^\s*-- |-Werror|^FATAL ERROR: command exited")
 _SHOWN = 8
@@ -42,6 +41,8 @@ class Build:
     board: str
     folder: Path
     progress: Progress
+    runtime: Path
+    """The installed runtime: what the application's copy does not have comes from there."""
     profile: bool = False
     """Whether the image measures the steps of its models."""
 
@@ -60,6 +61,11 @@ class Build:
         """The file with the output of west."""
         return self.folder.with_name(self.folder.name + ".log")
 
+    @property
+    def services(self) -> Path:
+        """Where the sources are that let a host run models which were generated without them."""
+        return self.folder.with_name(self.folder.name + ".services")
+
     def configuration(self) -> dict[str, str]:
         """Return the Kconfig symbols of the build with their CONFIG_ prefix; empty without a build."""
         try:
@@ -72,25 +78,27 @@ class Build:
         """Build the image with the opwest service."""
         self.log.unlink(missing_ok=True)
         words = ["build", "-p", "auto", "-b", self.board, "-d", str(self.folder), str(self.application)]
-        words += ["-S", SNIPPET, "--no-sysbuild"]
+        words.append("--no-sysbuild")
         stamp, made = self.folder / "opwest-run.json", [*words, *(["profile"] if self.profile else [])]
         if _read_json(stamp) == made and (self.folder / "build.ninja").exists():
             self.progress.show(f"building for {self.board} (log: {self.log})")
             self._run(["build", "-d", str(self.folder)], "the build failed")
             return
         self.progress.show(f"configuring for {self.board} (log: {self.log})")
-        options = ["-DQEMU_PTY=ON", "-DEXTRA_DTC_OVERLAY_FILE="]
+        options = [f"-DOPWEST_RUNTIME={self.runtime}", f"-DOPWEST_SERVICES={self.services}"]
+        options += ["-DCONFIG_OPWEST_SERVICE=y", "-DQEMU_PTY=ON"]
         if self.profile:
             options.append("-DCONFIG_OPWEST_PROFILE=y")
-        self._run([*words, "--cmake-only", "--", *options], "cannot configure the build")
+        overlays = "-DEXTRA_DTC_OVERLAY_FILE="
+        self._run([*words, "--cmake-only", "--", *options, overlays], "cannot configure the build")
         self._check_service()
         uart = self._missing_uart()
         if uart is not None:
-            overlay = self.folder / f"{SNIPPET}.overlay"
+            overlay = self.folder / "opwest-service.overlay"
             overlay.write_text(f"/ {{\n\tchosen {{\n\t\tzephyr,uart-mcumgr = {uart};\n\t}};\n}};\n", encoding="utf-8")
-            options[1] += str(overlay)
+            overlays += str(overlay)
         self.progress.show(f"building for {self.board}")
-        self._run([*words, "--", *options], "the build failed")
+        self._run([*words, "--", *options, overlays], "the build failed")
         stamp.write_text(json.dumps(made), encoding="utf-8")
 
     def flash(self) -> None:
@@ -170,8 +178,6 @@ def _hint(said: str, build: Build) -> str:
     whole = f"complete log: {build.log}"
     if "overflowed by" in said:
         return f"the service needs additional memory: one more workspace per model; {whole}"
-    if "Snippet not found" in said or f"snippet not found: {SNIPPET}" in said:
-        return f"generate the application again: its runtime is from an older opwest; {whole}"
     if 'Could not find a package configuration file provided by "Zephyr-sdk"' in said:
         return f"install the Zephyr SDK, or select another compiler with ZEPHYR_TOOLCHAIN_VARIANT; {whole}"
     return whole

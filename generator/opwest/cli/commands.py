@@ -4,37 +4,29 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from opwest import pipeline
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.request import Request
+from opwest.result import Result
 from opwest.targets import named_targets
-
-
-@dataclass(frozen=True)
-class Result:
-    """The result of a command as text and as JSON."""
-
-    as_text: str
-    as_json: Any
-    status: int = 0
-    """The exit code without errors."""
+from opwest.zephyr.options import ZephyrOptions
 
 
 def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Generate a complete Zephyr application. A repeated run replaces the generated files and keeps your own."""
-    done = pipeline.generate(
-        options.manifests,
+    request = Request(
+        tuple(options.manifests),
         options.output,
         vendored=options.runtime == "vendored",
-        faults=faults,
         metadata=options.metadata,
         layout=options.layout,
-        inputs=options.inputs,
-        zephyr=_zephyr(options),
         template=options.template,
+        zephyr=_zephyr(options),
+        inputs=options.inputs,
     )
+    done = pipeline.run(request, faults).written
     lines = [
         f"{options.output}: {len(done.written)} files written, {len(done.removed)} removed, {done.unchanged} unchanged"
     ]
@@ -63,7 +55,7 @@ def update(options: argparse.Namespace, faults: Diagnostics) -> Result:
     return update_projects(options, faults, _zephyr)
 
 
-def _zephyr(options: argparse.Namespace) -> pipeline.ZephyrOptions:
+def _zephyr(options: argparse.Namespace) -> ZephyrOptions:
     """Return the boards, version and workspace of Zephyr from the command line, or from the current workspace."""
     from opwest.zephyr.version import parse_version
     from opwest.zephyr.workspace import find_workspace
@@ -83,7 +75,7 @@ def _zephyr(options: argparse.Namespace) -> pipeline.ZephyrOptions:
             raise OpwestError([Diagnostic("error", message, expected="a version, such as 4.2 or 3.7.1")])
         if workspace is not None and workspace.version is not None and workspace.version.pair != version.pair:
             workspace = None  # the workspace has another version of Zephyr
-    return pipeline.ZephyrOptions(tuple(options.board), version, workspace)
+    return ZephyrOptions(tuple(options.board), version, workspace)
 
 
 def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -91,11 +83,13 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
     With errors, print only the table of objects: whether each can be exported, and if not, why.
     """
-    from opwest.cli.exportability import exportability, table
+    from opwest.cli.exportability import table
     from opwest.cli.schedule import schedule_rows, timeline
     from opwest.cli.summary import summary, summary_json
+    from opwest.model.exportability import exportability
 
-    found = pipeline.examine(options.manifests, faults, _zephyr(options))
+    request = Request(tuple(options.manifests), zephyr=_zephyr(options))
+    found = pipeline.run(request, faults, "plan").found
     texts, values = [], []
     for model, plan, objects, _ in found:
         rows = exportability(model, objects)

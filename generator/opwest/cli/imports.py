@@ -8,7 +8,6 @@ import dataclasses
 import re
 import sys
 
-from opwest.cli.commands import Result
 from opwest.diagnostics import Diagnostics, Location
 from opwest.importers import mlf
 from opwest.importers.mlf.draft import Wanted
@@ -16,6 +15,7 @@ from opwest.importers.tvm import Imported, Options
 from opwest.importers.tvm.child import import_apart
 from opwest.model.dtypes import DTYPES
 from opwest.model.identifiers import fault_of_name
+from opwest.result import Result
 
 
 def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:

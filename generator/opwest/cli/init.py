@@ -6,9 +6,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from opwest.cli.commands import Result
 from opwest.diagnostics import Diagnostics
 from opwest.drafting.draft import draft_manifest
+from opwest.result import Result
 from opwest.write.new_file import refuse_existing, write_new
 
 _HINT = "choose another file with -o, or print the draft with '-o -'"

@@ -6,11 +6,11 @@ from __future__ import annotations
 import argparse
 import time
 
-from opwest.cli.commands import Result
 from opwest.diagnostics import Diagnostics, Location
-from opwest.plan import greedy, search
-from opwest.plan.table import blocks_of, read_table, solved_table
-from opwest.plan.verify import verify
+from opwest.packing import greedy, search
+from opwest.packing.table import blocks_of, read_table, solved_table
+from opwest.packing.verify import verify
+from opwest.result import Result
 from opwest.write.new_file import refuse_existing, write_new
 
 _HINT = "choose another file with -o"

@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from opwest.cli.commands import Result
 from opwest.diagnostics import Diagnostics
 from opwest.report import data, words
 from opwest.report.changes import Change, compare
@@ -14,6 +13,7 @@ from opwest.report.files import read_report, write_report
 from opwest.report.make import make_report
 from opwest.report.page import page, pretty_json
 from opwest.report.picture import picture
+from opwest.result import Result
 
 FORMATS = ("html", "svg", "json")
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from opwest import pipeline
-from opwest.cli.commands import Result
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.result import Result
 from opwest.update.diffs import of_file, unified
-from opwest.update.regenerate import FindZephyr, Outcome, Request, update_project
+from opwest.update.regenerate import FindZephyr, Outcome, UpdateRequest, update_project
+from opwest.zephyr.options import ZephyrOptions
 
 _OWN = ".opwest/"
 _EXPENSIVE_EVERY = 10
@@ -33,14 +33,14 @@ class _Row:
 
 
 def update(
-    options: argparse.Namespace, faults: Diagnostics, zephyr: Callable[[argparse.Namespace], pipeline.ZephyrOptions]
+    options: argparse.Namespace, faults: Diagnostics, zephyr: Callable[[argparse.Namespace], ZephyrOptions]
 ) -> Result:
     """Update every project of the command line; `zephyr` reads the options about Zephyr."""
     projects = _distinct(options.directories)
     if options.manifest and len(projects) > 1:
         message = "--manifest requires a single project"
         raise OpwestError([Diagnostic("error", message, hint="update the projects with moved manifests one at a time")])
-    request = Request(
+    request = UpdateRequest(
         _cached(options, zephyr),
         tuple(options.manifest),
         options.template,
@@ -61,7 +61,7 @@ def update(
     return Result(_text(rows, options), [_json(row, options) for row in rows], status=_status(rows, options))
 
 
-def _one(project: Path, request: Request, faults: Diagnostics) -> _Row:
+def _one(project: Path, request: UpdateRequest, faults: Diagnostics) -> _Row:
     found = Diagnostics()
     outcome = None
     try:
@@ -86,11 +86,11 @@ def _distinct(directories: list[Path]) -> list[Path]:
     return list(known.values())
 
 
-def _cached(options: argparse.Namespace, zephyr: Callable[[argparse.Namespace], pipeline.ZephyrOptions]) -> FindZephyr:
+def _cached(options: argparse.Namespace, zephyr: Callable[[argparse.Namespace], ZephyrOptions]) -> FindZephyr:
     """Return a function that finds Zephyr, with a cache by requested version."""
-    known: dict[str | None, pipeline.ZephyrOptions] = {}
+    known: dict[str | None, ZephyrOptions] = {}
 
-    def find(boards: tuple[str, ...], version: str | None) -> pipeline.ZephyrOptions:
+    def find(boards: tuple[str, ...], version: str | None) -> ZephyrOptions:
         if version not in known:
             wanted = argparse.Namespace(board=[], zephyr_version=version, zephyr_base=options.zephyr_base)
             known[version] = zephyr(wanted)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 from opwest.drafting.signatures import STRUCT_DEVICE, Access, Parameter, Signature, finished
+from opwest.model.dtypes import DTYPES, dtype_of_c
 from opwest.objects.dwarf import DwarfSignature, DwarfType
 
 ORIGIN = "debug information"
@@ -13,7 +14,6 @@ _STATUS_BYTES = 4
 _STRUCT = re.compile(r"struct [A-Za-z_][A-Za-z0-9_]*")
 _FIXED = re.compile(r"u?int\d+_t")
 _VARYING = frozenset(("long", "long int", "unsigned long", "long unsigned int"))
-_FLOATS = {2: "float16", 4: "float32", 8: "float64"}
 
 
 def from_dwarf(seen: DwarfSignature) -> Signature:
@@ -76,8 +76,11 @@ def dtype_of(type_: DwarfType) -> str | None:
     if type_.kind == "bool":
         return "bool"
     if type_.kind == "float":
-        return _FLOATS.get(type_.size)
-    if type_.kind == "integer" and type_.size in (1, 2, 4, 8):
+        named = (dtype_of_c(name) for name in sorted(type_.names))
+        known = next((dtype for dtype in named if dtype), None) or DTYPES.get(f"float{type_.size * 8}")
+    elif type_.kind == "integer":
         sign = "u" if type_.signed is False else ""  # plain char and enumerations: as signed
-        return f"{sign}int{type_.size * 8}"
-    return None
+        known = DTYPES.get(f"{sign}int{type_.size * 8}")
+    else:
+        known = None
+    return known.name if known else None

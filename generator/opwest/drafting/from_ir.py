@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from opwest.drafting.signatures import Access, Parameter, Signature, finished
 from opwest.llvm.facts import IrFunction, IrParameter, IrUse
+from opwest.model.dtypes import DTYPES, dtype_of_ir
 
 ORIGIN = "LLVM IR"
 _STATUS = IrParameter("integer", 32)
-_FLOATS = {16: "float16", 32: "float32", 64: "float64"}
-_ELEMENTS = {"half": "float16", "float": "float32", "double": "float64"}
 _DEVICES = ("dev", "device")
 _SIZES = {"i8": "int8 or uint8", "i16": "int16 or uint16", "i32": "int32 or uint32", "i64": "int64 or uint64"}
 
@@ -33,7 +32,8 @@ def from_ir(function: IrFunction) -> Signature:
 
 def _parameter(kind: IrParameter, use: IrUse, *, is_last: bool) -> Parameter:
     if kind.kind == "float":
-        return Parameter(use.name, "scalar", _FLOATS.get(kind.bits))
+        known = DTYPES.get(f"float{kind.bits}")
+        return Parameter(use.name, "scalar", known.name if known else None)
     if kind.kind == "integer":
         if kind.bits == 1:
             return Parameter(use.name, "scalar", "bool")
@@ -41,9 +41,9 @@ def _parameter(kind: IrParameter, use: IrUse, *, is_last: bool) -> Parameter:
     if is_last and use.name in _DEVICES:
         return Parameter(use.name, "device", remarks=("guessed from the parameter's name",))
     access: Access = use.access
-    dtype = _ELEMENTS.get(use.elements[0]) if len(use.elements) == 1 else None
+    element = dtype_of_ir(use.elements[0]) if len(use.elements) == 1 else None
     remarks = []
-    if dtype is None:
+    if element is None:
         seen = [_SIZES.get(element, element) for element in use.elements]
         remarks.append(f"dtype: {' or '.join(seen)}?" if seen else "dtype: not in the IR")
-    return Parameter(use.name, "tensor", dtype, access=access, remarks=tuple(remarks))
+    return Parameter(use.name, "tensor", element.name if element else None, access=access, remarks=tuple(remarks))

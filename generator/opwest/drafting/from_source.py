@@ -6,13 +6,10 @@ from __future__ import annotations
 import re
 
 from opwest.drafting.signatures import STRUCT_DEVICE, Access, Parameter, Signature, finished
-from opwest.model.dtypes import DTYPES
-from opwest.model.prototypes import PLAIN_TYPES
+from opwest.model.dtypes import dtype_of_c
 from opwest.objects.facts import CFunction, CParameter, CSource
 
 ORIGIN = "C"
-_OWN = {"bool": "bool", "_Bool": "bool", "_Float16": "float16", "__fp16": "float16"}
-_BY_C_TYPE = {dtype.c_type: dtype.name for dtype in DTYPES.values() if dtype.name not in ("bool", "float16")}
 _DIMENSIONS = re.compile(r"\[(?:static)?(\d+)\]")
 _STRUCT = re.compile(r"struct [A-Za-z_][A-Za-z0-9_]*")
 _LONGEST_REMARK = 60
@@ -78,10 +75,8 @@ def _points_to_const(text: str) -> bool:
 
 def _dtype(base: str) -> str | None:
     """Return the dtype of a C type that is the same for every target."""
-    if base in _OWN:
-        return _OWN[base]
-    known = PLAIN_TYPES.get(base)
-    return _BY_C_TYPE[known[0]] if known else None
+    known = dtype_of_c(base)
+    return known.name if known else None
 
 
 def _shape(text: str) -> tuple[int, ...] | None:

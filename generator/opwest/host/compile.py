@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from opwest.diagnostics import Diagnostic, Location, OpwestError
+from opwest.host.runtime import installed_runtime
 from opwest.render.model_files import metadata_object
-from opwest.resources import resource
 
 EMULATION_SOURCES = (
     "accelerator_context.c",
@@ -107,7 +107,7 @@ def build_program(
     project: Path, record: dict[str, Any], compiler: HostCompiler, sources: list[Path], program: Path
 ) -> None:
     """Build `sources` with every model of `record` and the runtime into `program`."""
-    runtime = project / "modules" / "opwest" if record["runtime"] == "vendored" else resource("zephyr_module")
+    runtime = installed_runtime(project)
     includes = [runtime / "include", *(project / "models" / m["name"] / "include" for m in record["models"])]
     machine, bits = compiler.machine(), compiler.pointer_bits()
     # Before the first compilation: a missing target is the likeliest fault.

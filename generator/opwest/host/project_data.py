@@ -12,6 +12,8 @@ from opwest.diagnostics import Diagnostics, nearest
 from opwest.host.compile import fail
 from opwest.host.record import check_record
 from opwest.manifest.arrays import ArrayError, load_numpy
+from opwest.model.dtypes import DTYPES
+from opwest.model.elements import elements_of, reference_of, rounding_note
 from opwest.write.writer import read_record
 
 if TYPE_CHECKING:
@@ -53,9 +55,7 @@ def tensors_of(model: Mapping[str, Any], role: str) -> list[dict[str, Any]]:
 
 
 def read_inputs(given: Sequence[str], inputs: Sequence[Mapping[str, Any]], faults: Diagnostics) -> dict[str, Array]:
-    """Return the arrays by input name; report missing and unknown inputs and arrays of another dtype or shape."""
-    import numpy as np
-
+    """Return the elements by input name; report missing and unknown inputs and arrays of another dtype or shape."""
     arrays = _read(given, "input", inputs, faults)
     for tensor in inputs:
         name = tensor["name"]
@@ -64,14 +64,17 @@ def read_inputs(given: Sequence[str], inputs: Sequence[Mapping[str, Any]], fault
             faults.error(f"missing input {name!r}", expected=f"--input {name}=FILE.npy")
         elif array is None:
             continue  # already reported as unreadable
-        elif array.dtype.name != tensor["dtype"] or list(array.shape) != list(tensor["shape"]):
-            seen = f"{array.dtype.name} {list(array.shape)}"
-            file = _file(given, name)
-            faults.error(
-                f"input {name!r}: '{file}' contains {seen}", expected=f"{tensor['dtype']} {list(tensor['shape'])}"
-            )
         else:
-            arrays[name] = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+            dtype = DTYPES[tensor["dtype"]]
+            found = elements_of(array, dtype)
+            if found is None or list(array.shape) != list(tensor["shape"]):
+                seen = f"{array.dtype.name} {list(array.shape)}"
+                expected = f"{tensor['dtype']} {list(tensor['shape'])}"
+                faults.error(f"input {name!r}: '{_file(given, name)}' contains {seen}", expected=expected)
+                continue
+            arrays[name], rounded = found
+            if rounded:
+                faults.note(f"input {name!r}: {rounding_note(rounded, dtype)}")
     return {name: array for name, array in arrays.items() if array is not None}
 
 
@@ -81,8 +84,11 @@ def read_references(
     """Return the references by output name; report arrays of another shape and arrays without numbers."""
     arrays = _read(given, "reference", outputs, faults)
     for tensor in outputs:
-        array = arrays.get(tensor["name"])
-        if array is not None and (list(array.shape) != list(tensor["shape"]) or array.dtype.kind not in "biuf"):
+        given_array = arrays.get(tensor["name"])
+        if given_array is None:
+            continue
+        arrays[tensor["name"]] = array = reference_of(given_array, DTYPES[tensor["dtype"]])
+        if list(array.shape) != list(tensor["shape"]) or array.dtype.kind not in "biuf":
             faults.error(
                 f"reference {tensor['name']!r}: '{_file(given, tensor['name'])}' contains {array.dtype.name} "
                 f"{list(array.shape)}",
@@ -130,8 +136,11 @@ def _read(
     return arrays
 
 
-def keep_outputs(outputs: Mapping[str, Array], folder: Path | None) -> list[str]:
-    """Write outputs to `folder`, if given, one NAME.npy each; return the lines to print."""
+def keep_outputs(outputs: Mapping[str, Array], dtypes: Mapping[str, str], folder: Path | None) -> list[str]:
+    """Write outputs to `folder`, if given, one NAME.npy each; return the lines to print.
+
+    `dtypes` maps outputs to dtypes; the arrays of dtypes that numpy lacks hold converted numbers.
+    """
     import numpy as np
 
     lines = []
@@ -139,7 +148,7 @@ def keep_outputs(outputs: Mapping[str, Array], folder: Path | None) -> list[str]
         make_folder(folder)
     for name, array in outputs.items():
         shown = np.array2string(array.reshape(-1), threshold=8)
-        lines.append(f"{name}: {array.dtype.name} {list(array.shape)}: {shown}")
+        lines.append(f"{name}: {dtypes[name]} {list(array.shape)}: {shown}")
         if folder is not None:
             np.save(folder / f"{name}.npy", array)
             lines.append(f"  written to {folder / name}.npy")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from opwest.diagnostics import Diagnostic, Location, OpwestError
+from opwest.model.dtypes import DTYPES
 from opwest.write.lock import is_inside
 
 _TENSOR = {
@@ -45,6 +46,7 @@ def check_record(record: Mapping[str, Any], project: Path) -> None:
         paths = [model["name"], *(path for build in model["builds"] for path in (*build["objects"], *build["sources"]))]
         fault = next((f"{path!r} is not a path in the project" for path in paths if not is_inside(path)), fault)
         fault = next((f"invalid role {t['role']!r}" for t in model["tensors"] if t["role"] not in _ROLES), fault)
+        fault = next((f"unknown dtype {t['dtype']!r}" for t in model["tensors"] if t["dtype"] not in DTYPES), fault)
     if fault is not None:
         hint = "restore it from version control, or create it with 'opwest update DIR --manifest FILE'"
         place = Location(str(project / ".opwest" / "lock.json"))

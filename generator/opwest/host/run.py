@@ -11,12 +11,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from opwest.cli.commands import Result
 from opwest.diagnostics import Diagnostics
 from opwest.host.compile import HostCompiler, build_program, fail
 from opwest.host.profile import keep_profile, parse_measures
 from opwest.host.project_data import choose_model, keep_outputs, make_folder, project_record, read_inputs, tensors_of
+from opwest.model.dtypes import DTYPES
+from opwest.model.elements import numbers_from
 from opwest.render.templates.environment import render
+from opwest.result import Result
 
 HOOKS = ("operator", "ready", "activate", "open", "close", "deactivate", "sync", "cache")
 """enum opwest_hook of the runtime."""
@@ -77,8 +79,6 @@ def _run_model(
     work: Path,
     faults: Diagnostics,
 ) -> Result:
-    import numpy as np
-
     model = choose_model(options.model, project, record)
     inputs, outputs = tensors_of(model, "input"), tensors_of(model, "output")
     arrays = read_inputs(options.input, inputs, faults)
@@ -107,10 +107,10 @@ def _run_model(
     if done.returncode != 0:
         raise _failure(project, model, done)
     results = {
-        tensor["name"]: np.frombuffer(path.read_bytes(), dtype=tensor["dtype"]).reshape(tensor["shape"])
+        tensor["name"]: numbers_from(path.read_bytes(), DTYPES[tensor["dtype"]], tensor["shape"])
         for tensor, path in zip(outputs, paths[len(inputs) :], strict=True)
     }
-    lines = keep_outputs(results, options.output_dir)
+    lines = keep_outputs(results, {t["name"]: t["dtype"] for t in outputs}, options.output_dir)
     values = {name: array.tolist() for name, array in results.items()}
     told: dict[str, Any] = {"model": model["name"], "outputs": values}
     if compiler.profile:

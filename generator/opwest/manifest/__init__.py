@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading the device manifest: YAML 1.2 with positions, then the shape that the schema allows."""
+"""Read the device manifest: YAML 1.2 with positions, checked against the JSON Schema."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading arrays: .npy, .npz, and raw files."""
+"""Read arrays from .npy, .npz and raw files."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LARGEST = 1 << 30
-"""Bytes of one array: what is compressed in an .npz file may be anything."""
+"""Bytes of one array. A small .npz file can expand to any size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """What a file holds: little-endian bytes in C order. dtype and shape are None for raw bytes."""
+    """The content of a file: little-endian bytes in C order. dtype and shape are None for raw bytes."""
 
     content: bytes = field(repr=False)
     dtype: str | None
@@ -27,7 +27,7 @@ class Array:
 
 
 class ArrayError(Exception):
-    """The file can't be read as an array."""
+    """The file cannot be read as an array."""
 
     def __init__(self, message: str, expected: str | None = None, hint: str | None = None) -> None:
         super().__init__(message)
@@ -49,14 +49,14 @@ def read_array(path: Path, key: str, *, key_given: bool) -> Array:
             return _numpy(path, key)
         if path.suffix in (".npy", ".npz"):
             raise ArrayError(
-                f"{path.name} is not a {path.suffix} file",
+                f"{path.name!r} is not a {path.suffix} file",
                 f"a file written by numpy.save{'z' * (path.suffix == '.npz')}",
             )
         if key_given:
             raise _no_archive()
         return Array(path.read_bytes(), None, None)
     except OSError as error:
-        raise ArrayError(f"{path.name} can't be read: {error.strerror}") from error
+        raise ArrayError(f"cannot read {path.name!r}: {error.strerror}") from error
 
 
 def array_names(path: Path) -> tuple[str, ...]:
@@ -64,21 +64,21 @@ def array_names(path: Path) -> tuple[str, ...]:
     try:
         with path.open("rb") as file:
             if not file.read(2) == b"PK":
-                raise ArrayError(f"{path.name} is not an .npz file", "a file written by numpy.savez")
+                raise ArrayError(f"{path.name!r} is not an .npz file", "a file written by numpy.savez")
     except OSError as error:
-        raise ArrayError(f"{path.name} can't be read: {error.strerror}") from error
+        raise ArrayError(f"cannot read {path.name!r}: {error.strerror}") from error
     found = load_numpy(path)
     return tuple(found) if isinstance(found, dict) else ()
 
 
 def load_numpy(path: Path, key: str | None = None) -> NDArray[np.generic] | dict[str, None]:
-    """Return the array of a .npy file, or the one called `key` of an .npz file, or the names in one. Raises ArrayError.
+    """Return the array of a .npy file, the array `key` of an .npz file, or, without a key, the names in it.
 
-    OSError where the file can't be read at all.
+    Raises ArrayError for invalid content, OSError where the file cannot be read.
     """
-    import numpy as np  # here: most commands read no arrays, and numpy is slow to import
+    import numpy as np  # numpy is slow to import, and most commands read no arrays
 
-    with path.open("rb") as file:  # numpy leaves a broken .npz open
+    with path.open("rb") as file:  # np.load(path) does not close a broken .npz
         try:
             loaded = np.load(file, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
@@ -90,27 +90,27 @@ def load_numpy(path: Path, key: str | None = None) -> NDArray[np.generic] | dict
                 return np.asarray(loaded[key])
         except (OSError, ArrayError):
             raise
-        except Exception as error:  # what numpy, zipfile and its decompressors make of noise is their own affair
+        except Exception as error:  # numpy, zipfile and the decompressors raise any type of exception for invalid data
             raise _unreadable(path, error) from error
-    raise ArrayError(f"{path.name} has no array {key!r}", f"one of {', '.join(sorted(loaded.files))}")
+    raise ArrayError(f"no array {key!r} in {path.name!r}", f"one of {', '.join(sorted(loaded.files))}")
 
 
 def _check_size(path: Path, key: str, loaded: Any) -> None:
     name = key if key in loaded.zip.namelist() else f"{key}.npy"
     size = loaded.zip.getinfo(name).file_size
     if size > LARGEST:
-        raise ArrayError(f"{path.name}: {key!r} has {size} bytes", f"at most {LARGEST}")
+        raise ArrayError(f"array {key!r} in {path.name!r} has {size} bytes", f"at most {LARGEST} bytes")
 
 
 def _unreadable(path: Path, error: Exception) -> ArrayError:
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     return ArrayError(
-        f"{path.name} can't be read: {beginning(reason)}", "plain numbers written by numpy.save or numpy.savez"
+        f"cannot read {path.name!r}: {beginning(reason)}", "an array of numbers written by numpy.save or numpy.savez"
     )
 
 
 def _no_archive() -> ArrayError:
-    return ArrayError("a key is given, but the file is not an .npz", "no key", "remove it")
+    return ArrayError("'key' is given for a file other than .npz", "no 'key'", "remove 'key'")
 
 
 def _numpy(path: Path, key: str | None) -> Array:
@@ -119,7 +119,7 @@ def _numpy(path: Path, key: str | None) -> Array:
     array = np.asarray(load_numpy(path, key))
     dtype = np.dtype(array.dtype)
     if dtype.hasobject or dtype.names:
-        raise _unreadable(path, ValueError("it holds Python objects or records"))
+        raise _unreadable(path, ValueError("Python objects and records are not supported"))
     try:
         little = np.ascontiguousarray(array, dtype=dtype.newbyteorder("<"))
         return Array(little.tobytes(), dtype.newbyteorder("=").name, tuple(int(n) for n in array.shape))

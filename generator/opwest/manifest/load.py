@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loading one manifest: text, version, shape. What it means is the next layer's business."""
+"""Load one manifest: YAML text, version, schema. `opwest.model` resolves the result."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping as Contents
+from collections.abc import Sequence
 from pathlib import Path
 
 from opwest.diagnostics import Diagnostics, Location
@@ -12,33 +14,46 @@ from opwest.manifest.schema import check_schema, check_version, expected_at
 from opwest.manifest.yaml_reader import read_yaml
 
 MAX_BYTES = 64 << 20
-"""A manifest of ten thousand operators has four megabytes."""
+"""Bytes. A manifest with 10,000 operators has about 4 MiB."""
+
+
+def load_manifests(
+    paths: Sequence[Path], texts: Contents[Path, bytes], faults: Diagnostics
+) -> list[tuple[Path, Mapping]]:
+    """Return the manifests whose shape can be resolved, with their paths.
+
+    `texts` are used in place of the contents of files.
+    """
+    loaded = [(path, load_manifest(path, faults, texts.get(path))) for path in paths]
+    return [(path, manifest) for path, manifest in loaded if manifest is not None]
 
 
 def load_manifest(path: Path, faults: Diagnostics, content: bytes | None = None) -> Mapping | None:
-    """Return a manifest whose shape can be resolved, None where that would only repeat faults.
+    """Return a manifest that conforms to the schema, else None, with the errors in `faults`.
 
-    `content` stands in for what the file holds.
+    `content` replaces the content of the file.
     """
     label = str(path)
     try:
         if path.is_dir():
             faults.error(
-                "this is a folder",
+                "the manifest is a folder",
                 Location(label),
-                expected="a manifest",
-                hint=f"for example {path / 'manifest.yaml'}",
+                expected="a YAML file",
+                hint=f"name the file in it, for example {path / 'manifest.yaml'}",
             )
             return None
         if path.exists() and not path.is_file():
-            faults.error("this is no regular file", Location(label), expected="a YAML file")
+            faults.error("the manifest is not a regular file", Location(label), expected="a YAML file")
             return None
         if path.stat().st_size > MAX_BYTES:
-            faults.error(f"the file has {path.stat().st_size} bytes", Location(label), expected=f"at most {MAX_BYTES}")
+            faults.error(
+                f"the file has {path.stat().st_size} bytes", Location(label), expected=f"at most {MAX_BYTES} bytes"
+            )
             return None
         text = path.read_bytes() if content is None else content
     except OSError as error:
-        faults.error(f"the manifest can't be read: {error.strerror}", Location(label), expected="a YAML file")
+        faults.error(f"cannot read the manifest: {error.strerror}", Location(label), expected="a YAML file")
         return None
     manifest = read_yaml(text, label, faults)
     if manifest is None or not check_version(manifest, faults):

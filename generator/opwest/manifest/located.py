@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plain YAML data that remembers where each key and value stood in the file."""
+"""YAML data with the position of each key and value in the file."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from opwest.diagnostics import Location
 
 Position = tuple[int, int]
-"""Line and column, both from 1."""
+"""Line and column, counted from 1."""
 
 
 class Mapping(dict[str, Any]):
-    """A YAML mapping: an ordinary dict with the places of its keys and values."""
+    """A YAML mapping: a dict with the positions of its keys and values."""
 
     __slots__ = ("file", "keys_at", "start", "values_at")
 
@@ -26,20 +26,20 @@ class Mapping(dict[str, Any]):
 
     @property
     def location(self) -> Location:
-        """Where the mapping begins."""
+        """The start of the mapping."""
         return Location(self.file, *self.start)
 
     def key_location(self, key: str) -> Location:
-        """Where `key` stands; the mapping's own place when it is absent."""
+        """Return the location of `key`, that of the mapping if the key is absent."""
         return Location(self.file, *self.keys_at.get(key, self.start))
 
     def value_location(self, key: str) -> Location:
-        """Where the value of `key` stands; the mapping's own place when it is absent."""
+        """Return the location of the value of `key`, that of the mapping if the key is absent."""
         return Location(self.file, *self.values_at.get(key, self.start))
 
 
 class Items(list[Any]):
-    """A YAML sequence: an ordinary list with the places of its items."""
+    """A YAML sequence: a list with the positions of its items."""
 
     __slots__ = ("file", "items_at", "start")
 
@@ -51,16 +51,16 @@ class Items(list[Any]):
 
     @property
     def location(self) -> Location:
-        """Where the sequence begins."""
+        """The start of the sequence."""
         return Location(self.file, *self.start)
 
     def item_location(self, index: int) -> Location:
-        """Where the item stands."""
+        """Return the location of an item."""
         return Location(self.file, *self.items_at[index])
 
 
 def locate(root: Mapping, path: Sequence[str | int]) -> Location:
-    """Return the place of the value at `path` below `root` (as far as the path leads)."""
+    """Return the location of the value at `path` below `root`, or of its closest existing parent."""
     place = root.location
     value: Any = root
     for part in path:

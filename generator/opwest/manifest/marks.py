@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a draft of `opwest init` leaves to its user: values and names that begin with FILL_IN."""
+"""Placeholders in a draft of `opwest init`: values and names that begin with FILL_IN."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ Path = tuple[str | int, ...]
 
 
 def is_mark(value: Any) -> bool:
-    """Return whether a value or a name is a mark: FILL_IN, or FILL_IN_ and what it stands for."""
+    """Return whether a value or a name is a placeholder: FILL_IN, or FILL_IN_ and a suffix."""
     return isinstance(value, str) and (value == MARK or value.startswith(f"{MARK}_"))
 
 
 def report_marks(manifest: Mapping, faults: Diagnostics, expected: Callable[[Path], str | None]) -> set[Path]:
-    """Report every mark; return the paths of marked values.
+    """Report every placeholder; return the paths of placeholder values and names.
 
-    `expected` says what a manifest allows at a path. Marked names are in the result too, with their path.
+    `expected` returns the text for `expected:` at a path, or None.
     """
     found: set[Path] = set()
-    told: set[Location] = set()  # a value that aliases share is told once
+    told: set[Location] = set()  # a value shared by aliases is reported once
 
     def tell(what: str, at: Location, allowed: str | None) -> None:
         if at not in told:
             told.add(at)
-            hint = None if allowed else "FILL_IN stands where `opwest init` could not know"
-            faults.error(f"{what} is not filled in yet", at, expected=allowed, hint=hint)
+            hint = None if allowed else "replace FILL_IN: `opwest init` could not derive this value"
+            faults.error(f"{what} is not filled in", at, expected=allowed, hint=hint)
 
     pending: deque[tuple[Mapping | Items, Path]] = deque([(manifest, ())])
     while pending:
@@ -50,7 +50,7 @@ def report_marks(manifest: Mapping, faults: Diagnostics, expected: Callable[[Pat
 
 
 def _items(owner: Mapping | Items) -> Iterator[tuple[str | int, Any, Location]]:
-    """Yield the keys or indexes of a collection with values and their places."""
+    """Yield the keys or indexes of a collection with the values and their locations."""
     if isinstance(owner, Mapping):
         yield from ((key, item, owner.value_location(key)) for key, item in owner.items())
     else:
@@ -58,7 +58,7 @@ def _items(owner: Mapping | Items) -> Iterator[tuple[str | int, Any, Location]]:
 
 
 def spelled(path: Path | list[str | int]) -> str:
-    """Return a path as a person would write it: 'run.steps[2].call'."""
+    """Return a path as text for messages: 'run.steps[2].call'."""
     if not path:
         return "the manifest"
     text = ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shape of a manifest: the JSON Schema's findings, in words and with places."""
+"""Check a manifest against the JSON Schema; report violations with locations."""
 
 from __future__ import annotations
 
@@ -40,16 +40,20 @@ def _validator() -> jsonschema_rs.Draft202012Validator:
 
 
 def check_version(manifest: Mapping, faults: Diagnostics) -> bool:
-    """Return whether this opwest reads the manifest's version; report it where not."""
+    """Return whether the manifest's version is supported; report it if not."""
     if "version" not in manifest:
-        faults.error("the key 'version' is missing", manifest.location, expected="version: 1")
+        faults.error("missing key 'version'", manifest.location, expected="version: 1")
         return False
     version = manifest["version"]
     if isinstance(version, bool) or version not in SUPPORTED_VERSIONS:
         known = " or ".join(str(v) for v in SUPPORTED_VERSIONS)
-        hint = "a newer opwest may read it" if isinstance(version, int) and version > max(SUPPORTED_VERSIONS) else None
+        hint = (
+            "update opwest: the manifest has a newer version"
+            if isinstance(version, int) and version > max(SUPPORTED_VERSIONS)
+            else None
+        )
         faults.error(
-            f"version is {describe(version)}",
+            f"'version' is {describe(version)}",
             manifest.value_location("version"),
             expected=f"version: {known}",
             hint=hint,
@@ -60,25 +64,25 @@ def check_version(manifest: Mapping, faults: Diagnostics) -> bool:
 
 _MERGE_KEY = "YAML 1.2 has no merge keys: write the keys out"
 
-# Optional keys that can be left out without changing what the rest of a manifest means.
+# Optional keys that do not affect the meaning of other keys: checks continue without them.
 _SEPARATE = frozenset(
     "description boards libc externals application tests quantization align size optional stateful console".split()
 )
 
 
 def check_schema(manifest: Mapping, faults: Diagnostics, known: Collection[ValuePath] = ()) -> bool:
-    """Report everything that the schema does not allow; return whether the meaning can still be looked at.
+    """Report every violation of the schema; return whether the manifest can still be resolved.
 
-    `known` are the paths of values that were reported already.
+    `known` contains the paths of values that were reported before.
 
-    Faults of keys on which nothing else depends (unknown keys among them) are reported and the keys taken out
-    of `manifest`, and misspelt keys are put right there, so that a user sees all other faults in the same run.
+    To report further errors in the same run, faulty keys on which no other key depends (unknown keys included)
+    are removed from `manifest`, and misspelt keys are renamed.
     """
     guessed: set[tuple[str | int, ...]] = set()
     goes_on = True
     while goes_on and (errors := _errors(manifest, known)):
         meant = _misspelt(manifest, errors)
-        # A value that does not fit the key that seems to be meant says that the guess is wrong, not the value.
+        # An invalid value under a renamed key indicates a wrong guess, not a wrong value.
         good = [error for error in errors if tuple(error.instance_path) not in guessed]
         for error in good:
             if not _is_explained(error, meant):
@@ -98,7 +102,7 @@ def _errors(manifest: Mapping, known: Collection[ValuePath]) -> list[Any]:
 
 
 def _make_whole(root: Any) -> None:
-    """Turn numbers such as 4.0 and 1e3 into integers: to JSON Schema they are, to Python they are not."""
+    """Convert numbers such as 4.0 and 1e3 to int: JSON Schema accepts them as integers."""
     pending, seen = [root], set()
     while pending:
         collection = pending.pop()
@@ -113,11 +117,11 @@ def _make_whole(root: Any) -> None:
 
 
 _Meant = dict[tuple[tuple[str | int, ...], str], str]
-"""By path and misspelt key, the key that was meant."""
+"""Path and misspelt key to the intended key."""
 
 
 def _misspelt(manifest: Mapping, errors: list[Any]) -> _Meant:
-    """Return what unknown keys were meant to be, of those keys that are not there."""
+    """Return the likely intended key for each unknown key, among the absent keys."""
     found: _Meant = {}
     for error in errors:
         if _rule_name(error) == "AdditionalProperties":
@@ -133,7 +137,7 @@ def _misspelt(manifest: Mapping, errors: list[Any]) -> _Meant:
 
 
 def _is_explained(error: Any, meant: _Meant) -> bool:
-    """Return whether a key is missing only because it is misspelt, which is reported."""
+    """Return whether a missing key is explained by a misspelt one, which is reported."""
     if _rule_name(error) != "Required":
         return False
     path = tuple(error.instance_path)
@@ -141,7 +145,7 @@ def _is_explained(error: Any, meant: _Meant) -> bool:
 
 
 def _put_right(owner: Mapping, key: str, meant: str) -> None:
-    """Give a value the key that was meant."""
+    """Rename a misspelt key to the intended one."""
     if key in owner and meant not in owner:
         owner[meant] = owner.pop(key)
         owner.keys_at[meant], owner.values_at[meant] = owner.keys_at[key], owner.values_at[key]
@@ -152,16 +156,16 @@ def _rule_name(error: Any) -> str:
 
 
 def _take_out(manifest: Mapping, error: Any, meant: _Meant) -> bool:
-    """Take the key that an error is about out of `manifest`; return whether the rest still means the same."""
+    """Remove the faulty key from `manifest`; return whether the meaning of the rest is unchanged."""
     path = list(error.instance_path)
     try:
         lookup(manifest, path)
     except LookupError:
-        return True  # taken out with a key above it
+        return True  # removed with a parent
     if _rule_name(error) == "AdditionalProperties":
         owner = lookup(manifest, path)
         for key in error.kind.unexpected:
-            # A misspelt `direction` changes the meaning of everything that follows; a misspelt `align` does not.
+            # A misspelt `direction` affects other checks; a misspelt `align` does not.
             close = meant.get((tuple(path), key))
             if close is not None and close not in _SEPARATE:
                 _put_right(owner, key, close)
@@ -189,14 +193,14 @@ def _report(manifest: Mapping, error: Any, faults: Diagnostics) -> None:
             faults.error(f"unknown key {key!r} in {here}", _key_location(manifest, path, key), hint=hint)
     elif name == "Required":
         faults.error(
-            f"the key {kind.property!r} is missing in {here}",
+            f"missing key {kind.property!r} in {here}",
             where,
             expected=_described(error, kind.property),
         )
     elif name == "PropertyNames":
         key = kind.error.instance
         faults.error(
-            f"a key of {here} is {describe(key) if key else 'empty'}",
+            f"a key in {here} is {describe(key) if key else 'empty'}",
             _key_location(manifest, path, key),
             expected=_expected(rule),
         )
@@ -208,7 +212,7 @@ def _report(manifest: Mapping, error: Any, faults: Diagnostics) -> None:
         options = rule.get("enum", [rule.get("const")])
         hint = nearest(value, map(str, options)) if isinstance(value, str) else None
         if hint and not hint.startswith("did"):
-            hint = None  # `expected` lists them all
+            hint = None  # `expected` lists all options
         faults.error(f"{here} is {describe(value)}", where, expected=_one_of(options), hint=hint)
     elif name == "Pattern":
         faults.error(f"{here} is {describe(value)}", where, expected=_expected(rule))
@@ -217,7 +221,7 @@ def _report(manifest: Mapping, error: Any, faults: Diagnostics) -> None:
     elif name == "UniqueItems":
         twice = next(item for item in value if value.count(item) > 1)
         at = Location(value.file, *value.items_at[len(value) - 1 - value[::-1].index(twice)])
-        faults.error(f"{twice!r} is listed twice in {here}", at, expected="each item once")
+        faults.error(f"duplicate item {twice!r} in {here}", at, expected="each item once")
     elif name in ("MaxItems", "MaxProperties"):
         faults.error(f"{here} has {len(value)} items", where, expected=_expected(rule))
     else:
@@ -234,7 +238,7 @@ def _key_location(manifest: Mapping, path: list[str | int], key: str) -> Locatio
 
 
 def _rule(schema_path: list[str | int]) -> dict[str, Any]:
-    """Return the schema that holds the keyword which failed, following references."""
+    """Return the schema of the violated keyword, with references resolved."""
     rule: Any = _schema()
     for part in schema_path[:-1]:
         if part == "$ref":
@@ -264,7 +268,7 @@ def _described(error: Any, key: str) -> str | None:
 
 
 def expected_at(path: ValuePath) -> str | None:
-    """Return in words what the schema allows at a path, None where it knows no such path."""
+    """Return the text for `expected:` at a path, None for a path outside the schema."""
     rule = _schema()
     for part in path:
         rule = _follow(rule)
@@ -272,7 +276,7 @@ def expected_at(path: ValuePath) -> str | None:
         below = rule.get("additionalProperties") if below is None else below
         if not isinstance(below, dict):
             return None
-        # Items that are not described are what their list is described as.
+        # Items without a description take that of their list.
         rule = {"description": rule.get("description", ""), **below} if isinstance(part, int) else below
     rule = _follow(rule)
     if isinstance(rule.get("type"), list) and rule.get("description"):
@@ -284,14 +288,14 @@ _TYPES = {
     "object": "a mapping",
     "array": "a list",
     "string": "a string",
-    "integer": "a whole number",
+    "integer": "an integer",
     "number": "a number",
     "boolean": "true or false",
 }
 
 
 def _expected(rule: dict[str, Any]) -> str:
-    """Say in words what a schema allows; its description tells the rest."""
+    """Return the accepted values of a schema as text: type, limits, description."""
     if "enum" in rule:
         return _one_of(rule["enum"])
     if "const" in rule:

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML text to located data, by the rules of YAML 1.2's core schema.
+"""Convert YAML text to located data, according to the core schema of YAML 1.2 (section 10.3).
 
-PyYAML's own loaders follow YAML 1.1 (`on` is true, `010` is 8, `1e-3` a string), which is not what
-editors show. The core schema's rules come from yamlcore; PyYAML's parser gives the events. The tree is
-built here, without recursion and without expanding aliases more than a manifest could need, so that
-hostile files end in an ordinary message.
+PyYAML's loaders implement YAML 1.1 (`on` is true, `010` is 8, `1e-3` a string); yamlcore provides the
+resolver of the core schema, PyYAML's parser the events. The tree is built without recursion and with a
+limit on aliases, so that hostile files cause an error message instead of a crash.
 """
 
 from __future__ import annotations
@@ -18,30 +17,30 @@ from opwest.diagnostics import Diagnostics, Location
 from opwest.manifest.located import Items, Mapping, Position
 
 MAX_DEPTH = 64
-"""Nested collections; a manifest needs eight."""
+"""Levels of nested collections; a valid manifest has at most eight."""
 MOST_BITS = 14_000
-"""Of an integer: 4,300 digits are the most that Python writes out."""
+"""Bits of an integer. Python converts integers of at most 4,300 digits to text."""
 MAX_EXPANSION = 100_000
-"""Values that aliases may add to a file. Sharing a shape a thousand times is fine, a bomb is not."""
+"""Values that aliases may add to a file: enough to share a shape a thousand times."""
 
 _FAST_LOADER = yamlcore.CCoreLoader if yaml.__with_libyaml__ else yamlcore.CoreLoader
 _CORE_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str")}
 
 
 class _BrokenError(Exception):
-    """Reading can't go on; the fault has been reported."""
+    """Reading stopped; the error has been reported."""
 
 
 def read_yaml(text: bytes, label: str, faults: Diagnostics) -> Mapping | None:
-    """Return the mapping that `text` holds, or None when a fault was reported.
+    """Return the top-level mapping of `text`, or None if an error was reported.
 
-    `label` is the file's name as the user knows it.
+    `label` is the file name for messages.
     """
     try:
         text.decode("utf-8")
     except UnicodeDecodeError as error:
         faults.error(
-            f"byte {text[error.start]:#04x} is not UTF-8",
+            f"invalid UTF-8 byte {text[error.start]:#04x}",
             _place(label, text, error.start),
             expected="UTF-8 text",
             hint="save the file as UTF-8",
@@ -52,7 +51,7 @@ def read_yaml(text: bytes, label: str, faults: Diagnostics) -> Mapping | None:
         try:
             return _read(_FAST_LOADER, text, label, found)
         except yaml.YAMLError:
-            # libyaml says less of what is wrong, and each version in its own words: let PyYAML's own parser say it.
+            # libyaml's messages are shorter and differ between versions: take those of PyYAML's parser.
             found = Diagnostics()
             return _read(yamlcore.CoreLoader, text, label, found)
     except yaml.MarkedYAMLError as error:
@@ -61,16 +60,16 @@ def read_yaml(text: bytes, label: str, faults: Diagnostics) -> Mapping | None:
         context = f" {error.context}" if error.context else ""
         problem = str(error.problem)
         hint = next((words for sign, words in _YAML_HINTS if sign in problem), None)
-        faults.error(f"this is not YAML: {problem}{context}", where, hint=hint)
+        faults.error(f"invalid YAML: {problem}{context}", where, hint=hint)
     except yaml.reader.ReaderError as error:
         faults.error(
-            f"this is not YAML: {error.reason}", _place(label, text, error.position), expected="printable characters"
+            f"invalid YAML: {error.reason}", _place(label, text, error.position), expected="printable characters"
         )
     except yaml.YAMLError as error:
-        faults.error(f"this is not YAML: {error}".replace("\n", " "), Location(label))
-    except ValueError:  # of PyYAML's own parser, which makes numbers of the version in %YAML
+        faults.error(f"invalid YAML: {error}".replace("\n", " "), Location(label))
+    except ValueError:  # from PyYAML's parser, which converts the version in %YAML to numbers
         faults.error(
-            "this is not YAML: the version in %YAML is no version", Location(label, 1, 1), expected="%YAML 1.2"
+            "invalid YAML: invalid version in the %YAML directive", Location(label, 1, 1), expected="%YAML 1.2"
         )
     finally:
         for diagnostic in found:
@@ -88,23 +87,23 @@ def _read(kind: Any, text: bytes, label: str, faults: Diagnostics) -> Mapping | 
         loader.dispose()
 
 
-# What libyaml says of common slips, and what to do.
+# Substrings of the parser's messages for common mistakes, and hints.
 _YAML_HINTS = (
     (r"found character '\t'", "indent with spaces"),
-    ("mapping values are not allowed", "quote a text that holds ': '"),
-    ("expected <block end>", "look at the indentation of this line and of those before it"),
+    ("mapping values are not allowed", "quote strings that contain ': '"),
+    ("expected <block end>", "check the indentation of this line and the lines before it"),
 )
 
 
 def _place(label: str, text: bytes, offset: int) -> Location:
-    """Return the line and column of a byte."""
+    """Return the location of a byte offset."""
     line = text.count(b"\n", 0, offset) + 1
     start = text.rfind(b"\n", 0, offset) + 1
     return Location(label, line, len(text[start:offset].decode("utf-8", "replace")) + 1)
 
 
 class _Builder:
-    """Turns one document's events into located data."""
+    """Converts the events of one document to located data."""
 
     def __init__(self, loader: Any, label: str, faults: Diagnostics) -> None:
         self.loader = loader
@@ -124,17 +123,17 @@ class _Builder:
                 break
             if isinstance(event, yaml.DocumentStartEvent):
                 if seen:
-                    self._fail("a second document begins here", event, expected="one manifest a file")
+                    self._fail("the file contains a second document", event, expected="one document per file")
                 seen = True
                 root = self._tree(self.loader.get_event())
         if not isinstance(root, Mapping):
-            what = "the file is empty" if root is None else f"the file holds {describe(root)}"
+            what = "the file is empty" if root is None else f"the file contains {describe(root)}"
             self.faults.error(what, Location(self.label, 1, 1), expected="a mapping that begins with `version: 1`")
             return None
         return root
 
     def _tree(self, event: Any) -> Any:
-        """Build the value that starts with `event`; collections are kept on a stack of our own."""
+        """Build the value that starts with `event`, with an explicit stack instead of recursion."""
         stack: list[_Frame] = []
         while True:
             if isinstance(event, yaml.CollectionEndEvent):
@@ -164,7 +163,7 @@ class _Builder:
 
     def _open(self, event: Any, depth: int) -> _Frame:
         if depth >= MAX_DEPTH:
-            self._fail("this is nested too deeply", event, expected=f"at most {MAX_DEPTH} levels")
+            self._fail("collections are nested too deeply", event, expected=f"at most {MAX_DEPTH} levels")
         if event.tag not in (None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
             self._fail(f"unknown tag {_tag(event.tag)!r}", event, expected="plain mappings, lists and values")
         position = _position(event)
@@ -175,16 +174,16 @@ class _Builder:
 
     def _alias(self, event: Any) -> tuple[Any, int]:
         if event.anchor in self.open_anchors:
-            self._fail(f"alias '*{event.anchor}' stands inside its own anchor", event, expected="no recursion")
+            self._fail(f"recursive alias '*{event.anchor}'", event, expected="an alias outside its anchor")
         if event.anchor not in self.anchors:
-            self._fail(f"alias '*{event.anchor}' has no anchor before it", event)
+            self._fail(f"undefined alias '*{event.anchor}'", event)
         value, size = self.anchors[event.anchor]
         self.expanded += size
         if self.expanded > MAX_EXPANSION:
             self._fail(
                 f"aliases expand to more than {MAX_EXPANSION} values",
                 event,
-                hint="write them out, or use fewer",
+                hint="use fewer aliases",
             )
         return value, size
 
@@ -198,13 +197,13 @@ class _Builder:
             self._fail(f"unknown tag {_tag(tag)!r}", event, expected="plain mappings, lists and values")
         if tag == "tag:yaml.org,2002:str":
             if any("\ud800" <= char <= "\udfff" for char in event.value):
-                self._fail(f"{event.value!r} holds half of a surrogate pair", event, expected="whole characters")
+                self._fail(f"{event.value!r} contains an unpaired surrogate", event, expected="valid Unicode text")
             return event.value
         try:
             value = self.loader.construct_object(yaml.ScalarNode(tag, event.value, event.start_mark, event.end_mark))
         except (ValueError, OverflowError, yaml.YAMLError):
-            self._fail(f"{_shown(event.value)} can't be read as {tag.rsplit(':', 1)[1]}", event)
-        if isinstance(value, int) and value.bit_length() > MOST_BITS:  # the schema's validator takes it for anything
+            self._fail(f"cannot convert {_shown(event.value)} to {tag.rsplit(':', 1)[1]}", event)
+        if isinstance(value, int) and value.bit_length() > MOST_BITS:  # jsonschema_rs accepts it for any type
             self._fail(
                 f"{_shown(event.value)} is an integer of {value.bit_length()} bits",
                 event,
@@ -213,7 +212,7 @@ class _Builder:
         return value
 
     def _add(self, frame: _Frame, value: Any, position: Position, event: Any) -> None:
-        """Put `value` into the collection on top of the stack."""
+        """Add `value` to the collection on top of the stack."""
         collection = frame.value
         if isinstance(collection, Items):
             collection.append(value)
@@ -224,7 +223,7 @@ class _Builder:
         else:
             key, frame.key = frame.key, _NO_KEY
             if key in collection.keys_at:
-                return  # reported as a duplicate; the first one stays
+                return  # a duplicate, reported: keep the first value
             collection[key] = value
             collection.keys_at[key] = frame.key_at
             collection.values_at[key] = position
@@ -238,10 +237,10 @@ class _Builder:
         if key in collection.keys_at:
             line, column = collection.keys_at[key]
             self.faults.error(
-                f"{key!r} is given twice",
+                f"duplicate key {key!r}",
                 where,
-                expected="each name once",
-                hint=f"first at line {line}, column {column}",
+                expected="each key once",
+                hint=f"first defined at line {line}, column {column}",
             )
 
     def _fail(self, message: str, event: Any, *, expected: str | None = None, hint: str | None = None) -> Any:
@@ -271,7 +270,7 @@ def _position(event: Any) -> Position:
 
 
 def _tag(tag: str) -> str:
-    """Return a tag as one writes it."""
+    """Return a tag in its short form, `!!int`."""
     core = "tag:yaml.org,2002:"
     return f"!!{tag.removeprefix(core)}" if tag.startswith(core) else tag
 
@@ -281,13 +280,13 @@ def _shown(text: str) -> str:
 
 
 def describe(value: Any) -> str:
-    """Say what a value is, in YAML's words, with the value itself when it is short."""
+    """Return a phrase with the YAML type of a value, and the value if it is short: "the integer 4"."""
     if value is None:
         return "null"
     if isinstance(value, bool):
         return f"the boolean {str(value).lower()}"
     if isinstance(value, int):
-        # Python refuses to write out very long numbers.
+        # Python limits the conversion of long integers to text.
         return f"the integer {value}" if abs(value) < 10**40 else f"an integer of {value.bit_length()} bits"
     if isinstance(value, float):
         return f"the number {value:g}"

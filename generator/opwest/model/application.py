@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The user's own part of an application, as a manifest names it."""
+"""The user's part of an application: the key `application` of a manifest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opwest.diagnostics import Location
 
 @dataclass(frozen=True, slots=True)
 class ApplicationFile:
-    """A file of the user's own for src/, copied once."""
+    """A user's file for src/, copied once."""
 
     name: str
     content: bytes = field(repr=False)
@@ -19,7 +19,7 @@ class ApplicationFile:
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """The user's own part of the application."""
+    """The user's part of the application."""
 
     files: tuple[ApplicationFile, ...] = ()
     overlays: tuple[tuple[str, ApplicationFile], ...] = ()
@@ -27,10 +27,10 @@ class Application:
     kconfig: tuple[tuple[str, str | int], ...] = ()
     """Options for prj.conf."""
     kconfig_places: tuple[tuple[str, Location], ...] = ()
-    """Where the manifest names each of them."""
+    """Their locations in the manifest."""
     console: tuple[str, ...] = ()
 
     @property
     def has_main(self) -> bool:
-        """Whether one of the files is main.c."""
+        """Whether the sources include main.c."""
         return any(f.name == "main.c" for f in self.files)

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every C identifier that is emitted, made in one place; names that clash are faults here, not compiler errors."""
+"""All emitted C identifiers, and errors for names that clash."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.model.model import Model, Operator
 
-# Headers of ISO C11 and POSIX: a model's header is <model>.h and must not hide one of these.
+# Headers of ISO C11 and POSIX. The header of a model is <model>.h and must not hide one of these.
 _SYSTEM_HEADERS = frozenset(
     """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic
     stdbool stddef stdint stdio stdlib stdnoreturn string strings tgmath threads time uchar wchar wctype unistd pthread
@@ -40,45 +40,45 @@ class CNames:
         return f"{self.model}_constant_{name}"
 
     def vectors(self, index: int, tensor: str) -> str:
-        """The symbol of golden vectors, in the image of tests."""
+        """The symbol of golden vectors in the test image."""
         return f"{self.model}_vectors_{index}_{tensor}"
 
     @property
     def suite(self) -> str:
-        """The name of the model's tests: twister takes __ in symbols of ztest for the end of it."""
+        """The name of the model's test suite, without `__`, which twister parses as the end of the name."""
         return re.sub("_+", "_", self.model).rstrip("_") or "model"
 
     @staticmethod
     def program(content: bytes) -> str:
-        """The symbol of a program: of its bytes, so that all models of an image share it."""
+        """The symbol of a program, derived from its bytes, so that all models of an image share it."""
         return f"opwest_program_{hashlib.sha256(content).hexdigest()[:32]}"
 
     def operator(self, symbol: str) -> str:
-        """The linker symbol of an operator, or of anything else that the model's objects define."""
+        """The linker symbol for a symbol that the model's objects define."""
         return f"{self.model}__{symbol}"
 
     def bridge(self, operator: str) -> str:
-        """The function that calls a packed or ffi operator, or one with a workspace, from plain parameters."""
+        """The wrapper with plain parameters of a packed or ffi operator, or of one with a workspace."""
         return f"{self.model}_bridge_{operator}"
 
     def packed_adapter(self, operator: str) -> str:
-        """The function that microTVM's table has for an operator of another convention."""
+        """The adapter in microTVM's table for an operator of another calling convention."""
         return f"{self.model}_packed_{operator}"
 
     def callee(self, operator: Operator) -> str:
-        """What run and the registry call for an operator."""
+        """The function that run and the registry call for an operator."""
         return self.bridge(operator.name) if operator.is_bridged else self.operator(operator.symbol)
 
     def adapter(self, operator: str) -> str:
         """The function that calls an operator by name (file scope)."""
-        return f"opwest_call_{operator}"  # no model begins with opwest
+        return f"opwest_call_{operator}"  # the names of models do not begin with opwest
 
     def arguments(self, operator: str) -> str:
         """The table of an operator's arguments (file scope)."""
         return f"opwest_args_{operator}"
 
     def reaches(self, tensor: str) -> str:
-        """The function that tells whether devices reach the caller's buffer."""
+        """The function that checks whether devices reach the caller's buffer."""
         return f"{self.model}_reaches_{tensor}"
 
     def device_macro(self, name: str) -> str:
@@ -86,7 +86,7 @@ class CNames:
         return f"{self.macro}_DEVICE_{name.upper()}"
 
     def host_device(self, name: str) -> str:
-        """What stands for a device on a host."""
+        """The substitute for a device on a host."""
         return f"{self.model}_host_{name}"
 
     def tensor_macro(self, role: str, name: str) -> str:
@@ -117,46 +117,46 @@ def check_names(model: Model, faults: Diagnostics) -> None:
     """Report names of one model that clash after prefixing."""
     if model.name.lower() in _SYSTEM_HEADERS:
         faults.error(
-            f"model name {model.name!r} would make a header {model.name}.h, which hides the system's",
+            f"header {model.name}.h of model {model.name!r} hides a system header",
             model.location,
-            expected="another name",
+            expected="another model name",
         )
     if model.name.lower().startswith("opwest"):
         faults.error(
-            f"model name {model.name!r} begins as the runtime's own names do",
+            f"model name {model.name!r} begins with 'opwest', the prefix of the runtime",
             model.location,
             expected="a name that does not begin with opwest",
         )
     for pool in model.pools:
         if pool.name in _WORKSPACE_MEMBERS:
             faults.error(
-                f"pool name {pool.name!r} is a member of every workspace",
+                f"pool name {pool.name!r} is reserved for a member of the workspace",
                 pool.location,
-                expected=f"none of {', '.join(sorted(_WORKSPACE_MEMBERS))}",
+                expected=f"a name other than {', '.join(sorted(_WORKSPACE_MEMBERS))}",
             )
     _report_clashes(_identifiers(model), faults)
 
 
-def check_names_together(models: list[Model], faults: Diagnostics) -> None:
+def check_names_together(models: Sequence[Model], faults: Diagnostics) -> None:
     """Report names of several models that clash in one application."""
     first: dict[str, Model] = {}
     for model in models:
         other = first.setdefault(model.name.lower(), model)
         if other is not model:
             faults.error(
-                f"two models are called {model.name!r}"
+                f"duplicate model {model.name!r}"
                 if other.name == model.name
-                else f"models {other.name!r} and {model.name!r} differ in case only",
+                else f"models {other.name!r} and {model.name!r} differ only in case",
                 model.location,
-                expected="names of their own",
-                hint=f"the other is {other.location}",
+                expected="unique model names",
+                hint=f"first defined at {other.location}",
             )
             return
     _report_clashes((item for model in models for item in _identifiers(model)), faults)
 
 
 def _identifiers(model: Model) -> Iterator[tuple[str, str, Location]]:
-    """Yield every identifier with external linkage and every macro prefix: what it is, and where it comes from."""
+    """Yield every identifier with external linkage and every macro prefix, with a description and a location."""
     names = CNames(model.name)
     for verb in (
         *("open", "run", "close", "model", "registry", "operators", "inputs", "outputs", "workspace", "devices"),
@@ -178,7 +178,7 @@ def _identifiers(model: Model) -> Iterator[tuple[str, str, Location]]:
     for operator in model.operators:
         if operator.is_bridged:
             yield names.bridge(operator.name), f"call of operator {operator.name!r}", operator.location
-        if model.compat == "tvm-crt-all" and operator.convention != "packed":
+        if model.compat == "tvm-crt-all" and not operator.convention.is_of_system_library:
             yield names.packed_adapter(operator.name), f"adapter of operator {operator.name!r}", operator.location
     symbols = {operator.symbol for operator in model.operators}
     for symbol in sorted(symbols.union(*(build.renames for build in model.builds))):
@@ -191,10 +191,10 @@ def _report_clashes(identifiers: Iterator[tuple[str, str, Location]], faults: Di
         if identifier in first:
             other, at = first[identifier]
             faults.error(
-                f"{what} and {other} both become {identifier} in C",
+                f"{what} and {other} both map to the C identifier {identifier!r}",
                 location,
                 expected="names that differ after prefixing",
-                hint=f"the other is at {at}",
+                hint=f"the other name is at {at}",
             )
         else:
             first[identifier] = (what, location)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every part of resolving needs: the manifest, its folder, and the list of faults."""
+"""The state shared by all parts of resolution: the manifest, its folder, the diagnostics."""
 
 from __future__ import annotations
 
@@ -27,17 +27,22 @@ class Context:
     folder: Path
     faults: Diagnostics
     files: set[str] = field(default_factory=set)
-    """Every file that the manifest names or its sources include, relative to its folder.
+    """The files that the manifest names or its sources include, relative to its folder.
 
-    Folders, where a file was looked for in vain: they change when it comes.
+    For a missing file, its folder: the build runs again when the file is created.
     """
     untyped: set[Location] = field(default_factory=set)
-    """Arguments whose missing shape was reported: nothing more is said of their type."""
+    """Arguments with a reported missing shape; their types are not checked further."""
     examined: list[Examined] = field(default_factory=list)
-    """Every object that was looked at, in the order of the manifest."""
+    """All examined objects, in manifest order."""
+
+    @property
+    def seen(self) -> tuple[tuple[Examined, ...], tuple[Path, ...]]:
+        """The objects that were looked at, and the paths of `files` in order."""
+        return tuple(self.examined), tuple(self.folder / name for name in sorted(self.files))
 
     def examine(self, name: str, target: str | None, kind: str | None = None) -> Examined:
-        """Return the note of an object that is looked at from here on."""
+        """Add and return the record of an object."""
         noted = Examined(name, kind or kind_of(name), target or ANY_TARGET, self.faults)
         self.examined.append(noted)
         return noted
@@ -55,21 +60,21 @@ class Context:
         return value if isinstance(value, Items) else Items(owner.file, owner.start)
 
     def missing(self, name: str) -> None:
-        """Remember that a file was looked for which may come later."""
+        """Record a missing file as an input of the build."""
         place = PurePosixPath(name).parent
         while place.parent != place and not os.path.isdir(self.folder / place):  # noqa: PTH112 - it never raises
             place = place.parent
         self.files.add(place.as_posix())
 
     def file(self, name: str, location: Location) -> Path | None:
-        """Return the path of a file named in the manifest; report one that leaves the folder."""
+        """Return the path of a file named in the manifest; report a path outside the folder."""
         expected = "a path inside the manifest's folder"
         if "\0" in name:
-            self.faults.error(f"path {name!r} holds a NUL character", location, expected=expected)
+            self.faults.error(f"path {name!r} contains a NUL character", location, expected=expected)
             return None
         if PurePosixPath(name).is_absolute() or PureWindowsPath(name).is_absolute() or "\\" in name:
             self.faults.error(
-                f"path {name!r} is not relative with forward slashes",
+                f"path {name!r} is not a relative path with forward slashes",
                 location,
                 expected=expected,
                 hint="for example objects/conv.o",
@@ -81,17 +86,17 @@ class Context:
         except RuntimeError:  # before
             looped = True
         except OSError as error:
-            self.faults.error(f"path {name!r} can't be followed: {error.strerror}", location, expected=expected)
+            self.faults.error(f"cannot resolve path {name!r}: {error.strerror}", location, expected=expected)
             return None
         if looped:
             self.faults.error(f"path {name!r} is a loop of symbolic links", location, expected=expected)
             return None
         if not path.is_relative_to(self.folder.resolve()):
             self.faults.error(
-                f"path {name!r} leaves the manifest's folder",
+                f"path {name!r} is outside the manifest's folder",
                 location,
                 expected=expected,
-                hint="copy the file beside the manifest",
+                hint="copy the file into the manifest's folder",
             )
             return None
         self.files.add(PurePosixPath(name).as_posix())
@@ -99,37 +104,37 @@ class Context:
 
 
 def located_items(items: Items) -> list[tuple[Any, Location]]:
-    """Return the items of a list with their places."""
+    """Return the items of a list with their locations."""
     return [(item, items.item_location(index)) for index, item in enumerate(items)]
 
 
 def tensor_type(context: Context, entry: Mapping) -> TensorType:
-    """Return the type that an entry with `dtype` and `shape` declares; report one that no target could hold."""
+    """Return the type of an entry with `dtype` and `shape`; report one larger than the limit."""
     type_ = TensorType(DTYPES[entry["dtype"]], tuple(entry.get("shape", ())))
     if type_.size > MAX_TENSOR_BYTES:
         context.faults.error(
-            f"a tensor of {type_} has {type_.size} bytes",
+            f"tensor type {type_} has {type_.size} bytes",
             entry.value_location("shape"),
-            expected=f"at most {MAX_TENSOR_BYTES}",
+            expected=f"at most {MAX_TENSOR_BYTES} bytes",
         )
     return type_
 
 
 def size_in_bytes(value: float | str) -> int:
-    """Return the bytes that a size of the manifest stands for: 512, `64KiB`."""
+    """Return a size of the manifest (512, `64KiB`) in bytes."""
     if not isinstance(value, str):
         return int(value)
     for suffix, factor in (("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("B", 1)):
         if value.endswith(suffix):
             return int(value.removesuffix(suffix)) * factor
-    raise ValueError(f"{value!r} is not a size")
+    raise ValueError(f"invalid size {value!r}")
 
 
 def devicetree(context: Context, entry: Mapping, location: Location) -> Devicetree | None:
-    """Return how a devicetree node is named; report a node named in no way or in two."""
+    """Return the reference to a devicetree node; report a reference with no or several kinds of names."""
     ways = [key for key in ("nodelabel", "alias", "chosen", "compatible") if key in entry]
     if len(ways) != 1:
-        seen = f"named by {' and '.join(ways)}" if ways else "not named"
+        seen = f"specified by {' and '.join(ways)}" if ways else "not specified"
         context.faults.error(
             f"the devicetree node is {seen}",
             location,
@@ -138,14 +143,16 @@ def devicetree(context: Context, entry: Mapping, location: Location) -> Devicetr
         return None
     if "index" in entry and ways[0] != "compatible":
         context.faults.error(
-            f"index goes with compatible, not with {ways[0]}", entry.key_location("index"), expected="no index"
+            f"'index' is invalid with {ways[0]!r}",
+            entry.key_location("index"),
+            expected="'index' with 'compatible' only",
         )
         return None
     return Devicetree(ways[0], entry[ways[0]], entry.get("index", 0), location)
 
 
 def quantization(context: Context, entry: Mapping, type_: TensorType) -> Quantization | None:
-    """Return the quantization that an entry declares, None where there is none; report contradictions."""
+    """Return the quantization that an entry declares, None if absent; report contradictions."""
     if "quantization" not in entry:
         return None
     given = entry["quantization"]
@@ -164,15 +171,15 @@ def quantization(context: Context, entry: Mapping, type_: TensorType) -> Quantiz
     many = len(scales) > 1 or len(zero_points) > 1
     if many and axis is None:
         context.faults.error(
-            "there are several scales or zero points, but no axis",
+            "several scales or zero points require 'axis'",
             entry.value_location("quantization"),
-            expected="axis: the dimension they belong to",
+            expected="axis: the dimension along which they vary",
         )
         return None
     if axis is not None:
         if axis >= len(type_.shape):
             context.faults.error(
-                f"axis {axis} is outside the shape {list(type_.shape)}",
+                f"axis {axis} is out of range for shape {list(type_.shape)}",
                 given.value_location("axis"),
                 expected=f"0 to {len(type_.shape) - 1}" if len(type_.shape) > 1 else "0" if type_.shape else "no axis",
             )
@@ -181,18 +188,18 @@ def quantization(context: Context, entry: Mapping, type_: TensorType) -> Quantiz
         for what, key, values in (("scales", "scale", scales), ("zero points", "zero_point", zero_points)):
             if len(values) not in (1, length):
                 context.faults.error(
-                    f"there are {len(values)} {what} for {length} slices along axis {axis}",
+                    f"{len(values)} {what} for {length} slices along axis {axis}",
                     given.value_location(key),
                     expected=f"1 or {length}",
                 )
                 return None
     dtype = type_.dtype
-    # Floating-point tensors have no zero point but 0; the metadata holds 32 bits.
+    # The zero point of a floating-point tensor is 0; the metadata stores 32 bits.
     low, high = max(dtype.minimum or 0, -(1 << 31)), min(dtype.maximum or 0, (1 << 31) - 1)
     for value in zero_points:
         if not low <= value <= high:
             context.faults.error(
-                f"the zero point of a tensor of {dtype.name} is {describe(value)}",
+                f"the zero point of a tensor of dtype {dtype.name} is {describe(value)}",
                 given.value_location("zero_point"),
                 expected=f"{low} to {high}" if high else "0",
             )

@@ -1,20 +1,85 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calling conventions of operators: what a compiled function of each takes.
+"""The calling conventions of operators: one object for each, with everything that is particular to it.
 
+unpacked: plain parameters, as the manifest lists them.
 packed: TVMBackendPackedCFunc of TVM's C runtime (include/tvm/runtime/c_backend_api.h, 0.8 to 0.18).
 ffi: TVMFFISafeCallType of tvm-ffi (include/tvm/ffi/c_api.h, TVM 0.21 and later).
-The types are those of TVM's own C output, which has `void *` for the arrays.
+The types are those of TVM's own C output, which has `void *` for the arrays. How the arrays are spelled is in
+`render/c/conventions.py` and `render/llvm/conventions.py`. A convention without its case there is a type error.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, assert_never, get_args
+
+from opwest.model.dtypes import Dlpack, DType
 
 ConventionName = Literal["unpacked", "packed", "ffi"]
+EntryKind = Literal["tensor", "pointer", "integer", "boolean", "float"]
 
-PARAMETERS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
-    "packed": (
+_DL_TENSOR_BYTES: Final = 48
+"""On 64-bit targets; on others structures are no larger."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrays:
+    """How arguments are passed through arrays: a value for each, and a DLTensor for each tensor."""
+
+    parameters: tuple[tuple[str, str], ...]
+    """Name and C type of every parameter of an entry point."""
+    type_codes: Mapping[EntryKind, tuple[int, str]]
+    """The code of each kind of value: number, and name in the runtime's headers."""
+    value_bytes: int
+    extra_bytes: int
+    """The size of the arrays beside tensors, values and the result."""
+    has_strides: bool
+    """Whether DLTensors have strides; without, they are dense in C order."""
+    has_old_bool: bool
+    """Whether bool is an unsigned integer of one bit, as in TVM up to 0.18."""
+
+    def bytes(self, tensors: int, values: int) -> int:
+        """Return the memory that the argument arrays of one call take, bytes; enough for every target."""
+        return tensors * _DL_TENSOR_BYTES + (values + 1) * self.value_bytes + self.extra_bytes
+
+    def dlpack(self, dtype: DType) -> Dlpack:
+        """Return the DLDataType of tensors of an element type."""
+        return (self.has_old_bool and dtype.dlpack_of_packed) or dtype.dlpack
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Convention:
+    """A calling convention."""
+
+    name: ConventionName
+    tensor_alignment: int
+    """Bytes that data must be aligned to where the manifest does not say.
+
+    TVM's LLVM code assumes kAllocAlignment: 64 on hosts (include/tvm/runtime/device_api.h). microTVM's allocator gave
+    16 (TVM_RUNTIME_ALLOC_ALIGNMENT_BYTES), and its targets have no instruction that needs more.
+    """
+    workspace_alignment: int
+    """Bytes that allocations are aligned to: kTempAllocaAlignment, see above."""
+    arrays: Arrays | None
+    """None: the parameters of an entry point are those that the manifest lists, and its device."""
+    is_of_system_library: bool = False
+    """Whether TVM's system library lists entry points as they are."""
+
+    @property
+    def returns_status(self) -> bool:
+        """Whether every entry point returns a status; else the manifest says whether one does."""
+        return self.arrays is not None
+
+    def passes_scalar(self, dtype: DType) -> bool:
+        """Return whether a scalar of an element type can be passed: arrays hold every float as a double."""
+        return self.arrays is None or not dtype.bits
+
+
+UNPACKED: Final = Convention("unpacked", tensor_alignment=1, workspace_alignment=16, arrays=None)
+
+PACKED_ARRAYS: Final = Arrays(
+    parameters=(
         ("args", "void *"),
         ("type_codes", "int32_t *"),
         ("num_args", "int32_t"),
@@ -22,29 +87,62 @@ PARAMETERS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("ret_type_code", "int32_t *"),
         ("resource_handle", "void *"),
     ),
-    "ffi": (
-        ("self", "void *"),
-        ("args", "void *"),
-        ("num_args", "int32_t"),
-        ("result", "void *"),
+    type_codes={  # TVMArgTypeCode, see opwest/tvm_packed.h
+        "tensor": (7, "kTVMDLTensorHandle"),
+        "pointer": (3, "kTVMOpaqueHandle"),
+        "integer": (0, "kTVMArgInt"),
+        "boolean": (0, "kTVMArgInt"),
+        "float": (2, "kTVMArgFloat"),
+    },
+    value_bytes=8,
+    extra_bytes=8,  # the type code of the result
+    has_strides=False,  # microTVM always left them out
+    has_old_bool=True,
+)
+PACKED: Final = Convention(
+    "packed", tensor_alignment=16, workspace_alignment=16, arrays=PACKED_ARRAYS, is_of_system_library=True
+)
+
+FFI: Final = Convention(
+    "ffi",
+    tensor_alignment=64,
+    workspace_alignment=64,
+    arrays=Arrays(
+        parameters=(
+            ("self", "void *"),
+            ("args", "void *"),
+            ("num_args", "int32_t"),
+            ("result", "void *"),
+        ),
+        type_codes={  # TVMFFITypeIndex, see opwest/tvm_ffi.h
+            "tensor": (7, "kTVMFFIDLTensorPtr"),
+            "pointer": (4, "kTVMFFIOpaquePtr"),
+            "integer": (1, "kTVMFFIInt"),
+            "boolean": (2, "kTVMFFIBool"),
+            "float": (3, "kTVMFFIFloat"),
+        },
+        value_bytes=16,
+        extra_bytes=0,
+        has_strides=True,  # from DLPack 1.2 on they may not be left out
+        has_old_bool=False,
     ),
-}
-"""Name and C type of every parameter of an entry point; unpacked ones follow the manifest."""
+)
 
-TENSOR_ALIGNMENT: Final[dict[str, int]] = {"unpacked": 1, "packed": 16, "ffi": 64}
-"""Bytes that data must be aligned to where the manifest does not say.
 
-TVM's LLVM code assumes kAllocAlignment: 64 on hosts (include/tvm/runtime/device_api.h). microTVM's allocator gave 16
-(TVM_RUNTIME_ALLOC_ALIGNMENT_BYTES), and its targets have no instruction that needs more.
-"""
+def convention_of(name: ConventionName) -> Convention:
+    """Return the calling convention of a name."""
+    match name:
+        case "unpacked":
+            return UNPACKED
+        case "packed":
+            return PACKED
+        case "ffi":
+            return FFI
+        case _:
+            assert_never(name)
 
-WORKSPACE_ALIGNMENT: Final[dict[str, int]] = {"unpacked": 16, "packed": 16, "ffi": 64}
-"""Bytes that allocations are aligned to: kTempAllocaAlignment, see above."""
 
-DL_TENSOR_BYTES: Final = 48
-PACKED_VALUE_BYTES: Final = 8
-FFI_VALUE_BYTES: Final = 16
-"""Sizes on 64-bit targets; on others structures are no larger."""
+CONVENTIONS: Final = tuple(convention_of(name) for name in get_args(ConventionName))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +161,3 @@ class WorkspaceNeed:
     def planned(self) -> int:
         """The bytes with the runtime's bookkeeping: two rows of a bit for each unit (tvm_backend.c)."""
         return self.rounded + 2 * -(-(self.rounded // self.align) // 8)
-
-
-def arrays_bytes(convention: str, tensors: int, values: int) -> int:
-    """Return how much memory the argument arrays of one call take, bytes; enough for every target."""
-    if convention == "packed":  # tensors, values, the result and its type code
-        return tensors * DL_TENSOR_BYTES + (values + 1) * PACKED_VALUE_BYTES + 8
-    return tensors * DL_TENSOR_BYTES + (values + 1) * FFI_VALUE_BYTES

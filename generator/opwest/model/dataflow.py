@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of `run`: every argument bound, every tensor written before it is read."""
+"""Resolve the steps of `run`: bind every argument, check that tensors are written before they are read."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from opwest.model.step_names import Names, check_roles, first_writers, named_by_
 
 @dataclass
 class Intermediate:
-    """An intermediate tensor as the steps show it."""
+    """An intermediate tensor, as derived from the steps."""
 
     name: str
     location: Location
     type: TensorType
     typed: bool
-    """Whether the type is known. The shape of its first writer is missing otherwise, which was reported there."""
+    """Whether the type is known. It is not where the argument of the first writer has no shape (reported)."""
     align: int = 1
     read: bool = False
 
 
 @dataclass(frozen=True)
 class Scratch:
-    """Memory that an operator needs during one step."""
+    """Scratch memory of an operator in one step."""
 
     name: str
     argument: Argument
@@ -47,19 +47,19 @@ class Scratch:
 
 @dataclass(frozen=True)
 class Flow:
-    """What the steps say."""
+    """The result of resolving the steps."""
 
     steps: list[Step]
     intermediates: list[Intermediate]
     scratch: list[Scratch]
     alignments: dict[str, int]
-    """The alignment in bytes that the operators need of every tensor, by name."""
+    """The alignment in bytes that the operators require, by tensor name."""
     agents: dict[str, set[str]]
-    """Who touches every tensor: devices and "cpu"."""
+    """The agents that access each tensor: names of devices, and "cpu"."""
 
 
 def resolve_steps(context: Context, names: Names) -> Flow:
-    """Return the steps with their bindings, and what follows from them."""
+    """Return the steps with their bindings, and the properties of tensors that follow from them."""
     return _Dataflow(context, names).resolve()
 
 
@@ -80,9 +80,9 @@ class _Dataflow:
         self.uncertain = named_by_unknown_operators(context, names.operators)
         self.scratch: list[Scratch] = []
         self.settled = check_roles(context)
-        """Names of which nothing more is said: those with two meanings, and tensors without a known writer."""
+        """Names without further errors: those declared in two roles, and tensors of unknown operators."""
         self.incomplete = False
-        """Whether a step could not be read: tensors may seem to be never written for that reason alone."""
+        """Whether a step could not be resolved: a tensor without a writer is then not reported."""
 
     def resolve(self) -> Flow:
         """Walk the steps in order."""
@@ -98,7 +98,7 @@ class _Dataflow:
         operator = self.names.operators.get(entry["call"])
         if operator is None:
             self.faults.error(
-                f"there is no operator {entry['call']!r}",
+                f"undefined operator {entry['call']!r}",
                 entry.value_location("call"),
                 hint=nearest(entry["call"], self.names.operators),
             )
@@ -111,10 +111,10 @@ class _Dataflow:
         if len(given) != len(expected):
             listed = ", ".join(a.name for a in expected) or "none"
             scratch = [a.name for a in operator.passed if a.direction == "scratch"]
-            hint = f"scratch memory ({', '.join(scratch)}) is planned by opwest and not listed" if scratch else None
+            hint = f"omit scratch arguments ({', '.join(scratch)}): opwest plans their memory" if scratch else None
             count = f"{len(expected)} argument{'s' * (len(expected) != 1)}"
             self.faults.error(
-                f"operator {operator.name!r} takes {count}, the step gives {len(given)}",
+                f"operator {operator.name!r} takes {count}, the step passes {len(given)}",
                 entry.value_location("args"),
                 expected=listed,
                 hint=hint,
@@ -123,7 +123,7 @@ class _Dataflow:
             return None
         self._check_aliases(operator, given)
         bound: dict[str, Binding | None] = {}
-        # Reads come before writes, whatever the order of the arguments.
+        # Bind reads before writes, in any order of the arguments.
         for reading in (True, False):
             for argument, (value, place) in zip(expected, given, strict=True):
                 if (argument.direction != "out") == reading:
@@ -141,7 +141,7 @@ class _Dataflow:
         return Step(index, operator, entry.get("device"), bindings, at)
 
     def _check_aliases(self, operator: Operator, given: list[tuple[Any, Location]]) -> None:
-        """Report a tensor that one step names twice when it writes it: the operator expects separate memory."""
+        """Report a tensor passed twice to a step that writes it: operators require separate memory."""
         seen: dict[str, Argument] = {}
         for argument, (value, place) in zip(operator.step_args, given, strict=True):
             if not isinstance(value, str) or value in self.settled:
@@ -149,10 +149,10 @@ class _Dataflow:
             other = seen.setdefault(value, argument)
             if other is not argument and (argument.is_written or other.is_written):
                 self.faults.error(
-                    f"tensor {value!r} is given for {other.name!r} and for {argument.name!r}, and the step writes it",
+                    f"tensor {value!r} is passed for {other.name!r} and {argument.name!r} of a step that writes it",
                     place,
                     expected="separate tensors",
-                    hint="an operator that works in place has one argument with direction: inout",
+                    hint="for an operator that works in place, declare one argument with direction: inout",
                 )
 
     def _bind(self, index: int, argument: Argument, value: Any, place: Location) -> Binding | None:
@@ -160,10 +160,10 @@ class _Dataflow:
             return bind_number(self.faults, argument, value, place)
         if not isinstance(value, str):
             self.faults.error(
-                f"argument {argument.name!r} takes a tensor, the step gives {value!r}",
+                f"argument {argument.name!r} takes a tensor, the step passes {value!r}",
                 place,
-                expected="a tensor's name",
-                hint="scalar: true in the operator makes it a number",
+                expected="the name of a tensor",
+                hint="to pass a number, declare the argument with scalar: true",
             )
             return None
         self.used.add(value)
@@ -184,15 +184,17 @@ class _Dataflow:
             self.faults.error(
                 f"input {name!r} is written by this step",
                 place,
-                expected="inputs are read only",
-                hint="write another tensor",
+                expected="a tensor that is not an input",
+                hint="inputs are read-only: write another tensor",
             )
         self._agree(argument, self.names.inputs[name].type, f"input {name!r}", place)
         return Binding("input", name)
 
     def _bind_constant(self, argument: Argument, name: str, place: Location) -> Binding:
         if argument.is_written:
-            self.faults.error(f"constant {name!r} is written by this step", place, expected="constants are read only")
+            self.faults.error(
+                f"constant {name!r} is written by this step", place, expected="a tensor that is not a constant"
+            )
         if name in self.names.constants:
             self._agree(argument, self.names.constants[name].type, f"constant {name!r}", place)
         return Binding("constant", name)
@@ -200,7 +202,7 @@ class _Dataflow:
     def _bind_output(self, index: int, argument: Argument, name: str, place: Location) -> Binding:
         if argument.is_read:
             self._check_written(index, name, f"output {name!r}", place)
-        self.written.add(name)  # where it is only read, that was reported
+        self.written.add(name)  # an output that is only read was reported
         self._agree(argument, self.names.outputs[name].type, f"output {name!r}", place)
         return Binding("output", name)
 
@@ -210,7 +212,7 @@ class _Dataflow:
             if name not in self.writers:
                 self.settled.add(name)
                 return None
-            self.written.add(name)  # where it was not, that is reported once
+            self.written.add(name)  # report an unwritten tensor once
         tensor = self.tensors.get(name)
         if tensor is None:
             tensor = self.tensors[name] = self._introduce(argument, name, place)
@@ -225,7 +227,7 @@ class _Dataflow:
         return Binding("buffer", name)
 
     def _introduce(self, argument: Argument, name: str, place: Location) -> Intermediate:
-        """Return a new intermediate tensor: its type is its first writer's, and what the manifest says must agree."""
+        """Return a new intermediate tensor with the type of its first writer; report a declaration that differs."""
         check_name("tensor", name, place, self.faults)
         tensor = Intermediate(name, place, argument.type, argument.location not in self.context.untyped)
         entry = self.declared.get(name, {})
@@ -234,29 +236,29 @@ class _Dataflow:
             if key in entry and entry[key] != actual and tensor.typed:
                 self.faults.error(
                     f"tensor {name!r} is declared with {key} {entry[key]}, "
-                    f"but the step that writes it makes {argument.type}",
+                    f"but argument {argument.name!r} of the step that writes it is {argument.type}",
                     entry.value_location(key),
                     expected=f"{key}: {actual}",
                 )
         return tensor
 
     def _check_written(self, index: int, name: str, what: str, place: Location) -> None:
-        """Report a tensor that this step reads although no earlier step wrote it."""
+        """Report a tensor that this step reads and no earlier step writes."""
         if name in self.written or name in self.uncertain:
             return
         if name in self.writers:
             writer = self.writers[name]
-            by = "first by this step itself" if writer == index else f"by step {writer}, which comes later"
+            by = "first by this step" if writer == index else f"by the later step {writer}"
             self.faults.error(
-                f"{what} is read by step {index} before it is written: it is written {by}",
+                f"{what} is read by step {index} before it is written {by}",
                 place,
-                hint="steps run in the order given",
+                hint="steps run in the listed order",
             )
         elif not self.incomplete:
             known = {*self.names.inputs, *self.constants, *self.written}
             expected = "an input, a constant, or a tensor that an earlier step writes"
             self.faults.error(
-                f"{what} is read, but never written: no step has it as a result",
+                f"{what} is read but never written",
                 place,
                 expected=expected,
                 hint=nearest(name, known),
@@ -268,22 +270,22 @@ class _Dataflow:
         differs = "shape" if argument.type.dtype == type_.dtype else "dtype"
         hint = None
         if argument.type.size == type_.size and differs == "shape":
-            hint = "the bytes are the same: declare one shape everywhere"
+            hint = "the sizes are equal: declare the same shape in both places"
         self.faults.error(
-            f"{what} is {type_}, argument {argument.name!r} takes {argument.type}: the {differs} differs",
+            f"{differs} mismatch: {what} is {type_}, argument {argument.name!r} takes {argument.type}",
             place,
             expected=str(argument.type),
             hint=hint,
         )
 
     def _check_unused(self) -> None:
-        """Report outputs that nothing writes; warn of what nothing uses."""
+        """Report outputs that no step writes; warn about unused inputs, constants and tensors."""
         for name, output in self.names.outputs.items():
             if not self.incomplete and name not in {*self.written, *self.uncertain}:
                 self.faults.error(
                     f"output {name!r} is never written",
                     output.location,
-                    expected="a step that has it as a result",
+                    expected="a step that writes it",
                 )
         for name in self.declared:
             if not self.incomplete and name not in {
@@ -294,11 +296,9 @@ class _Dataflow:
                 *self.settled,
             }:
                 at = self.declared.key_location(name)
-                self.faults.error(
-                    f"tensor {name!r} is declared, but no step uses it", at, hint=nearest(name, self.tensors)
-                )
+                self.faults.error(f"unused tensor {name!r}", at, hint=nearest(name, self.tensors))
         if self.faults.has_errors:
-            return  # what is unused now may be used once those are gone
+            return  # after an error, "unused" may be a consequence of it
         for role, named in (
             ("input", self.names.inputs),
             ("constant", self.names.constants),
@@ -306,7 +306,7 @@ class _Dataflow:
         ):
             for name, item in named.items():
                 if name not in self.used and name not in self.uncertain:
-                    self.faults.warning(f"{role} {name!r} is not used by any step", item.location)
+                    self.faults.warning(f"unused {role} {name!r}", item.location)
         for name, tensor in self.tensors.items():
             if not tensor.read and name in self.written and name not in self.uncertain:
                 self.faults.warning(f"tensor {name!r} is written but never read", tensor.location)

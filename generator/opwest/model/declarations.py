@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a manifest declares by name: operators, externals, inputs and outputs, constants."""
+"""Resolve named declarations of a manifest: operators, externals, inputs and outputs, constants."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from opwest.model.context import (
     quantization,
     tensor_type,
 )
-from opwest.model.conventions import TENSOR_ALIGNMENT, ConventionName
+from opwest.model.conventions import UNPACKED, Convention, convention_of
 from opwest.model.dtypes import DTYPES, TensorType
+from opwest.model.elements import converted, rounding_note
 from opwest.model.identifiers import check_name, is_symbol
 from opwest.model.model import (
     DEFAULT_ALIGNMENT,
@@ -40,17 +41,17 @@ def operators(context: Context) -> dict[str, Operator]:
 
 
 def _check_shared_symbols(context: Context, found: dict[str, Operator]) -> None:
-    """One symbol may serve several operators, but it has one C prototype."""
+    """Report operators that share a symbol and declare different C prototypes."""
     first: dict[str, Operator] = {}
     for operator in found.values():
         other = first.setdefault(operator.symbol, operator)
         if other is not operator and other.prototype != operator.prototype:
             context.faults.error(
-                f"operators {other.name!r} and {operator.name!r} share symbol {operator.symbol!r}, "
-                "but not its C prototype",
+                f"conflicting prototypes for symbol {operator.symbol!r} "
+                f"in operators {other.name!r} and {operator.name!r}",
                 operator.location,
                 expected=other.prototype,
-                hint=f"this one declares {operator.prototype}",
+                hint=f"operator {operator.name!r} declares {operator.prototype}",
             )
 
 
@@ -58,20 +59,20 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
     symbol = entry.get("symbol", name)
     if not is_symbol(symbol) and "symbol" in entry:
         context.faults.error(
-            f"symbol {symbol!r} can't be called from C",
+            f"symbol {symbol!r} cannot be called from C",
             entry.value_location("symbol"),
             expected="a C identifier",
-            hint="wrap it in a C function",
+            hint="add a C function that calls it",
         )
-    convention = entry.get("convention", context.manifest.get("convention", "unpacked"))
+    convention = convention_of(entry.get("convention", context.manifest.get("convention", UNPACKED.name)))
     device = context.section("device", entry)
     is_async = entry.get("async", False)
     if is_async and ("device" not in entry or "handle" in device):
         context.faults.error(
-            f"operator {name!r} is asynchronous and takes no {'accelerator' if 'device' in entry else 'device'}",
+            f"asynchronous operator {name!r} takes no {'accelerator' if 'device' in entry else 'device'}",
             entry.value_location("async"),
-            expected="device: {}, which makes an accelerator the last argument",
-            hint="what it starts has to be waited for",
+            expected="device: {}, to take an accelerator as the last argument",
+            hint="run waits for asynchronous steps through their accelerator",
         )
     args: list[Argument] = []
     names: dict[str, Location] = {}
@@ -79,23 +80,23 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
         argument = _argument(context, item, place, convention)
         if argument.name in names:
             context.faults.error(
-                f"argument {argument.name!r} stands twice in operator {name!r}",
+                f"duplicate argument {argument.name!r} in operator {name!r}",
                 argument.location,
-                expected="each name once",
-                hint=f"first at line {names[argument.name].line}",
+                expected="unique argument names",
+                hint=f"first defined at line {names[argument.name].line}",
             )
         names[argument.name] = argument.location
         args.append(argument)
     for argument, (item, _) in zip(args, located_items(entry["args"]), strict=True):
         _check_in_place(context, argument, item, args)
     workspace = workspace_need(context, name, entry, convention)
-    if entry.get("returns") == "void" and (convention != "unpacked" or workspace is not None):
-        why = f"is {convention}" if convention != "unpacked" else "has a workspace"
+    if entry.get("returns") == "void" and (convention.returns_status or workspace is not None):
+        why = f"is {convention.name}" if convention.returns_status else "has a workspace"
         context.faults.error(
             f"operator {name!r} {why} and returns nothing",
             entry.value_location("returns"),
             expected="returns: status",
-            hint="its failure has to be seen: a call can run out of workspace" if workspace else None,
+            hint="a call can run out of workspace: return a status" if workspace else None,
         )
     args += supplied_arguments(convention, args, "device" in entry, is_async, workspace, at)
     return Operator(
@@ -105,8 +106,8 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
         args=tuple(args),
         convention=convention,
         workspace=workspace,
-        # Of a convention that has a status always, that was reported.
-        returns_status=convention != "unpacked" or entry.get("returns", "status") == "status",
+        # `returns: void` was reported for the conventions that always return a status.
+        returns_status=convention.returns_status or entry.get("returns", "status") == "status",
         takes_device="device" in entry,
         device_type=device.get("type"),
         device_program=device.get("program"),
@@ -117,7 +118,7 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
     )
 
 
-def _argument(context: Context, entry: Mapping, place: Location, convention: ConventionName) -> Argument:
+def _argument(context: Context, entry: Mapping, place: Location, convention: Convention) -> Argument:
     faults = context.faults
     at = entry.value_location("name")
     check_name("argument", entry["name"], at, faults)
@@ -126,10 +127,12 @@ def _argument(context: Context, entry: Mapping, place: Location, convention: Con
     if scalar:
         type_ = scalar_type(DTYPES[entry["dtype"]])
         if entry.get("shape"):
-            faults.error("a scalar has no shape", entry.value_location("shape"), expected="scalar: true, or a shape")
+            faults.error(
+                "a scalar cannot have a shape", entry.value_location("shape"), expected="scalar: true, or a shape"
+            )
         if direction != "in":
             faults.error(
-                f"a scalar is passed by value and can't be {direction}",
+                f"a scalar is passed by value and cannot have direction {direction!r}",
                 entry.value_location("direction"),
                 expected="in",
             )
@@ -141,11 +144,11 @@ def _argument(context: Context, entry: Mapping, place: Location, convention: Con
                 f"argument {entry['name']!r} has no shape",
                 place,
                 expected="shape: [...]",
-                hint="or scalar: true where it is passed by value",
+                hint="declare an argument passed by value with scalar: true",
             )
         type_ = tensor_type(context, entry)
     check_passing(context, entry, convention)
-    align = entry.get("align", 1 if scalar else TENSOR_ALIGNMENT[convention])
+    align = entry.get("align", 1 if scalar else convention.tensor_alignment)
     return Argument(
         name=entry["name"],
         type=type_,
@@ -160,13 +163,13 @@ def _argument(context: Context, entry: Mapping, place: Location, convention: Con
 
 
 def _check_in_place(context: Context, argument: Argument, entry: Mapping, args: list[Argument]) -> None:
-    """Report arguments whose memory a result can't take over."""
+    """Report arguments whose memory the result cannot reuse."""
     if argument.in_place and argument.direction != "out":
         context.faults.error(
-            f"argument {argument.name!r} is {argument.direction} and works in place",
+            f"'in_place' at argument {argument.name!r} with direction {argument.direction!r}",
             entry.value_location("in_place"),
-            expected="in_place at a result, direction: out",
-            hint="direction: inout is an argument that is both read and written",
+            expected="'in_place' at an argument with direction: out",
+            hint="for an argument that is both read and written, use direction: inout",
         )
         return
     known = {a.name: a for a in args if a.direction == "in" and not a.scalar}
@@ -174,14 +177,14 @@ def _check_in_place(context: Context, argument: Argument, entry: Mapping, args: 
         other = known.get(name)
         if other is None:
             context.faults.error(
-                f"{argument.name!r} can't take over the memory of {name!r}",
+                f"{argument.name!r} cannot reuse the memory of {name!r}",
                 at,
                 expected="an argument of this operator with direction: in",
                 hint=nearest(name, known),
             )
         elif other.type.size < argument.type.size and not {argument.location, other.location} & context.untyped:
             context.faults.error(
-                f"{argument.name!r} ({argument.type.size} bytes) does not fit into the memory of {name!r} "
+                f"{argument.name!r} ({argument.type.size} bytes) does not fit in the memory of {name!r} "
                 f"({other.type.size} bytes)",
                 at,
                 expected="an argument at least as large",
@@ -189,16 +192,16 @@ def _check_in_place(context: Context, argument: Argument, entry: Mapping, args: 
 
 
 def externals(context: Context) -> dict[str, External]:
-    """Return the symbols that someone else provides."""
+    """Return the declared external symbols by name."""
     found: dict[str, External] = {}
     for entry, place in located_items(context.items("externals")):
         symbol = entry["symbol"]
         if symbol in found:
             context.faults.error(
-                f"external {symbol!r} is declared twice",
+                f"duplicate external {symbol!r}",
                 entry.value_location("symbol"),
                 expected="each symbol once",
-                hint=f"first at line {found[symbol].location.line}",
+                hint=f"first defined at line {found[symbol].location.line}",
             )
         found[symbol] = External(symbol, entry["from"], entry.get("kconfig"), place)
     return found
@@ -226,7 +229,7 @@ def interface(context: Context, key: str) -> dict[str, Interface]:
 
 
 def constants(context: Context, wanted: dict[str, TensorType]) -> dict[str, Constant]:
-    """Return the constants by name. `wanted` gives the type that the steps need of each, for raw files."""
+    """Return the constants by name. `wanted` contains the types that the steps require, for raw files."""
     section = context.section("constants")
     found = {}
     for name, entry in section.items():
@@ -246,6 +249,7 @@ def constants(context: Context, wanted: dict[str, TensorType]) -> dict[str, Cons
             place = entry.value_location("key") if "key" in entry else where
             context.faults.error(f"constant {name!r}: {error.message}", place, expected=error.expected, hint=error.hint)
             continue
+        array = _as_declared(context, name, entry, array)
         type_ = _constant_type(context, name, entry, array, wanted.get(name))
         if type_:
             align = max(entry.get("align", 1), type_.dtype.size, DEFAULT_ALIGNMENT)
@@ -254,16 +258,28 @@ def constants(context: Context, wanted: dict[str, TensorType]) -> dict[str, Cons
     return found
 
 
+def _as_declared(context: Context, name: str, entry: Mapping, array: Array) -> Array:
+    """Return what a file holds as elements of the dtype that the entry gives, where it can be read so."""
+    dtype = DTYPES.get(entry.get("dtype", ""))
+    found = converted(array, dtype) if dtype is not None else None
+    if dtype is None or found is None:
+        return array
+    as_declared, rounded = found
+    if rounded:
+        context.faults.note(f"constant {name!r}: {rounding_note(rounded, dtype)}", entry.value_location("file"))
+    return as_declared
+
+
 def _constant_type(
     context: Context, name: str, entry: Mapping, array: Array, wanted: TensorType | None
 ) -> TensorType | None:
-    """Return the type of a constant, from its file, its entry and its use; report where they differ."""
+    """Return the type of a constant, from its file, its entry and its use; report differences."""
     faults = context.faults
     where = entry.value_location("file")
     dtype = entry.get("dtype", array.dtype or (wanted.dtype.name if wanted else None))
     shape = entry.get("shape", array.shape if array.shape is not None else wanted.shape if wanted else None)
     if dtype is None or shape is None:
-        faults.error(f"constant {name!r} is raw bytes of unknown type", where, expected="dtype and shape")
+        faults.error(f"raw constant {name!r} has no type", where, expected="dtype and shape")
         return None
     if dtype not in DTYPES:
         faults.error(f"constant {name!r} has dtype {dtype}", where, expected=", ".join(DTYPES))
@@ -271,31 +287,31 @@ def _constant_type(
     type_ = TensorType(DTYPES[dtype], tuple(shape))
     if array.dtype is not None and array.dtype != dtype:
         faults.error(
-            f"constant {name!r} holds {array.dtype}, the manifest says {dtype}",
+            f"dtype mismatch: the file of constant {name!r} has {array.dtype}, the manifest {dtype}",
             entry.value_location("dtype"),
             expected=array.dtype,
         )
         return None
     if array.shape is not None and array.shape != type_.shape:
         faults.error(
-            f"constant {name!r} has shape {list(array.shape)}, the manifest says {list(type_.shape)}",
+            f"shape mismatch: the file of constant {name!r} has {list(array.shape)}, the manifest {list(type_.shape)}",
             entry.value_location("shape"),
             expected=str(list(array.shape)),
         )
         return None
     if 0 in type_.shape:
         faults.error(
-            f"constant {name!r} is empty: its shape is {list(type_.shape)}",
+            f"constant {name!r} is empty (shape {list(type_.shape)})",
             where,
             expected="at least one element",
         )
         return None
     if len(array.content) != type_.size:
         faults.error(
-            f"constant {name!r} has {len(array.content)} bytes, {type_} needs {type_.size}",
+            f"constant {name!r} has {len(array.content)} bytes, {type_} requires {type_.size}",
             where,
             expected=f"{type_.size} bytes",
-            hint="compare dtype and shape with the file",
+            hint="check dtype and shape against the file",
         )
         return None
     return type_

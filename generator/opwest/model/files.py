@@ -17,7 +17,7 @@ from opwest.model.headers import copy_source
 from opwest.model.ir import IrFile, compile_ir_files, is_ir
 from opwest.model.model import SourceFile, Target
 from opwest.model.stack_files import StackFiles, read_stack_files
-from opwest.model.targets import target_abi
+from opwest.model.targets import target_abi, targets_used
 from opwest.objects.compat import abi_faults, abi_warnings
 from opwest.objects.facts import CSource, Member, ObjectError, ObjectFile
 from opwest.objects.inspect import inspect_object
@@ -55,6 +55,8 @@ class Linkable:
 class Files:
     """What `objects` names: per target, and for any target."""
 
+    named: dict[str, Target] = field(default_factory=dict)
+    """The targets that `objects` names and that can be used."""
     targets: dict[str, list[Linkable]] = field(default_factory=dict)
     sources: list[Linkable] = field(default_factory=list)
     copies: list[SourceFile] = field(default_factory=list)
@@ -63,9 +65,22 @@ class Files:
     """Whether a file could not be used: symbols may be missing for that reason alone."""
 
 
-def read_files(context: Context, targets: dict[str, Target]) -> Files:
-    """Read every file of `objects`; report each that can't be used."""
-    found = Files()
+def inspect_objects(context: Context) -> Files:
+    """Read every file of `objects`; report each that can't be used, and a manifest for which nothing is left."""
+    found = _read_files(context, targets_used(context))
+    if not found.targets and not found.sources and not found.broken:
+        context.faults.error(
+            "no object file exists for any target",
+            context.manifest.value_location("objects"),
+            expected="at least one existing file",
+            hint="compile the operators first",
+        )
+        found.broken = True
+    return found
+
+
+def _read_files(context: Context, targets: dict[str, Target]) -> Files:
+    found = Files(targets)
     cache: dict[Path, ObjectFile | CSource] = {}
     seen: dict[tuple[str | None, str], Location] = {}
     ir_files: list[IrFile] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a manifest declares of the hardware: devices with their programs, and memory pools."""
+"""Resolve the hardware declarations of a manifest: devices with their programs, and memory pools."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opwest.model.identifiers import check_name
 from opwest.model.model import FOREVER, Device, Devicetree, Handle, Pool, Program
 
 MAX_DEVICES = 255
-"""A device is known by eight bits at run time (struct opwest_status), and one value stands for none."""
+"""`struct opwest_status` stores the index of a device in 8 bits; one value means "none"."""
 ACCELERATORS_ONLY = ("program", "timeout_ms")
 
 
@@ -26,15 +26,15 @@ def devices(context: Context) -> dict[str, Device]:
         check_name("device", name, at, context.faults)
         if name == "cpu":
             context.faults.error(
-                "device name 'cpu' stands for the host processor",
+                "device name 'cpu' is reserved for the host processor",
                 at,
-                expected="another name",
-                hint="steps without a device run on it",
+                expected="another device name",
+                hint="steps without a device run on the host processor",
             )
         found[name] = _device(context, programs, name, entry, at)
     if len(found) > MAX_DEVICES:
         context.faults.error(
-            f"there are {len(found)} devices",
+            f"the model has {len(found)} devices",
             context.manifest.value_location("devices"),
             expected=f"at most {MAX_DEVICES}",
         )
@@ -50,12 +50,12 @@ def _device(context: Context, programs: dict[str, Program], name: str, entry: Ma
     if not has_hooks:
         for key in ACCELERATORS_ONLY:
             if key in entry:
-                why = "has a handle of its vendor's type" if handle else "has driver: none"
+                why = "has a vendor-specific handle" if handle else "has driver: none"
                 context.faults.error(
-                    f"device {name!r} {why}, so nothing is done with its {key}",
+                    f"key {key!r} has no effect: device {name!r} {why}",
                     entry.key_location(key),
-                    expected="an accelerator with hooks",
-                    hint="its driver has to see to that",
+                    expected="an accelerator driver with hooks",
+                    hint="remove the key and configure the device in its driver",
                 )
     return Device(
         name=name,
@@ -77,18 +77,18 @@ def _handle(context: Context, name: str, entry: Mapping, at: Location) -> Handle
     if "handle" not in entry:
         if "devicetree" not in entry and "boards" not in entry:
             context.faults.error(
-                f"device {name!r} is bound to nothing",
+                f"device {name!r} has neither devicetree node nor handle",
                 at,
-                expected="devicetree: {nodelabel: ...}, or a handle of its vendor's type",
+                expected="devicetree: {nodelabel: ...}, or a vendor-specific handle",
             )
         return None
     for key in ("devicetree", "boards", "driver", "host"):
         if key in entry:
             context.faults.error(
-                f"device {name!r} has both a handle and {key}",
+                f"device {name!r} has both 'handle' and {key!r}",
                 entry.key_location(key),
-                expected="one of them",
-                hint="a handle comes from its expression, and no hooks are called for it",
+                expected="one of the two keys",
+                hint="a handle is defined by its expression alone; no hooks are called for it",
             )
     given = entry["handle"]
     return Handle(given["type"], given["header"], given["expression"])
@@ -116,14 +116,14 @@ def _program(context: Context, programs: dict[str, Program], entry: Mapping) -> 
     name = PurePosixPath(file).stem
     program = Program(name, file, path.read_bytes())
     if not program.content:
-        context.faults.error(f"program {file!r} is empty", at, expected="what the device is loaded with")
+        context.faults.error(f"program {file!r} is empty", at, expected="the program of the device")
     other = programs.setdefault(name, program)
     if other.content != program.content:
         context.faults.error(
-            f"programs {other.file!r} and {file!r} are both called {name!r}",
+            f"programs {other.file!r} and {file!r} have the same name {name!r}",
             at,
-            expected="file names that differ before the suffix",
-            hint="operators require a program by that name",
+            expected="unique file names without suffix",
+            hint="operators refer to programs by this name",
         )
     return other
 
@@ -141,9 +141,9 @@ def pools(context: Context, known_devices: dict[str, Device]) -> dict[str, Pool]
         for device, place in located_items(reachable):
             if device not in known_devices and device != "cpu":
                 context.faults.error(
-                    f"there is no device {device!r}", place, hint=nearest(device, [*known_devices, "cpu"])
+                    f"undefined device {device!r}", place, hint=nearest(device, [*known_devices, "cpu"])
                 )
-        # Where a name is wrong, nothing is said of what the pool can't be reached by.
+        # An undefined device was reported: do not restrict the pool as well.
         certain = "reachable_by" in entry and all(device in known_devices or device == "cpu" for device in reachable)
         found[name] = Pool(
             name=name,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The headers that C sources of a manifest include: those beside them go with the model."""
+"""Headers that the C sources of a manifest include; those in its folder are copied with the model."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from opwest.resources import resource
 def copy_source(context: Context, copies: list[SourceFile], path: PurePosixPath, content: bytes, at: Location) -> None:
     """Add a source at `path`, and the headers that it includes, to the files of the emitted model.
 
-    A header is looked for beside the file that includes it, as compilers do first. `at` is the
-    place in the manifest that names the source.
+    A quoted header is searched for in the folder of the including file (the first step of GCC's
+    search). `at` is the location of the source in the manifest.
     """
-    copies[:] = [copy for copy in copies if copy.path != path]  # it may have been included before
+    copies[:] = [copy for copy in copies if copy.path != path]  # a source can be included by an earlier one
     known = {copy.path for copy in copies} | {path}
     copies.append(SourceFile(path, content, True))
     waiting = [(path, content)]
@@ -34,9 +34,9 @@ def copy_source(context: Context, copies: list[SourceFile], path: PurePosixPath,
                     context.missing(header.as_posix())
                 if not _in_runtime(name):
                     context.faults.note(
-                        f"{file}:{line} includes {name!r}, which is not beside it in the manifest's folder",
+                        f"{file}:{line}: header {name!r} not found in the manifest's folder",
                         at,
-                        hint="right where the firmware's build provides this header; else put it there",
+                        hint="copy the header there, unless the build of the firmware provides it",
                     )
                 continue
             known.add(header)
@@ -46,7 +46,7 @@ def copy_source(context: Context, copies: list[SourceFile], path: PurePosixPath,
 
 
 def _read(folder: Path, header: PurePosixPath) -> bytes | None:
-    """Return a header's bytes, None where there is none inside the folder that can be read."""
+    """Return a header's bytes, None if there is no readable file of that name in the folder."""
     path = folder / header
     try:
         if (
@@ -57,18 +57,18 @@ def _read(folder: Path, header: PurePosixPath) -> bytes | None:
         ):
             return None
         return path.read_bytes()
-    except (OSError, RuntimeError):  # a name that no file system takes, a loop of links, no permission
+    except (OSError, RuntimeError):  # invalid name, loop of links, no permission
         return None
 
 
 def _in_runtime(name: str) -> bool:
-    """Whether the runtime provides a header: its own, or one of TVM's that operators of TVM include."""
+    """Whether the runtime provides a header (opwest's, or TVM's for operators compiled by TVM)."""
     runtime = resource("zephyr_module")
     return any(_read(runtime / folder, PurePosixPath(name)) is not None for folder in ("include", "include_tvm"))
 
 
 def _quoted_includes(content: bytes) -> Iterator[tuple[int, str]]:
-    """Yield the line and the name of each `#include "name"`, wherever it stands."""
+    """Yield the line and the name of each `#include "name"`, also in inactive branches."""
     for number, line in enumerate(content.decode("utf-8", errors="replace").splitlines(), 1):
         words = line.strip()
         if words.startswith("#") and words[1:].lstrip().startswith("include"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which names can stand in C and C++ as they are."""
+"""Names that are valid identifiers in both C and C++."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CPP = """and and_eq bitand bitor catch char8_t char16_t char32_t class co_await
 const_cast consteval constinit decltype delete dynamic_cast explicit export friend mutable namespace new
 noexcept not not_eq operator or or_eq private protected public reinterpret_cast requires static_cast
 template this throw try typeid typename using virtual wchar_t xor xor_eq""".split()
-# Macros that compilers predefine in GNU mode, or that the C library's common headers define.
+# Macros predefined by compilers in GNU mode, or defined by common headers of the C library.
 _MACROS = "unix linux i386 arm mips sparc NULL EOF errno stdin stdout stderr assert offsetof".split()
 
 # <errno.h> (ISO C 7.31.3 reserves E and a digit or capital) and <stdint.h>, which emitted files include.
@@ -33,20 +33,20 @@ MACROS = frozenset(_MACROS)
 
 
 def fault_of_name(name: str) -> str | None:
-    """Return why `name` can't be used in C or C++, or None when it can."""
+    """Return why `name` cannot be used in C or C++, None if it can."""
     if not _IDENTIFIER.match(name):
         return "is not a C identifier"
     if name in KEYWORDS:
         return "is a keyword of C" if name in _C else "is a keyword of C++"
     if name in MACROS or _HEADER_MACROS.fullmatch(name):
-        return "is a macro of compilers or of the C library"
+        return "is a macro of the compiler or the C library"
     if name.startswith("__") or re.match(r"_[A-Z]", name):
         return "is reserved for the compiler and the C library"
     return None
 
 
 def check_name(kind: str, name: str, location: Location | None, faults: Diagnostics) -> bool:
-    """Report a name that can't be used; return whether it can. `kind` is what it names: "operator"."""
+    """Report an invalid name; return whether it is valid. `kind` is the named entity: "operator"."""
     fault = fault_of_name(name)
     if fault is None:
         return True
@@ -56,12 +56,12 @@ def check_name(kind: str, name: str, location: Location | None, faults: Diagnost
     faults.error(
         f"{kind} name {name!r} {fault}",
         location,
-        expected="letters, digits and _, beginning with a letter, no keyword of C or C++",
-        hint=f"for example {suggestion!r}",
+        expected="letters, digits and _, beginning with a letter, other than a keyword of C or C++",
+        hint=f"use a name such as {suggestion!r}",
     )
     return False
 
 
 def is_symbol(name: str) -> bool:
-    """Return whether `name` can be a linker symbol that C can call."""
+    """Return whether `name` is a linker symbol that C code can refer to."""
     return bool(_IDENTIFIER.match(name)) and name not in KEYWORDS

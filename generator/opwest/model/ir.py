@@ -155,7 +155,7 @@ def check_signatures(
 
 
 def _check_signature(context: Context, file: IrFile, function: IrFunction, operator: Operator) -> None:
-    if operator.convention == "unpacked":
+    if operator.convention.arrays is None:
         wanted = [_parameter(argument) for argument in operator.passed]
         names = [argument.name for argument in operator.passed]
         if operator.takes_device:

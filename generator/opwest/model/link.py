@@ -32,7 +32,6 @@ RUNTIME_SYMBOLS = (
 
 def resolve_builds(
     context: Context,
-    targets: dict[str, Target],
     files: Files,
     operators: dict[str, Operator],
     externals: dict[str, External],
@@ -41,7 +40,7 @@ def resolve_builds(
     needed: set[str] = set()
     builds = []
     missing: dict[str, list[_Link]] = {}
-    every: list[Target | None] = [targets[name] for name in files.targets] or [None]
+    every: list[Target | None] = [files.named[name] for name in files.targets] or [None]
     for target in every:
         linkables = files.targets[target.name] if target else []
         link = _Link(context, target, linkables, files, operators, externals, needed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model: everything a manifest declares, resolved and checked. Nothing here changes once made."""
+"""The model: all declarations of a manifest, resolved, checked and immutable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 from opwest.diagnostics import Location
 from opwest.llvm.facts import LlvmTarget
 from opwest.model.application import Application
-from opwest.model.conventions import PARAMETERS, ConventionName, WorkspaceNeed
+from opwest.model.conventions import UNPACKED, Convention, WorkspaceNeed
 from opwest.model.dtypes import DType, TensorType
 from opwest.model.suite import Suite
 from opwest.objects.facts import FloatAbi, Fpu, Mve
@@ -19,7 +19,7 @@ Direction = Literal["in", "out", "inout", "scratch"]
 STRUCT_DEVICE = "const struct device *"
 FOREVER = -1
 DEFAULT_ALIGNMENT = 8
-"""Bytes. Enough for every dtype, and for kernels that read int8 buffers word by word."""
+"""Bytes. Sufficient for every dtype, and for operators that read int8 buffers in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,11 @@ class Argument:
     quantization: Quantization | None
     location: Location
     pointer: bool = False
-    """In packed and ffi operators: the bare pointer is passed, not a DLTensor."""
+    """In packed and ffi operators: the data pointer is passed instead of a DLTensor."""
     supplied: Literal["workspace", "arrays"] | None = None
-    """Memory that opwest adds for a call and the compiled function does not see as a parameter."""
+    """Memory that opwest adds for a call, without a parameter of the compiled function."""
     in_place: tuple[str, ...] = ()
-    """The arguments whose memory this result may take over."""
+    """The arguments whose memory this result may reuse."""
 
     @property
     def c_type(self) -> str:
@@ -85,24 +85,24 @@ class Operator:
     is_async: bool
     stateful: bool
     location: Location
-    convention: ConventionName = "unpacked"
+    convention: Convention = UNPACKED
     workspace: WorkspaceNeed | None = None
 
     @property
     def passed(self) -> tuple[Argument, ...]:
-        """The arguments that the compiled function gets, its device left out."""
+        """The arguments of the compiled function, without the device."""
         return tuple(a for a in self.args if a.supplied is None)
 
     @property
     def is_bridged(self) -> bool:
-        """Whether run calls it through a function of its own, with `args` as plain parameters."""
-        return self.convention != "unpacked" or self.workspace is not None
+        """Whether run calls it through a wrapper with `args` as plain parameters."""
+        return self.convention.arrays is not None or self.workspace is not None
 
     @property
     def parameters(self) -> tuple[tuple[str, str], ...]:
-        """Name and C type of every parameter of the compiled function."""
-        if self.convention != "unpacked":
-            return PARAMETERS[self.convention]
+        """The name and C type of every parameter of the compiled function."""
+        if self.convention.arrays is not None:
+            return self.convention.arrays.parameters
         device = (("device", self.handle),) if self.takes_device else ()
         return (*((a.name, a.c_type) for a in self.passed), *device)
 
@@ -114,13 +114,13 @@ class Operator:
 
     @property
     def step_args(self) -> tuple[Argument, ...]:
-        """The arguments that a step lists: all but scratch."""
+        """The arguments that a step lists: all except scratch."""
         return tuple(a for a in self.args if a.direction != "scratch")
 
 
 @dataclass(frozen=True, slots=True)
 class Devicetree:
-    """How a devicetree node is named: `kind` is nodelabel, alias, chosen or compatible."""
+    """A reference to a devicetree node; `kind` is nodelabel, alias, chosen or compatible."""
 
     kind: str
     value: str
@@ -130,7 +130,7 @@ class Devicetree:
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """A device's handle of its vendor's own type."""
+    """A device handle of a vendor's type."""
 
     type: str
     header: str
@@ -139,7 +139,7 @@ class Handle:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What accelerators are programmed with: a file, placed in flash once."""
+    """A program of accelerators: a file, placed in flash once."""
 
     name: str
     file: str
@@ -152,18 +152,18 @@ class Device:
 
     name: str
     devicetree: Devicetree | None
-    """The node on boards that `boards` does not name; None where every board is named, or there is a handle."""
+    """The node on boards absent from `boards`; None if all boards are listed there, or the device has a handle."""
     boards: tuple[tuple[str, Devicetree], ...]
     handle: Handle | None
     has_hooks: bool
     type: str | None
     program: Program | None
     timeout_ms: int
-    """Milliseconds; FOREVER for no limit."""
+    """Timeout in milliseconds; FOREVER for no limit."""
     coherent: bool
     reads_flash: bool
     host_latency_us: int | None
-    """Microseconds a job takes where a host emulates the device; None where it is only a name there."""
+    """Microseconds per job of the emulated device on a host; None without emulation."""
     location: Location
 
     @property
@@ -174,13 +174,13 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """A memory area: `size` and `align` in bytes; without a size it is as large as needed."""
+    """A memory area; `size` and `align` are in bytes. Without a size it is as large as needed."""
 
     name: str
     size: int | None
     align: int
     cache_line: int | None
-    """Bytes; None where the processor does not cache the pool."""
+    """Size of a cache line in bytes; None if the processor does not cache the pool."""
     reachable_by: frozenset[str] | None
     boards: tuple[tuple[str, Devicetree], ...]
     location: Location
@@ -189,7 +189,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """Parameters in flash: `content` is little-endian, C order."""
+    """A constant tensor; `content` is little-endian, in C order."""
 
     name: str
     type: TensorType
@@ -197,7 +197,7 @@ class Constant:
     align: int
     quantization: Quantization | None
     pool: str | None
-    """The pool that it is copied to when the model is opened; None where it is read in flash."""
+    """The pool that it is copied to when the model is opened; None if it is read from flash."""
     location: Location
 
 
@@ -211,13 +211,13 @@ class Interface:
     quantization: Quantization | None
     description: str | None
     external: bool | None
-    """What the manifest says of whose memory it is; None where it says nothing."""
+    """The manifest's key `external`: whether the caller provides the memory; None if absent."""
     pool: str | None
     location: Location
     placed: bool = False
-    """It lives in the workspace: there is a buffer of its name. Otherwise it is the caller's."""
+    """Whether it is a buffer in the workspace; otherwise the caller provides the memory."""
     agents: frozenset[str] = frozenset()
-    """Who touches it: devices and "cpu"."""
+    """The agents that access it: names of devices, and "cpu"."""
 
 
 BufferRole = Literal["intermediate", "scratch", "input", "output", "constant"]
@@ -225,22 +225,22 @@ BufferRole = Literal["intermediate", "scratch", "input", "output", "constant"]
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """What the planner places: everything in the workspace. When it is alive, the schedule says."""
+    """A buffer in the workspace, placed by the planner. The schedule defines its lifetime."""
 
     name: str
     role: BufferRole
     type: TensorType
     align: int
     pools: tuple[str, ...]
-    """The pools that all who touch it can reach, in order of preference; one where the manifest names it."""
+    """The pools that all its agents can reach, in order of preference; a single one if the manifest names it."""
     incoherent: bool
-    """A device touches it that does not see the processor's cache."""
+    """Whether a device that is not coherent with the processor's cache accesses it."""
     location: Location
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What a step passes for one argument: a tensor by role and name, or a number."""
+    """The value for one argument of a step: a tensor by role and name, or a number."""
 
     role: Literal["input", "output", "constant", "buffer", "scalar"]
     name: str
@@ -260,7 +260,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What objects are compiled for, and which Zephyr configuration selects it."""
+    """The machine and ABI that objects are compiled for, and the Zephyr configuration that selects it."""
 
     name: str
     machine: str
@@ -271,11 +271,11 @@ class Target:
     host: tuple[str, ...]
     kconfig: tuple[tuple[str, str], ...]
     llvm: LlvmTarget | None = None
-    """What LLVM generates code for; None where the target does not say."""
+    """The parameters of LLVM's code generator; None if the target does not define them."""
     dsp: bool | None = None
     mve: Mve | None = None
     fpu: Fpu | None = None
-    """Arm: optional parts of the processor; None where the target does not say, and nothing is checked."""
+    """Arm: optional parts of the processor; None if unspecified and unchecked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +289,7 @@ class LinkObject:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A C source (`compiled`) or a header that one includes; `path` is kept from the manifest's folder."""
+    """A C source (`compiled`) or a header that one includes; `path` is relative to the manifest's folder."""
 
     path: PurePosixPath
     content: bytes = field(repr=False)
@@ -298,39 +298,39 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class TargetBuild:
-    """Everything linked for one target; `target` is None for a model made of sources only."""
+    """All files linked for one target; `target` is None for a model made of sources only."""
 
     target: Target | None
     objects: tuple[LinkObject, ...]
     sources: tuple[SourceFile, ...]
     renames: tuple[str, ...]
-    """Symbols that become <model>__<symbol>: all that these files define."""
+    """Symbols renamed to <model>__<symbol>: all that these files define."""
     libc: str
 
 
 @dataclass(frozen=True, slots=True)
 class StackNeed:
-    """What run needs of the stack, for one target; model/stack_need.py finds it."""
+    """The stack that run needs on one target, computed by model/stack_need.py."""
 
     target: str
     bytes: int
-    """At most where it is known, else at least."""
+    """An upper bound if `known`, else a lower bound."""
     operator: str | None
-    """The one that needs most."""
+    """The operator with the largest need."""
     missing: tuple[str, ...]
-    """What is not in the figure, in words; nothing where it is known."""
+    """Descriptions of the parts missing from the figure; empty if `known`."""
     sources: tuple[str, ...]
-    """Where the sizes of frames come from."""
+    """The sources of the frame sizes."""
 
     @property
     def known(self) -> bool:
-        """Whether run never needs more."""
+        """Whether `bytes` is an upper bound."""
         return not self.missing
 
 
 @dataclass(frozen=True, slots=True)
 class External:
-    """A symbol that someone else provides."""
+    """An external symbol, provided by a driver, a library or a Zephyr module."""
 
     symbol: str
     provider: str
@@ -340,7 +340,7 @@ class External:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The unit that is emitted."""
+    """A resolved manifest: the unit of emission."""
 
     name: str
     description: str | None
@@ -355,26 +355,26 @@ class Model:
     buffers: tuple[Buffer, ...]
     steps: tuple[Step, ...]
     reorder: bool
-    """Whether steps may run in another order than the manifest's."""
+    """Whether steps may be reordered."""
     memory_planner: Literal["greedy", "search"]
     builds: tuple[TargetBuild, ...]
     externals: tuple[External, ...]
     needs_full_libc: bool
     needs_tvm: bool
-    """Whether it calls what CONFIG_OPWEST_TVM brings."""
+    """Whether it calls functions of CONFIG_OPWEST_TVM."""
     application: Application
     suite: Suite
     compat: Literal["tvm-crt", "tvm-crt-all"] | None
-    """Which operators are in the image's table in microTVM's layout."""
+    """The operators in the image's table in microTVM's layout."""
     inputs_read: tuple[tuple[str, str], ...]
     """The SHA-256 of the manifest (under its file name) and of every file that it names."""
     location: Location
     stack: tuple[StackNeed, ...] = ()
-    """For each target; nothing where the operators are sources alone."""
+    """One per target; empty if all operators are C sources."""
 
     @property
     def programs(self) -> tuple[Program, ...]:
-        """The programs of all devices: each once."""
+        """The programs of all devices, without duplicates."""
         return tuple({d.program.content: d.program for d in self.devices if d.program}.values())
 
     def device(self, name: str) -> Device:

@@ -8,21 +8,21 @@ from collections.abc import Sequence
 from opwest.diagnostics import Location
 from opwest.manifest.located import Mapping
 from opwest.model.context import Context, size_in_bytes
-from opwest.model.conventions import WORKSPACE_ALIGNMENT, ConventionName, WorkspaceNeed, arrays_bytes
+from opwest.model.conventions import Convention, WorkspaceNeed
 from opwest.model.dtypes import DTYPES, MAX_TENSOR_BYTES, TensorType
 from opwest.model.model import DEFAULT_ALIGNMENT, Argument
 
 _BYTE = DTYPES["uint8"]
 
 
-def workspace_need(context: Context, operator: str, entry: Mapping, convention: ConventionName) -> WorkspaceNeed | None:
+def workspace_need(context: Context, operator: str, entry: Mapping, convention: Convention) -> WorkspaceNeed | None:
     """Return what `workspace` of an operator asks for; report one that no target could hold."""
     given = entry.get("workspace")
     if given is None:
         return None
     inner = isinstance(given, Mapping)
     size = size_in_bytes(given["size"] if inner else given)
-    align = given.get("align", WORKSPACE_ALIGNMENT[convention]) if inner else WORKSPACE_ALIGNMENT[convention]
+    align = given.get("align", convention.workspace_alignment) if inner else convention.workspace_alignment
     need = WorkspaceNeed(size, align)
     if need.planned > MAX_TENSOR_BYTES:
         context.faults.error(
@@ -33,17 +33,17 @@ def workspace_need(context: Context, operator: str, entry: Mapping, convention: 
     return need
 
 
-def check_passing(context: Context, entry: Mapping, convention: ConventionName) -> None:
-    """Report what the convention can't pass: half-precision scalars, and `pointer` where all is pointers."""
+def check_passing(context: Context, entry: Mapping, convention: Convention) -> None:
+    """Report what the convention can't pass: scalars that C has no type for, and `pointer` where all is pointers."""
     scalar = entry.get("scalar", False)
-    if scalar and convention != "unpacked" and entry["dtype"] == "float16":
+    if scalar and not convention.passes_scalar(DTYPES[entry["dtype"]]):
         context.faults.error(
-            f"argument {entry['name']!r} is a float16 scalar, which {convention} operators can't take",
+            f"argument {entry['name']!r} is a {entry['dtype']} scalar, which {convention.name} operators can't take",
             entry.value_location("dtype"),
             expected="float32: they get every float as a double",
         )
-    if entry.get("pointer") and (scalar or convention == "unpacked"):
-        what = "is a scalar" if scalar else "belongs to an unpacked operator, which gets plain pointers"
+    if entry.get("pointer") and (scalar or convention.arrays is None):
+        what = "is a scalar" if scalar else f"belongs to an {convention.name} operator, which gets plain pointers"
         context.faults.error(
             f"argument {entry['name']!r} {what}",
             entry.value_location("pointer"),
@@ -52,7 +52,7 @@ def check_passing(context: Context, entry: Mapping, convention: ConventionName) 
 
 
 def supplied_arguments(
-    convention: ConventionName,
+    convention: Convention,
     args: Sequence[Argument],
     takes_device: bool,
     is_async: bool,
@@ -66,9 +66,9 @@ def supplied_arguments(
     added = []
     if workspace is not None:
         added.append(_memory("workspace", workspace.planned, workspace.align, at))
-    if is_async and convention != "unpacked":
+    if is_async and convention.arrays is not None:
         tensors = sum(not a.scalar and not a.pointer for a in args)
-        size = arrays_bytes(convention, tensors, len(args) + takes_device)
+        size = convention.arrays.bytes(tensors, len(args) + takes_device)
         added.append(_memory("arrays", size, DEFAULT_ALIGNMENT, at))
     return added
 

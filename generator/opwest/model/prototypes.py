@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from opwest.diagnostics import Diagnostics
-from opwest.model.conventions import PARAMETERS
-from opwest.model.dtypes import DTYPES
+from opwest.model.conventions import CONVENTIONS
 from opwest.model.model import Operator
-from opwest.objects.dwarf import DwarfSignature, WantedParameter, compare
+from opwest.objects.dwarf import DwarfSignature, DwarfType, WantedParameter, compare
+from opwest.objects.dwarf_compare import C_SCALARS
 from opwest.objects.facts import CParameter, CSource
 
 
@@ -23,7 +23,7 @@ def check_prototype(faults: Diagnostics, operator: Operator, file: str, source: 
             f"{file}:{function.line}: function {function.name!r} has {function.parameters} parameters, "
             f"operator {operator.name!r} {_takes(operator)}",
             at,
-            expected=f"{expected} parameters" if operator.convention == "unpacked" else operator.prototype,
+            expected=f"{expected} parameters" if operator.convention.arrays is None else operator.prototype,
             hint=_convention_hint(operator, function.parameters),
         )
     else:
@@ -35,8 +35,8 @@ def check_prototype(faults: Diagnostics, operator: Operator, file: str, source: 
                     at,
                     expected=operator.prototype,
                     hint="compare the order and the dtypes of the arguments"
-                    if operator.convention == "unpacked"
-                    else f"the calling convention is {operator.convention}",
+                    if operator.convention.arrays is None
+                    else f"the calling convention is {operator.convention.name}",
                 )
     if (function.returns == "void") == operator.returns_status:
         says = "status (the default)" if operator.returns_status else "void"
@@ -50,56 +50,45 @@ def check_prototype(faults: Diagnostics, operator: Operator, file: str, source: 
 
 def _takes(operator: Operator) -> str:
     """Return what a call of the operator passes, in words."""
-    if operator.convention != "unpacked":
-        return f"is {operator.convention}, which has {len(operator.parameters)}"
+    if operator.convention.arrays is not None:
+        return f"is {operator.convention.name}, which has {len(operator.parameters)}"
     device = " and its device" if operator.takes_device else ""
     return f"has {len(operator.passed)} arguments{device}"
 
 
 def _convention_hint(operator: Operator, count: int) -> str | None:
     """Return the convention that a function may be of, by the number of its parameters."""
-    for name, parameters in PARAMETERS.items():
-        if name != operator.convention and count == len(parameters):
-            return f"if it is a function that TVM made: convention: {name}"
+    for convention in CONVENTIONS:
+        arrays = convention.arrays
+        if arrays is not None and convention is not operator.convention and count == len(arrays.parameters):
+            return f"if it is a function that TVM made: convention: {convention.name}"
     return None
-
-
-# What a C type name means, where it is plain: sizes in bytes, of types whose size no target changes.
-PLAIN_TYPES = {
-    **{name: (name, dtype.size) for name, dtype in ((d.c_type, d) for d in DTYPES.values())},
-    "signed char": ("int8_t", 1),
-    "unsigned char": ("uint8_t", 1),
-    "char": ("int8_t", 1),
-    "bool": ("uint8_t", 1),
-    "_Bool": ("uint8_t", 1),
-    "short": ("int16_t", 2),
-    "unsigned short": ("uint16_t", 2),
-    "int": ("int32_t", 4),
-    "unsigned int": ("uint32_t", 4),
-    "unsigned": ("uint32_t", 4),
-    "_Float16": ("uint16_t", 2),
-    "__fp16": ("uint16_t", 2),
-}
 
 
 def _fits(c_type: str, seen: CParameter) -> bool:
     """Return whether a parameter can be what a call passes; typedefs and macros get the benefit of the doubt."""
-    known = PLAIN_TYPES.get(seen.base)
-    wanted = PLAIN_TYPES.get(c_type.removeprefix("const ").rstrip(" *"))
+    known = C_SCALARS.get(seen.base)
+    wanted = C_SCALARS.get(c_type.removeprefix("const ").rstrip(" *"))
     pointer = "*" in c_type
-    if wanted is None:  # void or a structure
+    if wanted is None or wanted.kind == "void":  # void or a structure
         return not pointer or seen.pointers > 0 or known is None
-    if known is None:
+    if known is None or known.kind == "void":
         return True
     if (seen.pointers > 0) != pointer:
         return False
-    floats = ("float", "double")
-    return seen.pointers > 1 or (known[1] == wanted[1] and (known[0] in floats) == (wanted[0] in floats))
+    return seen.pointers > 1 or (known.size == wanted.size and _is_float(known) == _is_float(wanted))
+
+
+def _is_float(type_: DwarfType) -> bool:
+    """Return whether C has arithmetic for a type everywhere; those of 16 bits are passed as their bits."""
+    return type_.kind == "float" and type_.size > 2
 
 
 def check_debug_information(faults: Diagnostics, operator: Operator, file: str, signature: DwarfSignature) -> None:
     """Compare what DWARF says of a function with the manifest: every type."""
-    wanted = [WantedParameter(name, c_type) for name, c_type in operator.parameters]
+    words = {a.name: f"{a.type.dtype.name}{'' if a.scalar else ' tensor'}" for a in operator.passed}
+    named = words if operator.convention.arrays is None else {}
+    wanted = [WantedParameter(name, c_type, named.get(name, "")) for name, c_type in operator.parameters]
     for difference in compare(signature, operator.returns_status, wanted):
         faults.error(
             f"{file}: function {operator.symbol!r} does not fit operator {operator.name!r}: {difference}",

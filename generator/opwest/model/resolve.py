@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a manifest of the right shape to a checked `Model`."""
+"""Resolve a manifest that conforms to the schema to a checked `Model`."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,21 +17,24 @@ from opwest.model.application import Application, ApplicationFile
 from opwest.model.c_names import check_names
 from opwest.model.context import Context, located_items
 from opwest.model.dataflow import resolve_steps
-from opwest.model.files import read_files
+from opwest.model.files import Files
 from opwest.model.identifiers import check_name
 from opwest.model.ir import check_signatures
 from opwest.model.link import needs_full_libc, needs_tvm, resolve_builds
 from opwest.model.model import Model
+from opwest.model.stack_need import stack_needs
 from opwest.model.step_names import Names, constant_types
-from opwest.model.targets import targets_used
 from opwest.model.vectors import suite
 from opwest.model.workspace import resolve_workspace
 
 SOURCE_SUFFIXES = (".c", ".h", ".S", ".inc")
 
 
-def resolve(context: Context) -> Model:
-    """Return the model; every fault is reported to `context.faults`, and the model is good only without any."""
+def resolve(context: Context, files: Files, boards: Sequence[str] = ()) -> Model:
+    """Return the model. It is valid only if `context.faults` has no errors afterwards.
+
+    `files` holds the inspected objects; `boards` are added to those of the manifest.
+    """
     manifest = context.manifest
     name = manifest["model"]
     check_name("model", name, manifest.value_location("model"), context.faults)
@@ -46,18 +50,8 @@ def resolve(context: Context) -> Model:
     flow = resolve_steps(context, names)
     workspace = resolve_workspace(context, names, flow)
 
-    targets = targets_used(context)
-    files = read_files(context, targets)
-    if not files.targets and not files.sources and not files.broken:
-        context.faults.error(
-            "no object is there for any target",
-            manifest.value_location("objects"),
-            expected="at least one of the files",
-            hint="compile the operators first",
-        )
-        files.broken = True
     check_signatures(context, files.modules, operators)
-    builds = resolve_builds(context, targets, files, operators, externals)
+    builds = resolve_builds(context, files, operators, externals)
 
     application = _application(context)
     tests = suite(context, operators.values(), inputs, outputs)
@@ -65,7 +59,7 @@ def resolve(context: Context) -> Model:
         name=name,
         description=manifest.get("description"),
         manifest=manifest.file,
-        boards=tuple(context.items("boards")),
+        boards=tuple(dict.fromkeys([*context.items("boards"), *boards])),
         operators=tuple(operators.values()),
         devices=tuple(devices.values()),
         pools=tuple(pools.values()),
@@ -87,7 +81,7 @@ def resolve(context: Context) -> Model:
         location=manifest.value_location("model"),
     )
     check_names(model, context.faults)
-    return model
+    return replace(model, stack=stack_needs(model, context.examined))
 
 
 def _hashes(context: Context) -> tuple[tuple[str, str], ...]:
@@ -112,13 +106,15 @@ def _application(context: Context) -> Application:
             seen = "is a folder" if path.is_dir() else "does not exist"
             context.faults.error(f"application source {file!r} {seen}", at, expected="a C file or a header")
         elif path.suffix not in SOURCE_SUFFIXES:
-            context.faults.error(f"application source {file!r} is no C file", at, expected=" or ".join(SOURCE_SUFFIXES))
+            context.faults.error(
+                f"application source {file!r} is not a C file", at, expected=" or ".join(SOURCE_SUFFIXES)
+            )
         elif path.name in files:
             context.faults.error(
-                f"two application sources are called {path.name!r}",
+                f"duplicate application source {path.name!r}",
                 at,
-                expected="file names of their own",
-                hint=f"first at line {first[path.name].line}",
+                expected="unique file names",
+                hint=f"first defined at line {first[path.name].line}",
             )
         else:
             files[path.name] = ApplicationFile(path.name, path.read_bytes(), at)
@@ -127,14 +123,14 @@ def _application(context: Context) -> Application:
     for expression, at in console:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of what may change in Python's syntax
+                warnings.simplefilter("ignore")  # FutureWarning: syntax reserved for later versions of Python
                 re.compile(expression)
         except (re.error, OverflowError, RecursionError) as error:
             context.faults.error(
-                f"{expression!r} is no regular expression: {error}",
+                f"invalid regular expression {expression!r}: {error}",
                 at,
-                expected="what twister's console harness takes: Python's re",
-                hint="write a backslash before each of ( ) [ ] { } . * + ? that stands for itself",
+                expected="a regular expression of Python's re, as in twister's console harness",
+                hint="escape literal ( ) [ ] { } . * + ? with a backslash",
             )
     kconfig = context.section("kconfig", section)
     return Application(

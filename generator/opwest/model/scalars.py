@@ -30,14 +30,19 @@ def bind_number(faults: Diagnostics, argument: Argument, value: Any, place: Loca
 
 
 def _in_range(dtype: DType, value: int) -> bool:
+    least, greatest = _range(dtype)
+    return least <= value <= greatest
+
+
+def _range(dtype: DType) -> tuple[int, int]:
     if dtype.minimum is None or dtype.maximum is None:
-        return 0 <= value <= 0xFFFF  # float16: its bits
-    return dtype.minimum <= value <= dtype.maximum
+        return 0, (1 << 8 * dtype.size) - 1  # its bits
+    return dtype.minimum, dtype.maximum
 
 
 def _range_words(dtype: DType) -> str:
     if dtype.is_float:
         return f"a finite number that {dtype.name} can hold"
-    if dtype.minimum is None:
-        return "the 16 bits of an IEEE half as a whole number, 0 to 65535"
-    return f"a value of {dtype.name}: a whole number from {dtype.minimum} to {dtype.maximum}"
+    least, greatest = _range(dtype)
+    what = f"{dtype.bits} as" if dtype.bits else f"a value of {dtype.name}:"
+    return f"{what} a whole number from {least} to {greatest}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`stack_usage` of an entry of `objects`: what the compiler's `.su` files say of the functions in its files."""
+"""Read `stack_usage` of an entry of `objects`: the compiler's `.su` files for its functions."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class StackFiles:
     """The `.su` files of one entry."""
 
     functions: dict[str, StackEntry] = field(default_factory=dict)
-    """All of them together; of functions of one name the one that needs more."""
+    """The union of all files; for functions of one name, the larger entry."""
     _files: list[tuple[str, Location, frozenset[str]]] = field(default_factory=list)
 
     def check(self, context: Context, members: Iterable[Member]) -> None:
-        """Warn of functions that none of the entry's objects has: the files are of other objects."""
+        """Warn about functions absent from the entry's objects: the files belong to other objects."""
         if not self._files:
             return
         known = {s.name for member in members for s in member.symbols if s.section == "code"}
@@ -35,22 +35,22 @@ class StackFiles:
             if foreign:
                 listed = ", ".join(foreign[:_SHOWN]) + (", …" if len(foreign) > _SHOWN else "")
                 context.faults.warning(
-                    f"{file} names functions that no object of this entry has: {listed}",
+                    f"{file} lists functions that are in no object of this entry: {listed}",
                     at,
-                    expected="the .su files that the compiler wrote beside these objects",
+                    expected="the .su files of these objects",
                     hint=nearest(foreign[0], known),
                 )
 
 
 def read_stack_files(context: Context, entry: Mapping) -> StackFiles:
-    """Return what the `.su` files of an entry say; report each that can't be used."""
+    """Return the content of the `.su` files of an entry; report unusable files."""
     found = StackFiles()
     if "stack_usage" in entry and "target" not in entry:
         context.faults.error(
-            "stack_usage is given, but the entry names no target",
+            "'stack_usage' requires 'target'",
             entry.key_location("stack_usage"),
-            expected="target: what the objects were compiled for",
-            hint="C sources and LLVM IR are compiled for each target: what one compiler wrote does not hold for all",
+            expected="target: the target of the objects",
+            hint="C sources and LLVM IR are compiled once per target, with different frame sizes",
         )
         return found
     for file, at in located_items(context.items("stack_usage", entry)):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The most stack that `run` can need, for each target: frames from what compilers left behind, calls from the code.
+"""Compute the maximum stack of `run` per target, from frame sizes and the call graph of the objects.
 
-Not in it, but in the margin that configurations add: main() itself, the thread's entry, printing and logging, and
-what an exception pushes. What cannot be known makes the figure a lower bound, and is named.
+The margin in the configuration, not this figure, covers main(), the thread entry, printing, logging and
+exception frames. With an unknown frame or call the figure is a lower bound and lists it.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from opwest.objects.stack import UNKNOWN, StackUse, stack_usage
 
 _Node = tuple[int, Place]
 _FRAME_WORDS, _FRAME_PER_ARGUMENT = 24, 8
-"""Of run itself: pointers that it keeps and registers that it saves; arguments that it passes in memory. More than
-any of the compilers that the tests ask needs."""
+"""Words of the frame of run: kept pointers, saved registers, arguments passed in memory. At least as large as with
+any compiler in the tests."""
 _SHOWN = 4
 
 
 def stack_needs(model: Model, examined: Sequence[Examined]) -> tuple[StackNeed, ...]:
-    """Return what run needs for every target that objects were compiled for; nothing for models of sources alone."""
+    """Return the need of run for every target with objects; empty for models of sources only."""
     return tuple(_Target(model, build, examined).need() for build in model.builds if build.target)
 
 
 @dataclass
 class _Depth:
-    """What a function and all it calls need: bytes, whose they are, and what is not in them."""
+    """The stack of a function with its callees, in bytes, and the missing parts."""
 
     bytes: int
     missing: frozenset[str]
@@ -90,12 +90,12 @@ class _Target:
     def _symbol(self, name: str, *, is_operator: bool = False) -> _Depth:
         node = self.symbols.get(name)
         if node is None:
-            why = "capstone, which decodes it, is not there for" if name in self.undecoded else "the frame of"
+            why = "calls (capstone is not installed) of" if name in self.undecoded else "the frame of"
             return _Depth(0, frozenset([f"{why} {name}" if is_operator or name in self.undecoded else name]))
         return self._node(node)
 
     def _node(self, root: _Node) -> _Depth:
-        """Return what a function needs; without recursion of our own, calls of an object may be deep."""
+        """Return the need of a function. Iterative: call chains can exceed Python's recursion limit."""
         path: list[_Node] = []
         waiting: list[tuple[_Node, bool]] = [(root, False)]
         while waiting:
@@ -118,7 +118,7 @@ class _Target:
         return found
 
     def _sum(self, node: _Node, above: set[_Node]) -> _Depth:
-        """Return a function's own frame and the deepest of what it calls, all of which is known by now."""
+        """Return a function's frame plus the largest need of its callees, all computed before."""
         function, frame = self.nodes[node], self.frames[node]
         missing: set[str] = set()
         if not frame.known:
@@ -126,14 +126,14 @@ class _Target:
         elif frame.source is not None:
             self.sources.add(frame.source)
         if function.indirect:
-            missing.add(f"what {function.name} calls through a pointer")
+            missing.add(f"indirect calls of {function.name}")
         deepest = 0
         for callee in function.callees:
             other = self.symbols.get(callee) if isinstance(callee, str) else (node[0], callee)
             if other is None:
                 missing.add(str(callee))
             elif other == node or other in above or other not in self.depths:
-                missing.add(f"how often {function.name} calls itself")
+                missing.add(f"the recursion depth of {function.name}")
             else:
                 deepest = max(deepest, self.depths[other].bytes)
                 missing |= self.depths[other].missing
@@ -141,16 +141,16 @@ class _Target:
 
 
 def stack_text(need: StackNeed) -> str:
-    """Return a figure in words, and where it comes from."""
-    where = f", most of it by {need.operator}" if need.operator else ""
+    """Return a figure and its sources as text."""
+    where = f" (largest: {need.operator})" if need.operator else ""
     if need.known:
-        return f"{need.target}: {need.bytes} bytes at most{where}, from {', '.join(need.sources)} and the calls"
+        return f"{need.target}: at most {need.bytes} bytes{where}, from {', '.join(need.sources)} and the calls"
     listed = ", ".join(need.missing[:_SHOWN]) + (", …" if len(need.missing) > _SHOWN else "")
-    return f"{need.target}: unknown, {need.bytes} bytes at least{where}; not known: {listed}"
+    return f"{need.target}: at least {need.bytes} bytes{where}; unknown: {listed}"
 
 
 def needs_json(needs: Sequence[StackNeed]) -> list[Mapping[str, object]]:
-    """Return the figures for programs."""
+    """Return the figures as plain JSON values."""
     return [
         {
             "target": need.target,

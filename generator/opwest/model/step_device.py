@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device that a step runs on."""
+"""Resolve the device of a step."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from opwest.model.model import Device, Operator
 def step_device(
     faults: Diagnostics, devices: dict[str, Device], entry: Mapping, operator: Operator, at: Location
 ) -> str | None:
-    """Return the device that a step names; report one that is missing, unknown, unwanted or of the wrong kind."""
+    """Return the device of a step; report a missing, undefined, superfluous or incompatible one."""
     name = entry.get("device")
     if name is None:
         if operator.takes_device:
             faults.error(
-                f"operator {operator.name!r} takes a device, the step names none",
+                f"operator {operator.name!r} takes a device, the step has none",
                 at,
                 expected="device: NAME",
-                hint=nearest("", devices) or "declare it under devices",
+                hint=nearest("", devices) or "declare the device under 'devices'",
             )
         return None
     where = entry.value_location("device")
     device = devices.get(name)
     if device is None:
-        hint = nearest(name, devices) or "declare it under devices"
-        faults.error(f"there is no device {name!r}", where, hint=hint)
+        hint = nearest(name, devices) or "declare the device under 'devices'"
+        faults.error(f"undefined device {name!r}", where, hint=hint)
         return None
     if not operator.takes_device:
         faults.error(
             f"operator {operator.name!r} takes no device",
             where,
             expected="a step without device",
-            hint="`device: {}` in the operator makes it the last argument",
+            hint="to pass a device as the last argument, add `device: {}` to the operator",
         )
         return device.name
     _check_kind(faults, device, operator, where)
@@ -44,15 +44,15 @@ def _check_kind(faults: Diagnostics, device: Device, operator: Operator, where: 
     if operator.device_type is not None and operator.device_type != device.type:
         faults.error(
             f"device {device.name!r} has {f'type {device.type}' if device.type else 'no type'}, "
-            f"operator {operator.name!r} needs {operator.device_type}",
+            f"operator {operator.name!r} requires {operator.device_type}",
             where,
             expected=f"a device of type {operator.device_type}",
         )
     carried = device.program.name if device.program else None
     if operator.device_program is not None and operator.device_program != carried:
         faults.error(
-            f"device {device.name!r} carries {f'program {carried}' if carried else 'no program'}, "
-            f"operator {operator.name!r} needs {operator.device_program}",
+            f"device {device.name!r} has {f'program {carried}' if carried else 'no program'}, "
+            f"operator {operator.name!r} requires {operator.device_program}",
             where,
             expected=f"a device with program {operator.device_program}",
         )
@@ -62,11 +62,11 @@ def _check_kind(faults: Diagnostics, device: Device, operator: Operator, where: 
             f"operator {operator.name!r} takes `{operator.handle}`",
             where,
             expected=f"a device of C type `{operator.handle}`",
-            hint=None if device.handle is None else f'write `device: {{handle: "{device.c_type}"}}` in the operator',
+            hint=None if device.handle is None else f'declare `device: {{handle: "{device.c_type}"}}` in the operator',
         )
     elif operator.is_async and not device.has_hooks and device.handle is None:
         faults.error(
-            f"operator {operator.name!r} is asynchronous, but device {device.name!r} has driver: none",
+            f"asynchronous operator {operator.name!r} on device {device.name!r} with driver: none",
             where,
-            expected="an accelerator, which can be waited for",
+            expected="a device with driver: accelerator",
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What steps name, looked at before they are resolved: roles, first writers, what raw constants must be."""
+"""The names in steps, collected before resolution: roles, first writers, types of raw constants."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opwest.model.model import Constant, Device, Interface, Operator, Pool
 
 @dataclass
 class Names:
-    """Everything a step may name."""
+    """The names that a step may use."""
 
     operators: dict[str, Operator]
     devices: dict[str, Device]
@@ -26,7 +26,7 @@ class Names:
 
 
 def constant_types(context: Context, operators: dict[str, Operator]) -> dict[str, TensorType]:
-    """Return the type that the first step which reads a constant needs of it (raw files may leave it out)."""
+    """Return for each constant the type that its first reader requires, for raw files without a type."""
     wanted: dict[str, TensorType] = {}
     declared = context.section("constants")
     for entry in context.items("steps", context.section("run")):
@@ -39,7 +39,7 @@ def constant_types(context: Context, operators: dict[str, Operator]) -> dict[str
 
 
 def check_roles(context: Context) -> set[str]:
-    """A name means one tensor: report those that are declared in two roles, and return them."""
+    """Report and return names that are declared in two roles."""
     run = context.section("run")
     twofold: set[str] = set()
     roles: dict[str, tuple[str, Location]] = {}
@@ -54,10 +54,10 @@ def check_roles(context: Context) -> set[str]:
             if name in roles:
                 other, first = roles[name]
                 context.faults.error(
-                    f"{name!r} is declared as {role} and as {other}",
+                    f"{name!r} is declared both as {role} and as {other}",
                     at,
-                    expected="one meaning a name",
-                    hint=f"first at line {first.line}",
+                    expected="one declaration per name",
+                    hint=f"first defined at line {first.line}",
                 )
                 twofold.add(name)
             else:
@@ -78,7 +78,7 @@ def first_writers(context: Context, operators: dict[str, Operator]) -> dict[str,
 
 
 def named_by_unknown_operators(context: Context, operators: dict[str, Operator]) -> set[str]:
-    """Return what steps name whose operator does not exist: what they do with it can't be said."""
+    """Return the names in steps with an undefined operator, whose directions are unknown."""
     return {
         given
         for entry in context.items("steps", context.section("run"))

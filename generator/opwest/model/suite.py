@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests that come with a model compare."""
+"""The emitted test suite of a model: golden vectors and tolerances."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Golden vectors of one file: of every input and output the bytes of `count` cases, one after the other."""
+    """Golden vectors of one file: for every input and output, the bytes of `count` consecutive cases."""
 
     file: str
     count: int
@@ -17,7 +17,7 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far an output may be from a vector: `absolute` + `relative` * |what is wanted|."""
+    """The accepted difference of an output from a vector: `absolute` + `relative` * |expected|."""
 
     output: str
     absolute: float
@@ -26,9 +26,9 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """What the tests that come with the model compare; outputs without a tolerance bit for bit."""
+    """The comparisons of the emitted test suite; outputs without a tolerance must be equal bit for bit."""
 
     vectors: tuple[Vectors, ...]
     tolerances: tuple[Tolerance, ...]
     repeatable: bool
-    """The same inputs give the same outputs: nothing keeps state."""
+    """Whether equal inputs give equal outputs: no operator keeps state."""

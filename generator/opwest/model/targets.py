@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The targets of a manifest: named ones, and the manifest's own."""
+"""The targets of a manifest: those of targets.yaml, and those that it declares."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def targets_used(context: Context) -> dict[str, Target]:
     for name in own:
         if name in named_targets():
             context.faults.error(
-                f"target {name!r} is one of the named targets",
+                f"target {name!r} redefines a built-in target",
                 own.key_location(name),
-                expected="a name of your own",
+                expected="another target name",
             )
         if not _check_values(context, name, own[name]):
             unusable.add(name)
@@ -38,9 +38,9 @@ def targets_used(context: Context) -> dict[str, Target]:
                 continue
             if name not in known:
                 context.faults.error(
-                    f"there is no target {name!r}",
+                    f"unknown target {name!r}",
                     at,
-                    hint=f"{nearest(name, known)} (`opwest targets` lists them; `targets:` declares your own)",
+                    hint=f"{nearest(name, known)} (`opwest targets` lists all; declare others under `targets:`)",
                 )
                 continue
             used[name] = make_target(name, known[name])
@@ -48,21 +48,21 @@ def targets_used(context: Context) -> dict[str, Target]:
 
 
 def _check_values(context: Context, name: str, entry: Mapping) -> bool:
-    """Return whether objects can have the values of a target; report those that none can have."""
+    """Return whether the values of a target are valid for its machine; report those that are not."""
     before = len(context.faults)
     machine = entry["machine"]
     if machine not in MACHINES:
         context.faults.error(
-            f"target {name!r} has the machine {machine!r}, which ELF does not know",
+            f"unknown machine {machine!r} in target {name!r}",
             entry.value_location("machine"),
-            expected="arm, riscv, x86-64, i386, aarch64, or another of ELF's machines: xtensa, arc_compact2, mips, …",
-            hint=_did_you_mean(machine, MACHINES) or "`opwest inspect` says what an object has",
+            expected="arm, riscv, x86-64, i386, aarch64, or another ELF machine: xtensa, arc_compact2, mips, …",
+            hint=_did_you_mean(machine, MACHINES) or "`opwest inspect` prints the machine of an object",
         )
         return False
     bits = WORD_SIZES.get(machine, entry["bits"])
     if bits != entry["bits"]:
         context.faults.error(
-            f"target {name!r} has {entry['bits']} bits, with the machine {machine}",
+            f"invalid word size {entry['bits']} for machine {machine} in target {name!r}",
             entry.value_location("bits"),
             expected=str(bits),
         )
@@ -96,9 +96,9 @@ def _report_value(context: Context, name: str, entry: Mapping, key: str, known: 
     machine, value = entry["machine"], entry[key]
     shown = str(value).lower() if isinstance(value, bool) else repr(value)
     context.faults.error(
-        f"target {name!r} has the {key} {shown}, with the machine {machine}",
+        f"invalid {key} {shown} for machine {machine} in target {name!r}",
         entry.value_location(key),
-        expected=known or f"no {key}: objects for {machine} do not say it",
+        expected=known or f"no {key}: objects for {machine} do not record it",
         hint=hint,
     )
 
@@ -109,7 +109,7 @@ def _did_you_mean(value: str, known: Iterable[str]) -> str | None:
 
 
 def make_target(name: str, entry: dict[str, Any] | Mapping) -> Target:
-    """Return the target that an entry of the table or of a manifest declares."""
+    """Return the target of an entry of targets.yaml or of a manifest."""
     return Target(
         name=name,
         machine=entry["machine"],
@@ -127,7 +127,7 @@ def make_target(name: str, entry: dict[str, Any] | Mapping) -> Target:
 
 
 def target_abi(target: Target) -> TargetAbi:
-    """Return what the objects of a target have to be compiled for."""
+    """Return the ABI that the objects of a target must have."""
     return TargetAbi(
         target.name,
         target.machine,

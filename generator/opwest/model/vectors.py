@@ -10,6 +10,7 @@ from opwest.manifest.arrays import Array, ArrayError, array_names, read_array
 from opwest.manifest.yaml_reader import describe
 from opwest.model.context import Context, located_items
 from opwest.model.dtypes import DTYPES, TensorType, is_finite
+from opwest.model.elements import converted, rounding_note
 from opwest.model.model import Interface, Operator
 from opwest.model.suite import Suite, Tolerance, Vectors
 
@@ -62,7 +63,11 @@ class _Reading:
             return None
         try:
             names = array_names(path)
-            arrays = {name: read_array(path, name, key_given=True) for name in names if name in self.tensors}
+            arrays = {
+                name: self._as_declared(file, name, read_array(path, name, key_given=True), at)
+                for name in names
+                if name in self.tensors
+            }
         except ArrayError as error:
             message = f"test vectors: {error.message}"
             self.faults.error(message, at, expected=error.expected, hint=error.hint)
@@ -77,6 +82,17 @@ class _Reading:
         count = min(count, self.most or count)
         content = ((name, arrays[name].content[: count * t.type.size]) for name, (_, t) in self.tensors.items())
         return Vectors(file, count, tuple(content))
+
+    def _as_declared(self, file: str, name: str, array: Array, at: Location) -> Array:
+        """Return an array as elements of its tensor's dtype, where it can be read so."""
+        dtype = self.tensors[name][1].type.dtype
+        found = converted(array, dtype)
+        if found is None:
+            return array
+        as_declared, rounded = found
+        if rounded:
+            self.faults.note(f"{file}: array {name!r}: {rounding_note(rounded, dtype)}", at)
+        return as_declared
 
     def _are_complete(self, file: str, names: tuple[str, ...], at: Location) -> bool:
         good = True

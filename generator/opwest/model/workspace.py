@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lives in the workspace: intermediates, scratch memory, and inputs, outputs and constants placed there."""
+"""The buffers in the workspace: intermediates, scratch memory, and inputs, outputs and constants placed there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opwest.model.step_names import Names
 
 @dataclass(frozen=True)
 class Workspace:
-    """The buffers, and steps, inputs and outputs that know of them."""
+    """The buffers, and the steps, inputs and outputs that refer to them."""
 
     buffers: tuple[Buffer, ...]
     steps: tuple[Step, ...]
@@ -26,7 +26,7 @@ class Workspace:
 
 
 def resolve_workspace(context: Context, names: Names, flow: Flow) -> Workspace:
-    """Return what lives in the workspace; report tensors that have no pool."""
+    """Return the content of the workspace; report tensors without a pool."""
     return _Placing(context, names, flow).place()
 
 
@@ -51,7 +51,7 @@ class _Placing:
             self._add("intermediate", tensor.name, tensor.type, tensor.align, agents, pool, at)
         for scratch in self.flow.scratch:
             argument = scratch.argument
-            # What opwest adds to a call is written by the processor, whoever reads it.
+            # The processor writes the memory that opwest adds to a call, whichever device reads it.
             agents = {scratch.device or "cpu"} | ({"cpu"} if argument.supplied else set())
             self._add("scratch", scratch.name, argument.type, argument.align, agents, None, scratch.location)
         inputs = self._interfaces("input", self.names.inputs.values())
@@ -71,9 +71,9 @@ class _Placing:
         pool: str | None,
         at: Location,
     ) -> None:
-        hint = "external: true leaves its memory to the caller" if role in ("input", "output") else None
+        hint = "with external: true the caller provides the memory" if role in ("input", "output") else None
         pools = candidate_pools(self.faults, self.names.pools, agents, pool, name, at, hint)
-        if pools and name not in self.placed:  # else it has two roles, which was reported
+        if pools and name not in self.placed:  # otherwise it has two roles, which was reported
             self.placed.add(name)
             align = max(align, DEFAULT_ALIGNMENT)
             self.buffers.append(Buffer(name, role, type_, align, pools, self._incoherent(agents), at))
@@ -82,7 +82,7 @@ class _Placing:
         return any(not d.coherent for d in self.names.devices.values() if d.name in agents)
 
     def _interfaces(self, role: BufferRole, tensors: Iterable[Interface]) -> tuple[Interface, ...]:
-        """Return inputs or outputs with what the steps say of them; those that devices touch get a buffer."""
+        """Return inputs or outputs with their agents; those that devices access get a buffer."""
         found = []
         for tensor in tensors:
             agents = self.flow.agents.get(tensor.name, set())
@@ -93,10 +93,10 @@ class _Placing:
                 placed = True
             if tensor.external and tensor.pool is not None:
                 self.faults.error(
-                    f"{role} {tensor.name!r} is external and has a pool",
+                    f"external {role} {tensor.name!r} has a pool",
                     entry.value_location("pool"),
-                    expected="one of them",
-                    hint="a pool is part of the workspace, external memory is the caller's",
+                    expected="one of 'external' and 'pool'",
+                    hint="the workspace contains the pools, the caller provides external memory",
                 )
                 placed = False
             if placed:
@@ -118,10 +118,10 @@ class _Placing:
         for name in sorted(agents - {"cpu"}):
             if not self.names.devices[name].reads_flash:
                 self.faults.error(
-                    f"constant {constant.name!r} is read by device {name!r}, which can't read flash",
+                    f"device {name!r} reads constant {constant.name!r}, but cannot read flash",
                     constant.location,
                     expected="pool: a pool that the device can reach",
-                    hint="the constant is then copied there when the model is opened",
+                    hint="add a pool: opening the model copies the constant to it",
                 )
 
 

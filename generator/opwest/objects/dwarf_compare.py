@@ -5,34 +5,38 @@ What counts is whether a call passes what the function reads: kind, size and sig
 pointers point to. Equal are: `char` and any 8-bit integer; `void *` and any pointer; `_Bool` and
 `uint8_t`; an enumeration and an integer of its size; integers of one size and sign whatever their
 name (`long` and `int32_t` on a 32-bit target); a half-precision float and `uint16_t` behind a
-pointer (the bits of a float16). `const` is compared only where a function promises not to write
+pointer (the bits of a floating-point type of 16 bits). `const` is compared only where a function promises not to write
 what the manifest calls an output; that it takes inputs without `const` is common and harmless.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from opwest.objects.dwarf_types import DwarfSignature, DwarfType
 
 _STATUS_SIZE = 4
-_SCALARS: dict[str, DwarfType] = {
+C_SCALARS: dict[str, DwarfType] = {
     **{f"int{8 * n}_t": DwarfType("integer", n, True, f"int{8 * n}_t") for n in (1, 2, 4, 8)},
     **{f"uint{8 * n}_t": DwarfType("integer", n, False, f"uint{8 * n}_t") for n in (1, 2, 4, 8)},
     "char": DwarfType("integer", 1, None, "char"),
+    "signed char": DwarfType("integer", 1, True, "signed char"),
+    "unsigned char": DwarfType("integer", 1, False, "unsigned char"),
     "short": DwarfType("integer", 2, True, "short"),
+    "unsigned short": DwarfType("integer", 2, False, "unsigned short"),
     "int": DwarfType("integer", 4, True, "int"),
     "unsigned": DwarfType("integer", 4, False, "unsigned"),
     "unsigned int": DwarfType("integer", 4, False, "unsigned int"),
+    "_Float16": DwarfType("float", 2, True, "_Float16"),
+    "__fp16": DwarfType("float", 2, True, "__fp16"),
     "float": DwarfType("float", 4, True, "float"),
     "double": DwarfType("float", 8, True, "double"),
     "bool": DwarfType("bool", 1, False, "bool"),
     "_Bool": DwarfType("bool", 1, False, "_Bool"),
     "void": DwarfType("void", 0, None, "void"),
 }
-_DTYPES = {"float": "float32", "double": "float64", "bool": "bool", "_Bool": "bool"}
+"""C types whose size no target changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +46,13 @@ class WantedParameter:
     name: str
     c_type: str
     """`const int8_t *`, `int32_t`, `const struct device *`; unknown names fit any type of that name."""
+    what: str = ""
+    """What the manifest calls it, for a message: `int8 tensor`; empty: only its C type is known."""
 
     @property
     def words(self) -> str:
-        """What it is, for a message: `int8 tensor (const int8_t *)`, `int32 (int32_t)`."""
-        base = re.sub(r"\b(const|volatile|restrict)\b|\*", " ", self.c_type).strip()
-        dtype = _DTYPES.get(base, base.removesuffix("_t") if base in _SCALARS and base.endswith("_t") else "")
-        if not dtype:
-            return self.c_type
-        return f"{dtype} tensor ({self.c_type})" if "*" in self.c_type else f"{dtype} ({self.c_type})"
+        """What it is, for a message: `int8 tensor (const int8_t *)`, `int32_t`."""
+        return f"{self.what} ({self.c_type})" if self.what else self.c_type
 
 
 def parse_c_type(text: str) -> DwarfType:
@@ -58,7 +60,7 @@ def parse_c_type(text: str) -> DwarfType:
     levels = [part.split() for part in text.split("*")]
     base = [word for word in levels[0] if word not in ("const", "volatile", "restrict")]
     name = " ".join(base)
-    scalar = _SCALARS.get(name)
+    scalar = C_SCALARS.get(name)
     kind = DwarfType("struct", 0, None, name, frozenset({name})) if scalar is None else scalar
     result = DwarfType(kind.kind, kind.size, kind.signed, kind.name, kind.names, "const" in levels[0])
     for level in levels[1:]:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory plan: where in its pool every intermediate tensor lives, and a proof that no two collide."""
+"""The plan of a model: the order of its steps, where devices are waited for, and where every tensor lives."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 from opwest.diagnostics import Diagnostics
 from opwest.model.model import Buffer, Model, Pool
-from opwest.plan.planner import Planner, plan_pool
-from opwest.plan.problem import Block, PoolPlan, Share, peak
-from opwest.plan.schedule import Schedule
+from opwest.packing.planner import Planner, plan_pool
+from opwest.packing.problem import Block, PoolPlan, Share, peak
+from opwest.packing.verify import verify
+from opwest.plan.schedule import Schedule, plan_schedule
 from opwest.plan.sharing import find_shares, merged
-from opwest.plan.verify import verify
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,13 @@ class MemoryPlan:
         """Return the pool of a buffer and its offset there, bytes."""
         pool = self.homes[buffer]
         return pool, self.pools[pool].offsets[buffer]
+
+
+def plan_model(model: Model, faults: Diagnostics) -> tuple[Model, MemoryPlan]:
+    """Return a model with its steps in the order in which they run, and its plan; report pools that are too small."""
+    schedule = plan_schedule(model)
+    ordered = replace(model, steps=schedule.steps)
+    return ordered, plan_memory(ordered, schedule, faults)
 
 
 def plan_memory(model: Model, schedule: Schedule, faults: Diagnostics) -> MemoryPlan:

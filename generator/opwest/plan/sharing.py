@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from opwest.model.model import Model, Step
-from opwest.plan.problem import Block, Share
+from opwest.packing.problem import Block, Share
 from opwest.plan.schedule import Schedule
 
 

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from opwest.model.c_names import CNames
+from opwest.model.dtypes import DTYPES
 from opwest.model.model import Model
 from opwest.plan.memory import MemoryPlan
 from opwest.render.boards import board_file
 from opwest.render.c.header import pool_rows
-from opwest.render.c.literals import kconfig_string, kconfig_value, yaml_string
+from opwest.render.c.literals import kconfig_value, yaml_string
 from opwest.render.stacks import stack_reason, stack_size
 from opwest.render.suite import suite_application
 from opwest.render.templates.environment import render
-from opwest.render.tensors import interface_rows
+from opwest.render.tensors import initialisers, interface_rows
 from opwest.zephyr.modules import SERVICE, cortex_m, full_libc, of_externals
 
 Planned = tuple[Model, MemoryPlan]
@@ -41,7 +42,6 @@ def application_files(planned: Sequence[Planned], *, vendored: bool) -> dict[str
     asked = options.pop("CONFIG_MAIN_STACK_SIZE", None)
     files = {
         "CMakeLists.txt": render("CMakeLists.txt", application=name, sources=sources),
-        "Kconfig": render("Kconfig", title=kconfig_string(name)),
         "prj.conf": render(
             "prj.conf",
             models=[{"kconfig": CNames(m.name).kconfig} for m in models],
@@ -53,7 +53,6 @@ def application_files(planned: Sequence[Planned], *, vendored: bool) -> dict[str
         "VERSION": render("VERSION"),
         "README.md": _readme(name, planned, boards, vendored=vendored),
         "sample.yaml": _sample(name, models, boards),
-        **{f"boards/{board_file(board)}.conf": render("boards/board.conf", board=board) for board in boards},
         **_overlays(models),
         **{f"src/{file}": content for file, content in own.items()},
     }
@@ -131,35 +130,21 @@ def _main_row(model: Model) -> dict[str, Any]:
     for tensor in tensors:
         if tensor["placed"]:
             tensor["buffer"] = f"{model.name}_workspace.{tensor['role']}.{tensor['name']}"
-    inputs = [t for t in tensors if t["role"] == "input" and not t["placed"]]
     outputs = [t for t in tensors if t["role"] == "output"]
     return {
         "name": model.name,
         "macro": CNames(model.name).macro,
         "tensors": tensors,
-        "inputs": ", ".join(t["buffer"] for t in inputs) or "0",
-        "outputs": ", ".join(t["buffer"] for t in outputs if not t["placed"]) or "0",
+        "inputs": initialisers(tensors, role="input"),
+        "outputs": initialisers(tensors, role="output"),
         "results": [{**t, **_printed(t)} for t in outputs],
     }
 
 
 def _printed(tensor: dict[str, Any]) -> dict[str, str]:
     """Return how main.c prints an element: no floating-point printf, which small C libraries leave out."""
-    element = f"{tensor['buffer']}[i]"
-    dtype = tensor["dtype"]
-    if dtype in ("float32", "float64"):
-        return {
-            "format": '%" PRId64 "',
-            "value": f"thousandths({'(double)' if dtype == 'float32' else ''}{element})",
-            "unit": " (thousandths)",
-        }
-    if dtype in ("int64", "uint64"):
-        specifier = "PRId64" if dtype == "int64" else "PRIu64"
-        return {"format": f'%" {specifier} "', "value": element, "unit": ""}
-    if dtype in ("uint32",):
-        return {"format": '%" PRIu32 "', "value": element, "unit": ""}
-    return {
-        "format": '%" PRId32 "',
-        "value": f"(int32_t){element}",
-        "unit": " (IEEE half bits)" if dtype == "float16" else "",
-    }
+    dtype = DTYPES[tensor["dtype"]]
+    value = f"{dtype.print.cast}{tensor['buffer']}[i]"
+    if dtype.is_float:
+        return {"format": '%" PRId64 "', "value": f"thousandths({value})", "unit": " (thousandths)"}
+    return {"format": dtype.print.format, "value": value, "unit": f" ({dtype.bits})" if dtype.bits else ""}

@@ -4,30 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
 
-from opwest.model.dtypes import DType
+from opwest.model.conventions import EntryKind
 from opwest.model.model import Argument, Model, Operator
-
-EntryKind = Literal["tensor", "pointer", "integer", "boolean", "float"]
-
-TYPE_CODES: Final[dict[str, dict[EntryKind, tuple[int, str]]]] = {
-    "packed": {
-        "tensor": (7, "kTVMDLTensorHandle"),
-        "pointer": (3, "kTVMOpaqueHandle"),
-        "integer": (0, "kTVMArgInt"),
-        "boolean": (0, "kTVMArgInt"),
-        "float": (2, "kTVMArgFloat"),
-    },
-    "ffi": {
-        "tensor": (7, "kTVMFFIDLTensorPtr"),
-        "pointer": (4, "kTVMFFIOpaquePtr"),
-        "integer": (1, "kTVMFFIInt"),
-        "boolean": (2, "kTVMFFIBool"),
-        "float": (3, "kTVMFFIFloat"),
-    },
-}
-"""TVMArgTypeCode and TVMFFITypeIndex: see opwest/tvm_packed.h and opwest/tvm_ffi.h."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +42,6 @@ def tensors(operator: Operator) -> list[Argument]:
     return [e.argument for e in entries(operator) if e.kind == "tensor" and e.argument is not None]
 
 
-def dl_dtype(dtype: DType, convention: str) -> tuple[int, int, int]:
-    """Return code, bits and lanes of a DLDataType. TVM up to 0.18 had bool as an unsigned integer of one bit."""
-    if dtype.name == "bool":
-        return (1, 1, 1) if convention == "packed" else (6, 8, 1)
-    code = 2 if dtype.name.startswith("float") else 1 if dtype.name.startswith("uint") else 0
-    return code, dtype.size * 8, 1
-
-
 def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the strides of a dense tensor in C order, in elements."""
     found: list[int] = []
@@ -95,5 +66,5 @@ def _kind(argument: Argument) -> EntryKind:
     if argument.scalar:
         if argument.type.dtype.is_float:
             return "float"
-        return "boolean" if argument.type.dtype.name == "bool" else "integer"
+        return "boolean" if argument.type.dtype.kind == "bool" else "integer"
     return "pointer" if argument.pointer else "tensor"

@@ -15,7 +15,6 @@ from opwest.render.tensors import devicetree_node, where_fault
 def device_rows(model: Model) -> list[dict[str, Any]]:
     """Return a row for every device."""
     names = CNames(model.name)
-    programs = {program.content: index for index, program in enumerate(model.programs)}
     return [
         {
             "index": index,
@@ -26,10 +25,6 @@ def device_rows(model: Model) -> list[dict[str, Any]]:
             "expression": device.handle.expression if device.handle else None,
             "nodes": _nodes(model, device),
             "node_macro": f"{names.device_macro(device.name)}_NODE",
-            "type": c_string(device.type) if device.type else "NULL",
-            "program": f"&programs[{programs[device.program.content]}]" if device.program else "NULL",
-            "timeout_ms": device.timeout_ms,
-            "flags": _flags(device),
             "host_latency_us": device.host_latency_us,
             "host_symbol": names.host_device(device.name),
             "host_name": c_string(device.name),
@@ -74,17 +69,6 @@ def reach_rows(model: Model) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def device_flags(device: Device) -> int:
-    """Return the flags of a device: OPWEST_DEVICE_HOOKS and _FOREIGN."""
-    return device.has_hooks | (device.handle is not None) << 1
-
-
-def _flags(device: Device) -> str:
-    if device.handle:
-        return "OPWEST_DEVICE_FOREIGN"
-    return "OPWEST_DEVICE_HOOKS" if device.has_hooks else "0U"
 
 
 def device_origin(device: Device) -> str:

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
 from opwest.model.c_names import CNames
+from opwest.model.crt_table import Library
 from opwest.model.dtypes import DType
 from opwest.model.model import Constant, Model, TargetBuild
 from opwest.objects.rename import rename_symbols
@@ -15,12 +16,14 @@ from opwest.objects.tvm_symbols import CONTEXTS
 from opwest.plan.memory import MemoryPlan
 from opwest.render.c.bridges import render_bridges
 from opwest.render.c.header import render_headers
+from opwest.render.c.layout_checks import layout_checks
 from opwest.render.c.literals import c_comment, cmake_string, kconfig_string
 from opwest.render.c.metadata import render_metadata, render_registry
-from opwest.render.c.run import METADATA_VERSION, render_internal, render_run
-from opwest.render.c.system_library import Library, render_system_library
+from opwest.render.c.run import render_internal, render_run
+from opwest.render.c.system_library import render_system_library
 from opwest.render.call_arrays import has_bridges
 from opwest.render.devices import device_rows, reach_rows
+from opwest.render.records.model_records import model_records
 from opwest.render.templates.environment import render
 from opwest.render.tensors import interface_rows, manifest_name
 
@@ -30,11 +33,14 @@ def model_files(
     plan: MemoryPlan,
     compiled: Mapping[tuple[str, str], bytes] | None = None,
     library: Library | None = None,
+    *,
+    service: bool = True,
 ) -> dict[PurePosixPath, bytes]:
     """Return every file of the model, by its path inside the model's folder.
 
     `compiled` holds the metadata module of each model and target where it is an object, None where it is C;
-    `library` the table in microTVM's layout, where a model of the application asks for it.
+    `library` the table in microTVM's layout, where a model of the application asks for it. `service` is whether
+    the runtime that goes with the model lets a host run it.
     """
     names = CNames(model.name)
     table = render_system_library(model, library) if library else None
@@ -51,28 +57,20 @@ def model_files(
         ),
         **_cmake(model, has_library=compiled is None and table is not None, in_c=compiled is None),
         **render_headers(model, plan),
-        f"src/{model.name}_devices.c": render(
-            "models/model/src/model_devices.c",
-            **common,
-            in_c=compiled is None,
-            version=METADATA_VERSION,
-            devices=len(model.devices),
-            bridges=has_bridges(model),
-            reached=reach_rows(model),
-            bound=sorted({board["kconfig"] for row in reach_rows(model) for board in row["boards"]}),
-        ),
-        f"src/{model.name}_service.c": render(
-            "models/model/src/model_service.c", **common, macro=names.macro, tensors=interface_rows(model)
-        ),
+        **_devices(model, plan, common, in_c=compiled is None),
         **_driver_checks(model, common),
         **_objects(model),
     }
+    if service:
+        tensors = interface_rows(model)
+        files[f"src/{service_file(model.name)}"] = render_service(model.name, manifest_name(model), tensors)
     if compiled is None:
+        records = model_records(model, plan)
         files |= {
             f"src/{model.name}_internal.h": render_internal(model),
-            f"src/{model.name}_run.c": render_run(model, plan),
-            f"src/{model.name}_metadata.c": render_metadata(model, plan),
-            f"src/{model.name}_registry.c": render_registry(model),
+            f"src/{model.name}_run.c": render_run(model, plan, records),
+            f"src/{model.name}_metadata.c": render_metadata(model, records),
+            f"src/{model.name}_registry.c": render_registry(model, records),
             **({f"src/{model.name}_bridges.c": render_bridges(model)} if has_bridges(model) else {}),
             **({f"src/{model.name}_tvm_crt.c": table} if table else {}),
             **_constants(model, common),
@@ -82,6 +80,17 @@ def model_files(
             if build.target:
                 files[metadata_object(model.name, target_folder(build))] = compiled[model.name, build.target.name]
     return {PurePosixPath(path): content for path, content in files.items()}
+
+
+def service_file(model: str) -> str:
+    """Return the name of the source that lets a host run a model."""
+    return f"{model}_service.c"
+
+
+def render_service(model: str, manifest: str, tensors: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return the source that lets a host run a model, from the rows of its inputs and outputs."""
+    macro = CNames(model).macro
+    return render("models/model/src/model_service.c", model=model, manifest=manifest, macro=macro, tensors=tensors)
 
 
 def target_folder(build: TargetBuild) -> str:
@@ -130,6 +139,11 @@ def _cmake(model: Model, *, has_library: bool, in_c: bool) -> dict[str, bytes]:
         sources=sources,
         full_libc=model.needs_full_libc,
         has_drivers=has_drivers(model),
+        has_devices=has_devices(model) or not in_c,
+        runtime=[
+            *(["src/devices.c"] if model.devices else []),
+            *(["src/tvm_backend.c"] if model.needs_tvm or has_bridges(model) or has_library else []),
+        ],
         has_bridges=has_bridges(model),
         has_library=has_library,
         tvm=model.needs_tvm,
@@ -156,6 +170,26 @@ def big_endian(model: Model, dtype: DType, content: bytes) -> bytes | None:
     if dtype.size == 1 or not any(b.target and b.target.endian == "big" for b in model.builds):
         return None
     return b"".join(content[i : i + dtype.size][::-1] for i in range(0, len(content), dtype.size))
+
+
+def _devices(model: Model, plan: MemoryPlan, common: dict[str, Any], *, in_c: bool) -> dict[str, bytes]:
+    if not has_devices(model) and in_c:
+        return {}
+    return {
+        f"src/{model.name}_devices.c": render(
+            "models/model/src/model_devices.c",
+            **common,
+            layouts=None if in_c else layout_checks(model, plan),
+            bridges=has_bridges(model),
+            reached=reach_rows(model),
+            bound=sorted({board["kconfig"] for row in reach_rows(model) for board in row["boards"]}),
+        )
+    }
+
+
+def has_devices(model: Model) -> bool:
+    """Whether there is something to check of a board: devices, or memory regions of pools."""
+    return bool(model.devices) or any(pool.boards for pool in model.pools)
 
 
 def _driver_checks(model: Model, common: dict[str, Any]) -> dict[str, bytes]:

@@ -4,16 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from opwest.model.model import Model
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Action, Call, Wait, actions
-
-KINDS = ("run", "step", "launch", "wait", "cache")
-"""enum opwest_point_kind of the runtime."""
-NONE = 0xFFFF
-"""OPWEST_NO_STEP and OPWEST_NO_DEVICE."""
+from opwest.render.records.layout import NO_DEVICE, NO_STEP
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +17,8 @@ class Point:
 
     kind: str
     name: str
-    step: int = NONE
-    device: int = NONE
-
-    @property
-    def code(self) -> int:
-        """The kind as the runtime numbers it."""
-        return KINDS.index(self.kind)
+    step: int = NO_STEP.value
+    device: int = NO_DEVICE.value
 
 
 def points(model: Model, plan: MemoryPlan) -> list[Point]:
@@ -43,18 +33,5 @@ def _point(model: Model, action: Action) -> Point:
         step = action.step
         names = [device.name for device in model.devices]
         kind = "launch" if step.operator.is_async and step.device else "step"
-        return Point(kind, step.operator.name, step.index, names.index(step.device) if step.device else NONE)
+        return Point(kind, step.operator.name, step.index, names.index(step.device) if step.device else NO_DEVICE.value)
     return Point("cache", model.steps[action.step].operator.name, action.step, action.index)
-
-
-def point_rows(model: Model, plan: MemoryPlan) -> list[dict[str, Any]]:
-    """Return the rows of the C table."""
-    return [
-        {
-            "name": point.name,
-            "step": "OPWEST_NO_STEP" if point.step == NONE else f"{point.step}U",
-            "device": "OPWEST_NO_DEVICE" if point.device == NONE else f"{point.device}U",
-            "kind": f"OPWEST_POINT_{point.kind.upper()}",
-        }
-        for point in points(model, plan)
-    ]

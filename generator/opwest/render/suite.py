@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from opwest.model.c_names import CNames
-from opwest.model.dtypes import DTYPES
+from opwest.model.dtypes import DTYPES, DType
 from opwest.model.model import Model
 from opwest.model.suite import Vectors
 from opwest.plan.memory import MemoryPlan
@@ -23,10 +23,9 @@ from opwest.render.devices import device_rows
 from opwest.render.model_files import big_endian
 from opwest.render.stacks import stack_is_known, stack_reason, stack_size
 from opwest.render.templates.environment import render
-from opwest.render.tensors import interface_rows, manifest_name
+from opwest.render.tensors import initialisers, interface_rows, manifest_name
 
 _DOUBLE = DTYPES["float64"]
-_FLOATS = ("float16", "float32", "float64")
 
 
 def suite_application(model: Model, integration: Sequence[str]) -> dict[str, bytes]:
@@ -38,7 +37,7 @@ def suite_application(model: Model, integration: Sequence[str]) -> dict[str, byt
         "prj.conf": render(
             f"{template}/prj.conf",
             kconfig=CNames(model.name).kconfig,
-            floats=any(tensor.type.dtype.name in _FLOATS for tensor in model.outputs),
+            floats=any(tensor.type.dtype.kind == "float" for tensor in model.outputs),
             externals=sorted({e.kconfig for e in model.externals if e.kconfig}),
             options=sorted(f"{key}={kconfig_value(value)}" for key, value in model.application.kconfig),
             stack=stack_size([model]),
@@ -60,7 +59,6 @@ def suite_files(model: Model, plan: MemoryPlan) -> dict[PurePosixPath, bytes]:
     contents = {file: content for array in arrays for file, content in array["contents"].items()}
     files = {
         f"{model.name}_suite.c": _suite(model, plan, common, vectors),
-        f"{model.name}_description.c": _description(model, plan, common),
         "suite.cmake": render("models/model/tests/suite.cmake", model=model.name, files=list(contents)),
     }
     if arrays:
@@ -72,6 +70,7 @@ def suite_files(model: Model, plan: MemoryPlan) -> dict[PurePosixPath, bytes]:
 def _vector_rows(model: Model, index: int, vectors: Vectors) -> dict[str, Any]:
     names = CNames(model.name)
     types = {tensor.name: tensor.type for tensor in (*model.inputs, *model.outputs)}
+    inputs = {tensor.name for tensor in model.inputs}
     arrays = []
     for name, content in vectors.content:
         dtype = types[name].dtype
@@ -81,6 +80,7 @@ def _vector_rows(model: Model, index: int, vectors: Vectors) -> dict[str, Any]:
         arrays.append(
             {
                 "symbol": names.vectors(index, name),
+                "member": f"{'input' if name in inputs else 'output'}_{name}",
                 "c_type": dtype.c_type,
                 "size": len(content),
                 "file": f"{file}.bin",
@@ -107,37 +107,14 @@ def _suite(model: Model, plan: MemoryPlan, common: dict[str, str], vectors: Sequ
         has_inputs=bool(model.inputs),
         external_inputs=given["input"],
         external_outputs=given["output"],
-        inputs=", ".join(t["buffer"] for t in given["input"]) or "0",
-        outputs=", ".join(t["buffer"] for t in given["output"]) or "0",
+        inputs=initialisers(tensors, role="input"),
+        outputs=initialisers(tensors, role="output"),
         reached=any(t["reached"] for t in tensors),
         repeatable=model.suite.repeatable,
         vectors=vectors,
         pools=pools,
         devices=devices,
         stack=max(need.bytes for need in model.stack) if stack_is_known([model]) else None,
-    )
-
-
-def _description(model: Model, plan: MemoryPlan, common: dict[str, str]) -> bytes:
-    pools = pool_rows(model, plan)
-    devices = device_rows(model)
-    return render(
-        "models/model/tests/model_description.c",
-        **common,
-        suite=CNames(model.name).suite,
-        tensors=interface_rows(model),
-        pools=pools,
-        devices=devices,
-        operators=[operator.name for operator in model.operators],
-        counts={
-            "inputs": len(model.inputs),
-            "outputs": len(model.outputs),
-            "operators": len(model.operators),
-            "steps": len(model.steps),
-            "pools": len(pools),
-            "devices": len(devices),
-            "constant_size": sum(len(constant.content) for constant in model.constants),
-        },
     )
 
 
@@ -153,24 +130,16 @@ def _tensor_row(model: Model, tensor: dict[str, Any]) -> dict[str, Any]:
         "absolute": c_float(absolute, _DOUBLE),
         "relative": c_float(relative, _DOUBLE),
         "exactly": c_string(f"within {' + '.join(parts)}" if parts else "exactly"),
-        **_printed(tensor["dtype"]),
+        **_printed(DTYPES[tensor["dtype"]], tensor["macro"]),
     }
 
 
-def _printed(dtype: str) -> dict[str, str]:
-    """Return how an element is printed."""
-    if dtype == "float16":
-        return {
-            "format": "%.5g",
-            "got": "opwest_half_value(got[first])",
-            "wanted": "opwest_half_value(wanted[first])",
+def _printed(dtype: DType, macro: str) -> dict[str, str]:
+    """Return how an element is printed; `macro` is the prefix of the tensor's macros."""
+    if dtype.bits:
+        format_ = f"%.{dtype.significant}g"
+        return {"format": format_} | {
+            what: f"opwest_float_value({macro}_DTYPE, &{what}[first])" for what in ("got", "wanted")
         }
-    specifier, cast = {
-        "float32": ("%.9g", "(double)"),
-        "float64": ("%.17g", ""),
-        "int64": ('%" PRId64 "', ""),
-        "uint64": ('%" PRIu64 "', ""),
-        "uint32": ('%" PRIu32 "', ""),
-        "int32": ('%" PRId32 "', ""),
-    }.get(dtype, ("%d", "(int)"))
-    return {"format": specifier, "got": f"{cast}got[first]", "wanted": f"{cast}wanted[first]"}
+    shown = dtype.print
+    return {"format": shown.format} | {what: f"{shown.cast}{what}[first]" for what in ("got", "wanted")}

@@ -26,6 +26,7 @@ def interface_rows(model: Model) -> list[dict[str, Any]]:
                     "name": tensor.name,
                     "role": role,
                     "macro": macro,
+                    "heading": f"{role.capitalize()} {tensor.name}",
                     "title": title(role, tensor, padded),
                     "c_type": tensor.type.dtype.c_type,
                     "dtype": tensor.type.dtype.name,
@@ -96,6 +97,12 @@ def _macros(macro: str, tensor: Interface, padded: int) -> list[dict[str, str]]:
         zero = quantization.zero_points[0]
         rows.append((f"{macro}_ZERO_POINT", f"({zero})" if zero < 0 else str(zero)))
     return [{"name": name, "value": value} for name, value in rows]
+
+
+def initialisers(rows: list[dict[str, Any]], *, role: str) -> str:
+    """Return the initialiser list of a struct <model>_inputs or <model>_outputs: the caller's buffers by name."""
+    given = [f".{t['name']} = {t['buffer']}" for t in rows if t["role"] == role and not t["placed"]]
+    return ", ".join(given) or ".reserved = 0"
 
 
 def devicetree_node(kind: str, value: str, index: int) -> str:

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from opwest.cli.exportability import exportability
 from opwest.model.c_names import CNames
+from opwest.model.exportability import exportability
 from opwest.model.model import Model
-from opwest.pipeline import Examination
 from opwest.plan.memory import MemoryPlan, reserved_bytes
 from opwest.render.devices import device_origin
 from opwest.render.tensors import manifest_name
 from opwest.report import data
 from opwest.report.live import live_bytes
+from opwest.request import Examination
 
 
 def collect(found: Examination) -> data.Model:

@@ -11,13 +11,15 @@ from typing import Any
 from opwest import __version__, pipeline
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
 from opwest.host.project_data import project_record
+from opwest.project.origin import ORIGIN, moved, read_origin
 from opwest.render.project_files import project_record as record_of
 from opwest.report import data
 from opwest.report.collect import collect
 from opwest.report.images import add_images
 from opwest.report.measured import add_measured
-from opwest.update.origin import ORIGIN, moved, read_origin
+from opwest.request import Examination, Request
 from opwest.write.lock import to_json
+from opwest.zephyr.options import ZephyrOptions
 
 _FROM_MANIFEST = "generate the report from the manifest: opwest report MANIFEST"
 
@@ -34,10 +36,10 @@ def make_report(
         raise OpwestError([_fault("several directories given", folders[0], expected="one project, or manifests")])
     record = _record(folders[0]) if folders else None
     manifests: Sequence[Path] = paths
-    zephyr = None
+    zephyr = ZephyrOptions()
     if folders:
         manifests, zephyr = _origin(folders[0])
-    found = pipeline.examine(manifests, faults, zephyr)
+    found = pipeline.run(Request(tuple(manifests), zephyr=zephyr), faults, "plan").found
     faults.raise_if_errors()
     stale = () if record is None else _stale(folders[0], record, found, faults)
     models = add_measured([collect(one) for one in found], measured, faults)
@@ -54,7 +56,7 @@ def _record(project: Path) -> dict[str, Any]:
     return record
 
 
-def _origin(project: Path) -> tuple[Sequence[Path], pipeline.ZephyrOptions]:
+def _origin(project: Path) -> tuple[Sequence[Path], ZephyrOptions]:
     """Return the current paths of a project's manifests, and the boards it was generated for."""
     origin = read_origin(project)
     if origin is None:
@@ -62,11 +64,11 @@ def _origin(project: Path) -> tuple[Sequence[Path], pipeline.ZephyrOptions]:
         raise OpwestError([_fault(message, project, expected=str(ORIGIN), hint=_FROM_MANIFEST)])
     if fault := moved(origin.manifests, project):
         raise OpwestError([fault])
-    return origin.manifests, pipeline.ZephyrOptions(origin.boards)
+    return origin.manifests, ZephyrOptions(origin.boards)
 
 
 def _stale(
-    project: Path, record: dict[str, Any], found: Sequence[pipeline.Examination], faults: Diagnostics
+    project: Path, record: dict[str, Any], found: Sequence[Examination], faults: Diagnostics
 ) -> tuple[data.Stale, ...]:
     """Return the inputs that changed since the project was generated; warn about them."""
     known = record.get("models")

@@ -6,8 +6,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 
-from opwest.update.merge import decoded
 from opwest.write import FileChange
+from opwest.write.bases import decoded
 
 _OWN = ".opwest/"
 

@@ -12,20 +12,21 @@ from typing import Any, Literal
 
 from opwest import pipeline
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.project.merge import MERGING
+from opwest.project.origin import Origin, moved, read_origin
+from opwest.project.remarks import report
+from opwest.request import Request
 from opwest.update import migrations
-from opwest.update.merge import MERGING
-from opwest.update.origin import Origin, moved, read_origin
-from opwest.update.remarks import report
-from opwest.update.template_folder import read_templates
 from opwest.write import FileChange, WriteResult, preview_project, read_record, recover, write_project
 from opwest.write.single import replace_file
+from opwest.zephyr.options import ZephyrOptions
 
-FindZephyr = Callable[[tuple[str, ...], str | None], "pipeline.ZephyrOptions"]
+FindZephyr = Callable[[tuple[str, ...], str | None], ZephyrOptions]
 """Returns what is known of the Zephyr that will build, for boards and a version."""
 
 
 @dataclass(frozen=True)
-class Request:
+class UpdateRequest:
     """What a user asks for, beside what projects remember."""
 
     zephyr: FindZephyr
@@ -59,27 +60,24 @@ class Outcome:
         return "updated" if done.written or done.removed or done.merged or self.migrated else "unchanged"
 
 
-def update_project(project: Path, request: Request, faults: Diagnostics) -> Outcome:
+def update_project(project: Path, request: UpdateRequest, faults: Diagnostics) -> Outcome:
     """Make a project again, or look at what that would do. Raises OpwestError where it can't be made."""
     if not request.preview:
         recover(project)
     record = _record(project)
     origin = _origin(project, request, record)
-    vendored = record.get("runtime") != "module"
-    metadata: pipeline.Metadata = "llvm" if record.get("metadata") == "llvm" else "c"
     zephyr = request.zephyr(origin.boards, origin.zephyr_version)
-    templates = None if origin.template is None else read_templates(origin.template, faults)
     migrated = _migrate(origin, project, request, faults)
     faults.raise_if_errors()
-    made = pipeline.make(
+    wanted = Request(
         origin.manifests,
-        vendored=vendored,
-        faults=faults,
-        metadata=metadata,
+        vendored=record.get("runtime") != "module",
+        metadata="llvm" if record.get("metadata") == "llvm" else "c",
+        template=origin.template,
         zephyr=zephyr,
-        templates=templates,
         texts={Path(change.path): change.new or b"" for change in migrated} if request.preview else {},
     )
+    made = pipeline.run(wanted, faults, "render")
     files = [*made.files, origin.file(project)]
     changes = None
     if request.preview:
@@ -106,7 +104,7 @@ def _record(project: Path) -> dict[str, Any]:
     return record
 
 
-def _origin(project: Path, request: Request, record: dict[str, Any]) -> Origin:
+def _origin(project: Path, request: UpdateRequest, record: dict[str, Any]) -> Origin:
     """Return what a project is made from: what it remembers, changed by what the command line says."""
     if request.manifests:
         origin = _remembered(project) or Origin(())
@@ -161,7 +159,7 @@ def _manifest_options(record: dict[str, Any]) -> list[str]:
     return [f"--manifest PATH/{name}" for name in names] or ["--manifest FILE"]
 
 
-def _migrate(origin: Origin, project: Path, request: Request, faults: Diagnostics) -> tuple[FileChange, ...]:
+def _migrate(origin: Origin, project: Path, request: UpdateRequest, faults: Diagnostics) -> tuple[FileChange, ...]:
     """Bring manifests of an older version to today's: on the disk, or only in a preview."""
     found = []
     for path in origin.manifests:

@@ -13,13 +13,13 @@ from .journal import Change, Journal
 
 RemarkKind = Literal[
     "conflict",  # both sides changed the same lines: `lines` are where the markers begin
-    "beside",  # both sides changed a file that is no text: what is new went to `other`
+    "beside",  # both sides changed a file that is not merged: what is new went to `other`
     "unresolved",  # markers of an earlier conflict are still there, at `lines`
     "stale",  # kept, although what is generated is no longer what it was made from
-    "unknown",  # kept: what it was made from is not known; from now on it is, in `other`
+    "unknown",  # kept: what it was made from is not known; from now on it is
     "foreign",  # kept: the user's own making, where opwest would write a file too
     "linked",  # kept: it is a link, and what it leads to is not merged
-    "deleted",  # the user deleted it: it stays away; what it was made from is in `other`
+    "deleted",  # the user deleted it: it stays away
     "released",  # kept: no longer generated, but edited
 ]
 

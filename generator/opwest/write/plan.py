@@ -9,18 +9,20 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, get_args
 
 from . import disk
+from .bases import BASES
 from .changes import Merging, Plan
 from .lock import Lock, is_digest, is_inside
 from .rules import Rules, folded
-from .users import BASE, UserFiles
+from .users import UserFiles
 
-Owner = Literal["generator", "user", "local"]
+Owner = Literal["generator", "user", "copy", "local"]
 
 
 @dataclass(frozen=True)
 class ProjectFile:
     """One file to write; a user's file is written once and from then on only merged.
 
+    A copy is a user's file, too, but one that the user has elsewhere: a merge would only repeat the user's own changes.
     A local file is opwest's own and says where the project lies: the lock, which is the same everywhere, has nothing
     of it.
     """
@@ -33,7 +35,7 @@ class ProjectFile:
 def check_paths(wanted: Sequence[ProjectFile]) -> None:
     """Raise ValueError for paths that a correct caller never gives."""
     spelling = {folded(disk.OWN): disk.OWN}
-    taken = {folded(name) for name in (disk.LOCK, disk.JOURNAL, disk.MUTEX, disk.STAGE, BASE)}
+    taken = {folded(name) for name in (disk.LOCK, disk.JOURNAL, disk.MUTEX, disk.STAGE, BASES)}
     folders = {folded(disk.OWN)}
     for file in wanted:
         path = str(file.path)
@@ -94,7 +96,7 @@ class _Decision:
             elif file.owner == "local":
                 self.rules.write_own(path, file.content)
             else:
-                self.users.wanted(path, file.content)
+                self.users.wanted(path, file.content, copy=file.owner == "copy")
         self.users.settle()
         self.rules.faults.raise_if_errors()
         self.plan.kept.sort()

@@ -1,29 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules for the user's files.
 
-`.opwest/base/<path>.base` holds what a user's file was made from: what opwest had generated when the file was
-written or last merged. `generate` never touches a user's file again, and so leaves its base as it is; `update`
-merges, and the base moves on. The suffix keeps twister, west and editors from taking a base for the file itself.
+The base of a user's file (see bases.py) is what opwest had generated when the file was written or last merged.
+`generate` never touches a user's file again, and so leaves its base as it is; `update` merges, and the base moves on.
+Only text that opwest rendered is merged. A file that is no text, or a copy of a file of the user's own, is replaced
+while the user has not edited it; afterwards a new content is written beside it.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from . import disk
+from . import bases, disk
 from .changes import Merging
 from .lock import is_digest
 from .rules import Rules
 
-BASE: Final = f"{disk.OWN}/base"
 BESIDE: Final = ".opwest-new"
 
 _NOTHING: Final = (None, disk.BELOW_FILE)
-
-
-def base_path(path: str) -> str:
-    """Return where the base of a user's file is kept."""
-    return f"{BASE}/{path}.base"
 
 
 class UserFiles:
@@ -37,9 +32,14 @@ class UserFiles:
         self.user = set(rules.old.user)
         self.bases: dict[str, str] = {}
         self.deleted: set[str] = set()
+        self._before = bases.read_bases(rules.directory, rules.old.bases)
+        self._texts: dict[str, str] = {}
+        self._copies: set[str] = set()
 
-    def wanted(self, path: str, content: bytes) -> None:
-        """Plan a user's file that is generated now."""
+    def wanted(self, path: str, content: bytes, *, copy: bool) -> None:
+        """Plan a user's file that is generated now, or a `copy` of one of the user's own."""
+        if copy:
+            self._copies.add(path)
         found = disk.look(self._rules.directory, path)
         known, handed_over = path in self._old.user, path in self._old.files
         if known and found in _NOTHING:
@@ -72,9 +72,13 @@ class UserFiles:
             self.user.discard(path)
 
     def settle(self) -> None:
-        """Plan the removal of bases that nobody needs any more."""
-        for path in sorted(set(self._old.bases) - set(self.bases)):
-            self._rules.remove_own(base_path(path))
+        """Plan the file of the bases."""
+        if self._texts:
+            self._rules.write_own(bases.BASES, bases.to_bytes(self._texts))
+        else:
+            self._rules.remove_own(bases.BASES)
+        for path in sorted(self._old.bases):
+            self._rules.remove_own(bases.old_place(path))
 
     def _new(self, path: str, found: str | None, content: bytes) -> None:
         if found is None:
@@ -102,7 +106,7 @@ class UserFiles:
     def _stays_deleted(self, path: str) -> None:
         self._carry(path)
         if self._merging and path not in self._old.deleted:
-            self._plan.remark("deleted", path, other=base_path(path) if path in self.bases else None)
+            self._plan.remark("deleted", path)
             self.deleted.add(path)
 
     def _keep(self, path: str, content: bytes) -> None:
@@ -127,25 +131,33 @@ class UserFiles:
         elif base == new:
             self._plan.kept.append(path)
             self._carry(path)
-        elif base is None or (before := self._read_base(path, base)) is None:
+        elif base is not None and (path in self._copies or bases.decoded(content) is None):
+            self._put_beside(path, content)
+        elif path not in self._before:
             self._plan.kept.append(path)
-            self._plan.remark("unknown", path, other=base_path(path))
+            self._plan.remark("unknown", path)
             self._adopt(path, content)
         else:
-            self._merge(path, before, yours, content, merging)
+            self._merge(path, self._before[path].encode(), yours, content, merging)
 
     def _merge(self, path: str, before: bytes, yours: bytes, content: bytes, merging: Merging) -> None:
         merged = merging.merge(before, yours, content)
         if merged is None:
-            self._plan.kept.append(path)
-            self._plan.remark("beside", path, other=self._write_beside(path, content))
-        elif merged.content == yours:
+            self._put_beside(path, content)
+            return
+        if merged.content == yours:
             self._plan.kept.append(path)
         else:
             self._plan.add(path, disk.digest(yours), merged.content)
             self._plan.merged.append(path)
             if merged.conflicts:
                 self._plan.remark("conflict", path, lines=merged.conflicts)
+        self._adopt(path, content)
+
+    def _put_beside(self, path: str, content: bytes) -> None:
+        """Keep the user's file, and plan to write what is generated now beside it."""
+        self._plan.kept.append(path)
+        self._plan.remark("beside", path, other=self._write_beside(path, content))
         self._adopt(path, content)
 
     def _write_beside(self, path: str, content: bytes) -> str:
@@ -164,18 +176,16 @@ class UserFiles:
         """Note that the user's file holds what is generated now."""
         self.user.add(path)
         self.bases[path] = disk.digest(content)
-        self._rules.write_own(base_path(path), content)
+        text = None if path in self._copies else bases.decoded(content)
+        if text is not None:
+            self._texts[path] = text
 
     def _carry(self, path: str) -> None:
         """Keep what is known of a file as it is."""
         base = self._old.bases.get(path)
-        if base is not None and disk.look(self._rules.directory, base_path(path)) == base:
+        if base is not None:
             self.bases[path] = base
+        if path in self._before:
+            self._texts[path] = self._before[path]
         if path in self._old.deleted and disk.look(self._rules.directory, path) in _NOTHING:
             self.deleted.add(path)
-
-    def _read_base(self, path: str, base: str) -> bytes | None:
-        """Return the base of a file, None where it is gone or was changed."""
-        if disk.look(self._rules.directory, base_path(path)) != base:
-            return None
-        return (self._rules.directory / base_path(path)).read_bytes()

@@ -10,25 +10,23 @@ from pathlib import Path
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.model.model import Model
+from opwest.resources import resource
 from opwest.zephyr.modules import cortex_m, full_libc, of_externals
+from opwest.zephyr.options import ZephyrOptions
 from opwest.zephyr.version import OLDEST, Version, board_fault
 from opwest.zephyr.workspace import Workspace
 
 
-def check_zephyr(
-    models: Sequence[Model],
-    asked: Sequence[str],
-    version: Version | None,
-    workspace: Workspace | None,
-    own_kconfig: Sequence[Path],
-    faults: Diagnostics,
-) -> None:
-    """Report boards, modules and symbols that are missing.
+def check_zephyr(models: Sequence[Model], zephyr: ZephyrOptions, faults: Diagnostics) -> None:
+    """Report boards, modules and symbols that the Zephyr at hand lacks; nothing where no Zephyr is known.
 
-    `asked` are the boards of the command line: one that does not exist is an error. Of the manifests' own boards,
-    which another workspace may have, it is a warning.
+    A board of the command line that does not exist is an error. Of the manifests' own boards, which another workspace
+    may have, it is a warning.
     """
-    version = version or (workspace.version if workspace else None)
+    asked, workspace = zephyr.boards, zephyr.workspace
+    if workspace is None and zephyr.version is None:
+        return
+    version = zephyr.version or (workspace.version if workspace else None)
     if version is not None and version.pair < OLDEST:
         faults.warning(f"Zephyr {version} is older than {'.'.join(map(str, OLDEST))}, the oldest that was tried")
     places: dict[str, Location | None] = dict.fromkeys(asked)
@@ -39,7 +37,7 @@ def check_zephyr(
         if _check_board(board, at, version, workspace, faults) and workspace is not None and board in asked:
             _check_modules(board, models, version, workspace, faults)
     if workspace is not None:
-        _check_symbols(models, workspace, own_kconfig, faults)
+        _check_symbols(models, workspace, [resource("zephyr_module")], faults)
 
 
 def check_board(board: str, workspace: Workspace, faults: Diagnostics) -> None:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes all that four models say of themselves, calls each of their operators by name with arguments made from
- * its signature, and runs them, with every failure of every hook. Addresses and sizes of pointers are left out:
- * every processor writes the same.
+ * Writes all records of four models (show.h, which the test makes of their description), calls each of their
+ * operators by name with arguments made from its signature, and runs them, with every failure of every hook.
+ * Addresses and sizes of pointers are left out: every processor writes the same.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,219 +14,57 @@
 #include <opwest/accelerator.h>
 #include <opwest/tvm_workspace.h>
 
-#include "port.h"
+#include "show.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define MOST_ARGS    16U
-#define SLOT         128U
+#define MOST_ARGS 16U
 
 static _Alignas(128) uint8_t arena[MOST_ARGS][SLOT];
 
-static void text(const char *what)
-{
-	port_write(what);
-}
-
-static void character(char what)
-{
-	const char both[2] = {what, '\0'};
-
-	port_write(both);
-}
-
-static void number(int64_t value)
-{
-	char digits[24];
-	char *at = digits + sizeof(digits) - 1;
-	uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
-
-	*at = '\0';
-	do {
-		*--at = (char)('0' + rest % 10);
-		rest /= 10;
-	} while (rest != 0);
-	if (value < 0) {
-		*--at = '-';
-	}
-	character(' ');
-	text(at);
-}
-
-/* An errno: those that C libraries number as they like have numbers of our own. */
-static void errno_of(int rc)
-{
-	number(rc == -EALREADY ? -100000 : rc == -ETIMEDOUT ? -100001 : rc == -ENOTSUP ? -100002 : rc);
-}
-
-static void bytes(const void *data, size_t size)
-{
-	static const char digits[] = "0123456789abcdef";
-	char line[2 * SLOT + 2];
-	size_t used = 0;
-
-	line[used++] = ' ';
-	for (size_t i = 0; i < size && i < SLOT; i++) {
-		line[used++] = digits[((const uint8_t *)data)[i] >> 4];
-		line[used++] = digits[((const uint8_t *)data)[i] & 15];
-	}
-	line[used] = '\0';
-	text(line);
-}
-
-static void name(const char *what)
-{
-	text(" ");
-	text(what == NULL ? "NULL" : what);
-}
-
-/* Where pointers are shared: the place of the first one that is the same. */
-struct seen {
-	const void *at[256];
-	size_t count;
-};
-
-/* Linkers may merge what is equal in two models: of each, only what it shares in itself is compared. */
-static struct seen of_model;
 /* Programs have to be merged. */
 static struct seen programs;
 
-static void identity(struct seen *seen, const void *pointer)
-{
-	size_t i = 0;
-
-	if (pointer == NULL) {
-		text(" none");
-		return;
-	}
-	while (i < seen->count && seen->at[i] != pointer) {
-		i++;
-	}
-	if (i == seen->count && seen->count < COUNT(seen->at)) {
-		seen->at[seen->count++] = pointer;
-	}
-	text(" #");
-	number((int64_t)i);
-}
-
-static void quantization(const struct opwest_quantization *q)
-{
-	if (q == NULL) {
-		return;
-	}
-	text("    quantization");
-	number(q->scale_count);
-	number(q->zero_point_count);
-	number(q->axis);
-	for (uint32_t i = 0; i < q->scale_count; i++) {
-		bytes(&q->scales[i], sizeof(q->scales[i]));
-	}
-	for (uint32_t i = 0; i < q->zero_point_count; i++) {
-		number(q->zero_points[i]);
-	}
-	text("\n");
-}
-
-static void tensors(const char *what, const struct opwest_tensor *tensor, size_t count)
-{
-	text(what);
-	text(tensor == NULL ? " NULL\n" : "\n");
-	for (size_t i = 0; i < count; i++, tensor++) {
-		text("  ");
-		text(tensor->name);
-		number(tensor->dtype);
-		name(opwest_dtype_name(tensor->dtype));
-		number(tensor->direction);
-		number(tensor->flags);
-		number(tensor->size);
-		number(tensor->rank);
-		text(tensor->shape == NULL ? " NULL" : " [");
-		for (uint8_t k = 0; k < tensor->rank; k++) {
-			number(tensor->shape[k]);
-		}
-		text(" ]");
-		identity(&of_model, tensor->shape);
-		identity(&of_model, tensor->quantization);
-		text("\n");
-		quantization(tensor->quantization);
-	}
-}
-
-static void describe(const struct opwest_model *model)
+/* All fields of all records, and what the fields do not have: names that the runtime gives, shared programs. */
+static void describe(const struct opwest_model *model, const struct opwest_registry *registry)
 {
 	of_model.count = 0;
-	text("model");
-	name(model->name);
-	number(model->constant_size);
-	number(model->version);
-	number(model->input_count);
-	number(model->output_count);
-	number(model->operator_count);
-	number(model->step_count);
-	number(model->pool_count);
-	number(model->device_count);
-	text("\n");
-	tensors("inputs", model->inputs, model->input_count);
-	tensors("outputs", model->outputs, model->output_count);
-	for (uint16_t i = 0; i < model->operator_count; i++) {
-		const struct opwest_operator *const operator = &model->operators[i];
-
-		text("operator");
-		name(operator->name);
-		number(operator->flags);
-		number(operator->arg_count);
-		tensors("", operator->args, operator->arg_count);
-	}
-	for (uint16_t i = 0; i < model->step_count; i++) {
+	show_opwest_model(model);
+	show_opwest_registry(registry);
+	for (uint16_t i = 0; i <= model->step_count; i++) {
 		text("step");
-		number(model->steps[i].operator_index);
-		number(model->steps[i].device_index);
 		name(opwest_model_step_name(model, i));
 		text("\n");
 	}
-	for (uint16_t i = 0; i < model->pool_count; i++) {
-		text("pool");
-		name(model->pools[i].name);
-		number(model->pools[i].size);
-		number(model->pools[i].align);
-		text("\n");
-	}
 	for (uint16_t i = 0; i < model->device_count; i++) {
-		const struct opwest_device *const device = &model->devices[i];
+		const struct opwest_program *const program = model->devices[i].program;
 
-		text("device");
-		name(device->name);
-		name(device->type);
-		number(device->timeout_ms);
-		number(device->flags);
-		identity(&of_model, device->program);
-		if (device->program != NULL) {
-			name(device->program->name);
-			number(device->program->size);
-			identity(&programs, device->program->data);
-			number((int64_t)((uintptr_t)device->program->data % 16U));
-			bytes(device->program->data, device->program->size);
+		if (program != NULL) {
+			text("program");
+			name(program->name);
+			identity(&programs, program->data);
+			number((int64_t)((uintptr_t)program->data % 16U));
+			text("\n");
 		}
+	}
+}
+
+static void dtypes(void)
+{
+	for (uint8_t code = 0; code < 14; code++) {
+		text("dtype");
+		number(code);
+		name(opwest_dtype_name(code));
+		number((int64_t)opwest_dtype_size(code));
 		text("\n");
 	}
-	text(model->pools == NULL ? "no pools\n" : "");
-	text(model->devices == NULL ? "no devices\n" : "");
 }
 
 static void look_up(const struct opwest_model *model, const struct opwest_registry *registry)
 {
 	static const char *const others[] = {"", "nothing", "x", "opwest", "copy_int", "copy_int88", "Mix", "mix ", "NO"};
 
-	text("registry");
-	number(registry->seed);
-	number(registry->bucket_count);
-	number(registry->count);
-	for (uint32_t i = 0; i < registry->bucket_count; i++) {
-		number(registry->displacements[i]);
-	}
-	text("\n");
+	text("entries");
 	for (uint32_t i = 0; i < registry->count; i++) {
 		number(registry->entries[i].info - model->operators);
-		text(registry->entries[i].adapter == NULL ? " NULL" : "");
 	}
 	text("\n");
 	for (uint16_t i = 0; i < model->operator_count; i++) {
@@ -665,10 +503,11 @@ void walk(void)
 	third.shared = asynchronous_memory_shared;
 	fourth.sram = conventions_memory_sram;
 	text("begin\n");
-	describe(&accelerated_model);
-	describe(&many_kinds_model);
-	describe(&asynchronous_model);
-	describe(&conventions_model);
+	dtypes();
+	describe(&accelerated_model, &accelerated_registry);
+	describe(&many_kinds_model, &many_kinds_registry);
+	describe(&asynchronous_model, &asynchronous_registry);
+	describe(&conventions_model, &conventions_registry);
 	look_up(&accelerated_model, &accelerated_registry);
 	look_up(&many_kinds_model, &many_kinds_registry);
 	look_up(&asynchronous_model, &asynchronous_registry);

@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from requirements_support import need
 
-pytest.importorskip("smpclient")
-pytest.importorskip("serial")
+need("smpclient", "serial")
 
-from fake_board import HZ, POINTS, SHAPE, STACK_SIZE, STACK_USED, FakeBoard, Model, ShellBoard, SmpBoard
-from opwest.board.link import Action, LinkError
-from opwest.board.progress import Progress
-from opwest.board.session import check_tensors, find_model, run_model
-from opwest.board.shell_link import ShellLink
-from opwest.board.smp_link import SmpLink
+from fake_board import HZ, POINTS, SHAPE, STACK_SIZE, STACK_USED, FakeBoard, Model, ShellBoard, SmpBoard  # noqa: E402
+from opwest.board.link import Action, LinkError  # noqa: E402
+from opwest.board.progress import Progress  # noqa: E402
+from opwest.board.session import check_tensors, find_model, run_model  # noqa: E402
+from opwest.board.shell_link import ShellLink  # noqa: E402
+from opwest.board.smp_link import SmpLink  # noqa: E402
 
 X = np.random.default_rng(7).integers(-16000, 16000, SHAPE, dtype=np.int16)
 QUIET = Progress(None)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from opwest.board.link import LinkError
 from opwest.host.profile import make_measure, make_profile, parse_measures
+from requirements_support import need
 
 HEAD = "measures 2 1000 0 0"
 RUN = "point 0 run m 65535 65535 4 9 1 9 20"
@@ -54,7 +55,7 @@ def test_why_they_are_none() -> None:
 
 
 def _link(answers: list[dict[str, Any]]) -> Any:
-    pytest.importorskip("smpclient")
+    need("smpclient")
     from opwest.board.smp_link import SmpLink, _Answer
 
     link = SmpLink.__new__(SmpLink)

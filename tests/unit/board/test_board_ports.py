@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from requirements_support import need
 
-pytest.importorskip("serial")
+need("serial")
 
-from opwest.board import ports
-from opwest.board.link import LinkError
+from opwest.board import ports  # noqa: E402
+from opwest.board.link import LinkError  # noqa: E402
 
 
 @pytest.fixture

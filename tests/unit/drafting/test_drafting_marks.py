@@ -42,7 +42,7 @@ def test_a_mark_in_place_of_a_list(tmp_path: Path) -> None:
     assert load(tmp_path, ("shape: [4]", "shape: FILL_IN")) == (
         False,
         [
-            "m.yaml:5:44: error: 'operators.f.args[0].shape' is not filled in yet\n"
+            "m.yaml:5:44: error: 'operators.f.args[0].shape' is not filled in\n"
             "  expected: a list, at most 16 items (The dimensions. Required unless `scalar` is true)"
         ],
     )
@@ -54,9 +54,9 @@ def test_marks_that_the_schema_takes_for_values(tmp_path: Path) -> None:
     )
     assert not loaded
     assert [line.splitlines()[0] for line in told] == [
-        "m.yaml:2:8: error: 'model' is not filled in yet",
-        "m.yaml:7:12: error: the name 'FILL_IN' in 'run.inputs' is not filled in yet",
-        "m.yaml:10:24: error: 'run.steps[0].args[0]' (FILL_IN_x) is not filled in yet",
+        "m.yaml:2:8: error: 'model' is not filled in",
+        "m.yaml:7:12: error: the name 'FILL_IN' in 'run.inputs' is not filled in",
+        "m.yaml:10:24: error: 'run.steps[0].args[0]' (FILL_IN_x) is not filled in",
     ]
 
 
@@ -64,7 +64,7 @@ def test_other_faults_are_told_in_the_same_run(tmp_path: Path) -> None:
     loaded, told = load(tmp_path, ("shape: [4]", "shape: FILL_IN"), ("shape: [4]}}", "shape: [0], alin: 4}}"))
     assert not loaded
     assert [line.split(": ", 2)[2].splitlines()[0] for line in told] == [
-        "'operators.f.args[0].shape' is not filled in yet",
+        "'operators.f.args[0].shape' is not filled in",
         "'run.inputs.x.shape[0]' is the integer 0",
         "unknown key 'alin' in 'run.inputs.x'",
     ]
@@ -77,4 +77,4 @@ def test_words_that_only_hold_the_mark_are_no_marks(tmp_path: Path) -> None:
 def test_a_mark_that_aliases_share_is_told_once_a_place(tmp_path: Path) -> None:
     loaded, told = load(tmp_path, ("shape: [4]", "shape: &s [FILL_IN]"), ("shape: [4]", "shape: *s"))
     assert not loaded and len(told) == 1
-    assert told[0].startswith("m.yaml:5:48: error: 'operators.f.args[0].shape[0]' is not filled in yet\n")
+    assert told[0].startswith("m.yaml:5:48: error: 'operators.f.args[0].shape[0]' is not filled in\n")

@@ -9,7 +9,6 @@ import pytest
 from drafting_support import draft, drafted
 from objects_factory import compile_object, make_archive
 from opwest.diagnostics import OpwestError
-from opwest.llvm.api import is_available
 from opwest.model.targets import make_target, target_abi
 from opwest.objects.compat import abi_faults
 from opwest.objects.inspect import inspect_object
@@ -88,7 +87,7 @@ def test_a_target_of_its_own_fits(tmp_path: Path, compiler: str, flags: list[str
     assert abi_faults(member.abi, target_abi(make_target(declared, entry))) == []
 
 
-@pytest.mark.skipif(not is_available(), reason="llvmlite is not installed")
+@pytest.mark.needs("llvmlite")
 def test_targets_of_ir(tmp_path: Path) -> None:
     body = "define i32 @f(ptr readonly %x, ptr writeonly %y) { ret i32 0 }\n"
     plain, made = tmp_path / "plain.ll", tmp_path / "made.ll"

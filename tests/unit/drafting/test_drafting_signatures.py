@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from drafting_support import SOURCE, UNFIT, arguments, draft, drafted
-from objects_factory import compile_object, make_archive, skip_without
+from objects_factory import compile_object, make_archive
 from opwest.diagnostics import OpwestError
-from opwest.llvm.api import is_available
+from requirements_support import need
 
 MACHINES = [
     ("gcc", ["-g"]),
@@ -20,7 +20,7 @@ MACHINES = [
     ("arm-none-eabi-gcc", ["-g", "-mcpu=cortex-m3", "-mthumb"]),
     ("riscv64-unknown-elf-gcc", ["-g", "-march=rv32imac", "-mabi=ilp32"]),
 ]
-needs_llvmlite = pytest.mark.skipif(not is_available(), reason="llvmlite is not installed")
+needs_llvmlite = pytest.mark.needs("llvmlite")
 
 
 def check_all(manifest: dict) -> None:
@@ -66,7 +66,7 @@ def test_a_source(tmp_path: Path) -> None:
 
 @needs_llvmlite
 def test_ir_with_debug_information(tmp_path: Path) -> None:
-    skip_without("clang")
+    need("clang")
     (tmp_path / "operators.c").write_text(SOURCE)
     for name, flags in (("o.ll", ["-S"]), ("o.bc", [])):
         command = ["clang", "-g", "-O1", "-c", "-emit-llvm", *flags, "operators.c", "-o", name]

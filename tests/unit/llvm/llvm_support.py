@@ -6,15 +6,16 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from opwest.llvm.api import compile_ir, is_available
+from opwest.llvm.api import compile_ir
 from opwest.llvm.facts import CompileOptions, LlvmTarget
 from opwest.model.targets import make_target, target_abi
 from opwest.objects.compat import TargetAbi
 from opwest.objects.facts import Member
 from opwest.objects.inspect import read_member
 from opwest.targets import named_targets
+from requirements_support import need
 
-needs_llvmlite = pytest.mark.skipif(not is_available(), reason="llvmlite is not installed")
+needs_llvmlite = pytest.mark.needs("llvmlite")
 
 _BLANK = {"features": "", "abi": ""}
 _entries = {name: {**_BLANK, **row["llvm"]} for name, row in named_targets().items()}
@@ -52,9 +53,9 @@ def compiled(ir: str | bytes, name: str, **options: object) -> tuple[bytes, Memb
 
 
 def tool(name: str) -> str:
+    need(name)
     found = shutil.which(name)
-    if found is None:
-        pytest.skip(f"{name} is not installed")
+    assert found is not None
     return found
 
 

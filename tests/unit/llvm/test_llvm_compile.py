@@ -296,7 +296,7 @@ def test_riscv_objects_link_with_those_of_gcc(tmp_path: Path, name: str, flags: 
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="runs code for x86-64")
+@pytest.mark.x86_64
 @pytest.mark.parametrize("optimize", ["size", "speed"])
 def test_the_code_computes_what_it_should(tmp_path: Path, optimize: str):
     made, _ = compiled(ADD.replace("@add", "@opwest_add"), "x86-64", optimize=optimize)

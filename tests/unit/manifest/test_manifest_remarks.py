@@ -61,7 +61,7 @@ def test_nothing_to_say(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_unused_input(capsys: pytest.CaptureFixture[str]) -> None:
     printed = remarks(capsys, (INPUT, f"{INPUT}, more: {{dtype: int8, shape: [4]}}"))
-    assert printed == "m.yaml:11:46: warning: input 'more' is not used by any step\n"
+    assert printed == "m.yaml:11:46: warning: unused input 'more'\n"
 
 
 def test_unused_constant_and_device(capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,8 +70,7 @@ def test_unused_constant_and_device(capsys: pytest.CaptureFixture[str]) -> None:
         "devices:\n  npu0: {devicetree: {nodelabel: npu0}}\noperators:\n"
     )
     assert remarks(capsys, ("operators:\n", more)) == (
-        "m.yaml:6:3: warning: constant 'weight' is not used by any step\n"
-        "m.yaml:8:3: warning: device 'npu0' is not used by any step\n"
+        "m.yaml:6:3: warning: unused constant 'weight'\nm.yaml:8:3: warning: unused device 'npu0'\n"
     )
 
 

@@ -111,7 +111,7 @@ def test_what_is_no_size(text: str) -> None:
 
 
 def test_size_in_bytes_refuses_other_text() -> None:
-    with pytest.raises(ValueError, match="is not a size"):
+    with pytest.raises(ValueError, match="invalid size"):
         size_in_bytes("plenty")
 
 

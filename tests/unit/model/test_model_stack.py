@@ -7,16 +7,17 @@ import re
 import shutil
 from pathlib import Path
 
+import projects
 import pytest
-from c_support import compile_all, golden_app, includes, need_compiler
+from c_support import compile_all, golden_app, includes
 from objects_factory import compile_object
-from opwest import pipeline
 from opwest.cli.summary import summary, summary_json
 from opwest.diagnostics import Diagnostics
 from opwest.model.model import Model
 from opwest.model.stack_need import _FRAME_PER_ARGUMENT, _FRAME_WORDS
 from opwest.objects.stack import read_su
 from opwest.render.stacks import stack_reason, stack_size
+from requirements_support import need_compiler
 
 M3 = ["-mcpu=cortex-m3", "-mthumb", "-mfloat-abi=soft", "-fno-common", "-fstack-usage", "-ffreestanding"]
 OWN = _FRAME_WORDS * 4 + _FRAME_PER_ARGUMENT * 3
@@ -44,7 +45,7 @@ def make(
     names = ["x", *(f"t{i}" for i in range(len(steps) - 1)), "y"]
     lines += ["  steps:", *(f"    - {{call: {s}, args: [{names[i]}, {names[i + 1]}]}}" for i, s in enumerate(steps))]
     (folder / "manifest.yaml").write_text("\n".join(lines) + "\n")
-    ((model, plan),) = pipeline.check([folder / "manifest.yaml"], Diagnostics())
+    ((model, plan),) = projects.check([folder / "manifest.yaml"], Diagnostics())
     assert f"  stack     {summary_json(model, plan)['stack'][0]['target']}: " in summary(model, plan)
     return model
 
@@ -77,18 +78,18 @@ def test_calls_go_through_several_objects(tmp_path: Path) -> None:
         ),
         (
             "typedef int f(int); int op(int *x, int *y) { *y = ((f *)x[1])(*x) + 1; return 0; }",
-            "what op calls through a pointer",
+            "indirect calls of op",
         ),
         (
             "static __attribute__((noinline)) int r(int n) { return n < 2 ? n : r(n - 1) * 3 + r(n / 2); }\n"
             "int op(int *x, int *y) { *y = r(*x); return 0; }",
-            "how often r calls itself",
+            "the recursion depth of r",
         ),
         (
             "int b(int); __attribute__((noinline)) int a(int n) { return n ? b(n - 1) + 1 : 0; }\n"
             "__attribute__((noinline)) int b(int n) { return n ? a(n / 2) * 3 : 1; }\n"
             "int op(int *x, int *y) { *y = a(*x); return 0; }",
-            "how often [ab] calls itself",
+            "the recursion depth of [ab]",
         ),
         (
             "int op(int *x, int *y) { volatile int b[*x]; b[0] = 1; *y = b[*x / 2]; return 0; }",
@@ -128,7 +129,7 @@ def test_sources_alone_are_unknown(tmp_path: Path) -> None:
         "run: {inputs: {x: {dtype: int32, shape: [4]}}, outputs: {y: {dtype: int32, shape: [4]}}, "
         "steps: [{call: op, args: [x, y]}]}\n"
     )
-    ((model, plan),) = pipeline.check([tmp_path / "manifest.yaml"], Diagnostics())
+    ((model, plan),) = projects.check([tmp_path / "manifest.yaml"], Diagnostics())
     assert model.stack == () and stack_size([model]) == 4096
     assert "  stack     unknown: the operators are compiled with the firmware and measured" in summary(model, plan)
 
@@ -152,7 +153,7 @@ def test_what_is_allowed_for_run_is_enough(
     checked = 0
     for golden in ("minimal", "many_kinds", "devices", "asynchronous", "vectors"):
         app = golden_app(golden, tmp_path / golden)
-        ((model, _),) = pipeline.check([tmp_path / golden / "source" / "manifest.yaml"], Diagnostics())
+        ((model, _),) = projects.check([tmp_path / golden / "source" / "manifest.yaml"], Diagnostics())
         allowed = _FRAME_WORDS * pointer + _FRAME_PER_ARGUMENT * max(len(s.operator.args) + 1 for s in model.steps)
         source = app / "models" / model.name / "src" / f"{model.name}_run.c"
         for optimize in ("-O0", "-Os", "-O2"):

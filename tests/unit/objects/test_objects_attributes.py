@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from objects_factory import compile_object, skip_without
+from objects_factory import compile_object
 from opwest.objects.compat import TargetAbi, abi_faults, abi_warnings
 from opwest.objects.facts import Abi
 from opwest.objects.inspect import read_member
+from requirements_support import need
 
 ARM, RISCV = "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"
 SOURCE = "enum e { A, B }; enum e state(enum e x) { return x; } __WCHAR_TYPE__ wide(__WCHAR_TYPE__ x) { return x; }"
@@ -58,7 +59,7 @@ def test_the_tool_chain_of_zephyr_has_short_enumerations(tmp_path: Path) -> None
 
 
 def test_sizes_of_enumerations_and_wchar_are_warnings(tmp_path: Path) -> None:
-    skip_without("arm-none-eabi-ld")
+    need("arm-none-eabi-ld")
     flags = ["-mcpu=cortex-m33", "-mthumb"]
     abi = abi_of(tmp_path, [*flags, "-fno-short-enums", "-fshort-wchar"])
     assert abi_faults(abi, M33) == []

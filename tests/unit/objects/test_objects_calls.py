@@ -9,10 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from objects_factory import compile_object, skip_without
+from objects_factory import compile_object
 from opwest.objects.calls import Function, functions
 from opwest.objects.facts import Member, ObjectError
 from opwest.objects.inspect import read_member
+from requirements_support import need
 
 SOURCE = """
 extern int ext(int);
@@ -97,7 +98,7 @@ def test_tables_of_jumps(tmp_path: Path) -> None:
 
 def test_data_between_instructions_is_no_code(tmp_path: Path) -> None:
     """A word that would be `bl` to itself, behind an instruction that jumps over it."""
-    skip_without("arm-none-eabi-gcc")
+    need("arm-none-eabi-gcc")
     source = """
 __attribute__((naked)) int op(void)
 { __asm__ volatile("b 1f\\n .word 0xf800f000\\n .short 0x4780\\n 1: mov r0, #1\\n bx lr\\n"); }

@@ -7,10 +7,11 @@ import subprocess
 from pathlib import Path
 
 from elf_writer import build_elf
-from objects_factory import compile_object, make_archive, skip_without
+from objects_factory import compile_object, make_archive
 from opwest.objects.closure import needed_members
 from opwest.objects.facts import Member, ObjectFile
 from opwest.objects.inspect import inspect_object, read_member
+from requirements_support import need
 
 
 def piece(name: str, defines: str = "", needs: str = "", weak: str = "", *, loose: bool = False) -> Member:
@@ -52,7 +53,7 @@ def test_weak_references_take_nothing() -> None:
 
 
 def test_a_linker_agrees(tmp_path: Path) -> None:
-    skip_without("gcc", "ar", "ld")
+    need("gcc", "ar", "ld")
     sources = {
         "d": "int d(void) { return 4; }",
         "a": "int b(void), a2; int a(void) { return b(); }",

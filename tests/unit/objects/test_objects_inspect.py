@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from elf_writer import build_elf
 from elftools.elf.elffile import ELFFile
-from objects_factory import compile_object, make_archive, skip_without
+from objects_factory import compile_object, make_archive
 from opwest.objects.facts import Abi, Member, ObjectError, ObjectFile, Sizes
 from opwest.objects.inspect import inspect_object, read_member
+from requirements_support import need
 
 SOURCE = """
 extern int given(int);
@@ -147,7 +148,7 @@ def test_constant_pointers_of_position_independent_code_are_no_state(tmp_path: P
 
 
 def test_more_sections_than_sixteen_bits_can_count(tmp_path: Path) -> None:
-    skip_without("as")
+    need("as")
     count = 66000
     text = "".join(f'.section .s{i},"a"\n.globl v{i}\nv{i}: .byte 1\n' for i in range(count))
     (tmp_path / "many.s").write_text(text)
@@ -241,7 +242,7 @@ def test_bsd_archive(tmp_path: Path) -> None:
 
 def test_archive_refusals(tmp_path: Path) -> None:
     path = compile_object(tmp_path, "int one(void) { return 1; }")
-    skip_without("ar")
+    need("ar")
     (tmp_path / "notes.txt").write_text("hello")
     cases = {
         "empty.a": (b"!<arch>\n", "the archive is empty"),
@@ -304,6 +305,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
             inspect_object(path)
 
 
+@pytest.mark.slow
 def test_ten_thousand_functions(tmp_path: Path) -> None:
     source = "\n".join(f"int op_{i}(int a) {{ return a + {i}; }}" for i in range(10_000))
     path = compile_object(tmp_path, source, flags=["-O0", "-ffunction-sections"])

@@ -7,9 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from objects_factory import compile_object, skip_without
+from objects_factory import compile_object
 from opwest.objects.inspect import inspect_object
 from opwest.objects.providers import LIBCS, provider_of, providers, uses_libm
+from requirements_support import absent, need
 
 
 def test_the_usual_ones() -> None:
@@ -61,19 +62,19 @@ def defined_in(library: str) -> set[str]:
     [("gcc", "x86-64", "host"), ("arm-none-eabi-gcc", "arm", "newlib")],
 )
 def test_lists_agree_with_the_toolchain(compiler: str, machine: str, libc: str) -> None:
-    skip_without(compiler, "nm")
+    need(compiler, "nm")
 
     def library(name: str) -> str:
         found = subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True)
         if not Path(found.stdout.strip()).is_absolute():
-            pytest.skip(f"{compiler} has no {name}")
+            absent(f"{compiler} has no {name}", compiler)
         return found.stdout.strip()
 
     known = providers(machine, libc)
     math = defined_in("/usr/lib/x86_64-linux-gnu/libm-2.36.a") if libc == "host" else defined_in(library("libm.a"))
     standard = defined_in(library("libc.a")) | math
     if len(standard) < 500:
-        pytest.skip(f"{compiler} has no static libc to compare with")
+        absent(f"{compiler} has no static libc to compare with", compiler)
     # Names that only other variants of the library have (other word sizes) are few.
     assert len((known.standard | known.math) - standard) < 20
     assert len(known.support & defined_in(library("libgcc.a"))) > 50

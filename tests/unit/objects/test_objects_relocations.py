@@ -10,11 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from objects_factory import compile_object, skip_without
+from objects_factory import compile_object
 from opwest.objects.compat import TargetAbi
 from opwest.objects.facts import ObjectError
 from opwest.objects.inspect import read_member
 from opwest.objects.relocations import relocation_faults
+from requirements_support import need
 
 SOURCE = """
 extern int v; extern int f(int); static int s; int tab[4]; const char *const names[2] = {"a", "b"};
@@ -58,7 +59,7 @@ def links(folder: Path, *command: str) -> bool:
 
 def native_sim(folder: Path, bits: str) -> bool:
     """Link as scripts/native_simulator does: -r, localize, then an executable that is not PIE."""
-    skip_without("objcopy")
+    need("objcopy")
     undefined = "-Wl,--unresolved-symbols=ignore-all"
     partial = ["gcc", bits, "-r", "-nostdlib", "-o", "part.o", "operators.o", "main.o", undefined]
     assert links(folder, *partial)
@@ -108,7 +109,7 @@ def test_another_helper_links(tmp_path: Path) -> None:
     ],
 )
 def test_cortex_m(tmp_path: Path, compiler: str, flags: list[str], relocation: str | None) -> None:
-    skip_without("arm-none-eabi-ld")
+    need("arm-none-eabi-ld")
     path = compile_object(tmp_path, SOURCE, compiler, [*flags, "-w"])
     found = faults(path, "m3")
     assert len(found) == (relocation is not None)
@@ -135,7 +136,7 @@ def test_riscv(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("model", "reaches"), [("medlow", False), ("medany", True)])
 def test_riscv_at_2_gib(tmp_path: Path, model: str, reaches: bool) -> None:
-    skip_without("riscv64-unknown-elf-ld")
+    need("riscv64-unknown-elf-ld")
     flags = ["-march=rv64imac", "-mabi=lp64", "-fno-pic"]
     compile_object(tmp_path, MAIN, RISCV, [*flags, "-mcmodel=medany"], name="main.o")
     found = faults(compile_object(tmp_path, SOURCE, RISCV, [*flags, f"-mcmodel={model}"]), "rv64")

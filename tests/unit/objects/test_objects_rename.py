@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from elf_writer import build_elf
-from objects_factory import compile_object, skip_without
+from objects_factory import compile_object
 from opwest.objects.facts import ObjectError
 from opwest.objects.inspect import read_member
 from opwest.objects.rename import rename_symbols
+from requirements_support import need
 
 OPERATOR = """
 extern int given(int);
@@ -34,7 +35,7 @@ TARGETS = [
 
 
 def names_of(path: Path) -> set[str]:
-    skip_without("nm")
+    need("nm")
     out = subprocess.run(["nm", path], check=True, capture_output=True, text=True)
     assert not out.stderr
     return {line.split()[-1] for line in out.stdout.splitlines()}
@@ -63,7 +64,7 @@ def test_nm_reads_it_and_it_links(tmp_path: Path, compiler: str, flags: list[str
 
 
 def test_archive_tools_accept_it(tmp_path: Path) -> None:
-    skip_without("objcopy", "ld")
+    need("objcopy", "ld")
     path = compile_object(tmp_path, OPERATOR, flags=["-g", "-ffunction-sections"])
     (tmp_path / "renamed.o").write_bytes(rename_symbols(path.read_bytes(), NAMES))
     subprocess.run(["objcopy", tmp_path / "renamed.o", tmp_path / "copy.o"], check=True)

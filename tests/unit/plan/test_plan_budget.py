@@ -5,10 +5,10 @@ import itertools
 import random
 
 import pytest
-from opwest.plan import greedy, search
-from opwest.plan.canonical import Outcome
-from opwest.plan.problem import Block, PoolPlan
-from opwest.plan.verify import verify
+from opwest.packing import greedy, search
+from opwest.packing.canonical import Outcome
+from opwest.packing.problem import Block, PoolPlan
+from opwest.packing.verify import verify
 
 # Greedy needs 14 bytes, the best plan 13, the peak has 13.
 HARD = [

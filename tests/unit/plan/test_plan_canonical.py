@@ -6,10 +6,10 @@ import random
 import sys
 
 import pytest
-from opwest.plan import canonical
-from opwest.plan.canonical import Outcome, _recursion, pack
-from opwest.plan.problem import Block
-from opwest.plan.verify import verify
+from opwest.packing import canonical
+from opwest.packing.canonical import Outcome, _recursion, pack
+from opwest.packing.problem import Block
+from opwest.packing.verify import verify
 
 
 def least(blocks):

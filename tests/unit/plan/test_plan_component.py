@@ -6,9 +6,9 @@ import random
 
 import numpy as np
 import pytest
-from opwest.plan.canonical import _moments
-from opwest.plan.component import Component
-from opwest.plan.problem import Block
+from opwest.packing.canonical import _moments
+from opwest.packing.component import Component
+from opwest.packing.problem import Block
 
 
 def random_blocks(seed, most=9):

@@ -4,9 +4,9 @@
 import random
 
 import pytest
-from opwest.plan import greedy
-from opwest.plan.greedy import _highest, _lowest, _place, _Placed, plan_pool
-from opwest.plan.problem import Block, Peak, PoolPlan, peak
+from opwest.packing import greedy
+from opwest.packing.greedy import _highest, _lowest, _place, _Placed, plan_pool
+from opwest.packing.problem import Block, Peak, PoolPlan, peak
 
 
 def random_blocks(seed, most=10):

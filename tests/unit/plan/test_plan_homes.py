@@ -5,11 +5,11 @@ import random
 
 import pytest
 from opwest.diagnostics import Diagnostics
+from opwest.packing.problem import PoolPlan
+from opwest.packing.verify import PlanError
 from opwest.plan import memory
 from opwest.plan.memory import plan_memory, reserved_bytes
-from opwest.plan.problem import PoolPlan
 from opwest.plan.schedule import Life, Schedule, plan_schedule
-from opwest.plan.verify import PlanError
 from plan_support import buffer, model_of, pool
 
 BOTH = ("fast", "slow")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Planning a whole model: pools one by one, and what a user reads when one is too small."""
 
+import projects
 import pytest
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics, OpwestError
 
 SOURCE = """#include <stdint.h>
@@ -27,7 +27,7 @@ def planned(work, memory, tensors="", size=100):
         "    - {call: op, args: [b, c]}\n    - {call: op, args: [c, d]}\n    - {call: op, args: [d, y]}\n"
     )
     faults = Diagnostics()
-    ((_, plan),) = pipeline.check([work / "manifest.yaml"], faults)
+    ((_, plan),) = projects.check([work / "manifest.yaml"], faults)
     return plan
 
 

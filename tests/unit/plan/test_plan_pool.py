@@ -9,9 +9,9 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opwest.plan.greedy import plan_pool
-from opwest.plan.problem import Block, PoolPlan, peak
-from opwest.plan.verify import PlanError, verify
+from opwest.packing.greedy import plan_pool
+from opwest.packing.problem import Block, PoolPlan, peak
+from opwest.packing.verify import PlanError, verify
 
 
 def brute_force(blocks, offsets, size):

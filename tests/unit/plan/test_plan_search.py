@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opwest.plan import greedy, search
-from opwest.plan.canonical import MOST_BLOCKS, Outcome, pack
-from opwest.plan.planner import plan_pool
-from opwest.plan.problem import Block, PoolPlan
-from opwest.plan.verify import verify
+from opwest.packing import greedy, search
+from opwest.packing.canonical import MOST_BLOCKS, Outcome, pack
+from opwest.packing.planner import plan_pool
+from opwest.packing.problem import Block, PoolPlan
+from opwest.packing.verify import verify
+from requirements_support import skip_here
 
 MINIMALLOC = Path(os.environ.get("OPWEST_MINIMALLOC", Path(__file__).resolve().parents[4] / "shared" / "minimalloc"))
 
@@ -80,6 +81,7 @@ def larger(draw):
     return blocks
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
 @given(larger())
 def test_never_worse_than_greedy_and_always_valid(blocks):
@@ -128,6 +130,7 @@ def test_one_block_is_placed_at_the_bottom():
     assert pack([Block("a", 5, 1, 3, 9)], 5, 100).offsets == [0]
 
 
+@pytest.mark.slow
 def test_too_many_blocks_are_left_to_greedy():
     blocks = [Block(f"b{i}", 1, 1, 0, 0) for i in range(MOST_BLOCKS + 1)]
     assert pack(blocks, 10**6, 10) == Outcome(None, False, 0)
@@ -163,7 +166,7 @@ def tables(name):
     """Return a problem of the MiniMalloc paper and its capacity."""
     found = sorted(MINIMALLOC.glob(f"{name}.*.csv"))
     if not found:
-        pytest.skip("the MiniMalloc problems are neither in $OPWEST_MINIMALLOC nor in ../shared/minimalloc")
+        skip_here("the MiniMalloc problems are neither in $OPWEST_MINIMALLOC nor in ../shared/minimalloc")
     with found[0].open() as file:
         rows = list(csv.DictReader(file))
     times = {t: i for i, t in enumerate(sorted({int(r[k]) for r in rows for k in ("lower", "upper")}))}

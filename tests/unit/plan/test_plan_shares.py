@@ -4,7 +4,7 @@
 import random
 
 import pytest
-from opwest.plan.problem import Share
+from opwest.packing.problem import Share
 from opwest.plan.schedule import plan_schedule
 from opwest.plan.sharing import find_shares
 from plan_support import buffer, model_of

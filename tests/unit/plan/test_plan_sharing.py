@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results that take over an argument's memory: where that is found to be possible, and how the judge sees it."""
 
+import projects
 import pytest
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics
-from opwest.plan.problem import Block, Share
+from opwest.packing.problem import Block, Share
+from opwest.packing.verify import PlanError, verify
 from opwest.plan.sharing import merged
-from opwest.plan.verify import PlanError, verify
 
 SOURCE = """#include <stdint.h>
 struct device;
@@ -49,7 +49,7 @@ def places(work, steps, *, tensors="", inputs="x: {dtype: int8, shape: [64]}", c
         f"run:\n  memory_planner: {planner}\n  inputs: {{{inputs}}}\n  outputs: {{y: {{{data}, external: true}}}}\n"
         f"{tensors}  steps:\n" + "".join(f"    - {{{step}}}\n" for step in steps)
     )
-    ((model, plan),) = pipeline.check([work / "manifest.yaml"], Diagnostics())
+    ((model, plan),) = projects.check([work / "manifest.yaml"], Diagnostics())
     return {b.name: plan.place(b.name)[1] for b in model.buffers}, plan.pools["sram"].size
 
 

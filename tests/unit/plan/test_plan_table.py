@@ -3,9 +3,9 @@
 
 import pytest
 from opwest.diagnostics import Diagnostics
-from opwest.plan import table
-from opwest.plan.problem import Block
-from opwest.plan.table import Row, blocks_of, read_table, solved_table
+from opwest.packing import table
+from opwest.packing.problem import Block
+from opwest.packing.table import Row, blocks_of, read_table, solved_table
 
 HEADER = "id,lower,upper,size\n"
 COLUMNS = "\n  expected: id,lower,upper,size; also alignment"
@@ -66,7 +66,7 @@ FAULTS = {
     ],
     "id,lower,upper,size,zz\n": [
         f"t.csv:1:1: error: there is no column 'zz' in such a table{COLUMNS}\n"
-        "  hint: there is: alignment, id, lower, size, upper"
+        "  hint: known names: alignment, id, lower, size, upper"
     ],
     "id,lower,upper,size,size\n": ["t.csv:1:1: error: column 'size' stands twice\n  expected: each column once"],
     "id,lower,upper,size,offset\n": [

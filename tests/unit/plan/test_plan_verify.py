@@ -5,8 +5,8 @@ import itertools
 import random
 
 import pytest
-from opwest.plan.problem import Block, Share
-from opwest.plan.verify import PlanError, verify
+from opwest.packing.problem import Block, Share
+from opwest.packing.verify import PlanError, verify
 
 A = Block("a", 16, 8, 0, 2)
 

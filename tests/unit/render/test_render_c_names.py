@@ -3,11 +3,12 @@
 
 import itertools
 
+import projects
 import pytest
-from c_support import STRICT, compile_all, includes, need_compiler, portable_sources
+from c_support import STRICT, compile_all, includes, portable_sources
 from golden_support import generate_quickly
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics, OpwestError
+from requirements_support import need_compiler
 
 SOURCE = """#include <stdint.h>
 int32_t {symbol}(const int8_t *x, int8_t *y);
@@ -40,7 +41,7 @@ def manifest(work, model="m", symbol="op", operator="op", x="x", y="y", between=
 def faults_of(*manifests):
     """Return the messages of what `check` reports."""
     try:
-        pipeline.check(manifests, Diagnostics())
+        projects.check(manifests, Diagnostics())
     except OpwestError as error:
         return [d.message for d in error.diagnostics if d.severity == "error"]
     return []
@@ -57,12 +58,12 @@ def compiles(work, *manifests):
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        ({"x": "data", "y": "data"}, "is declared as output and as input"),
-        ({"model": "errno"}, "hides the system's"),
-        ({"model": "String"}, "hides the system's"),
-        ({"model": "opwest_x"}, "begins as the runtime's own names do"),
-        ({"pool": "status"}, "is a member of every workspace"),
-        ({"pool": "opened"}, "is a member of every workspace"),
+        ({"x": "data", "y": "data"}, "is declared both as output and as input"),
+        ({"model": "errno"}, "hides a system header"),
+        ({"model": "String"}, "hides a system header"),
+        ({"model": "opwest_x"}, "begins with 'opwest', the prefix of the runtime"),
+        ({"pool": "status"}, "is reserved for a member of the workspace"),
+        ({"pool": "opened"}, "is reserved for a member of the workspace"),
         ({"model": "int"}, "is a keyword of C"),
         ({"operator": "class"}, "is a keyword of C++"),
         ({"x": "stdin"}, "is a macro"),
@@ -83,17 +84,21 @@ def test_inputs_that_differ_in_case_only(tmp_path):
         "inputs: {x: {dtype: int8, shape: [1]}}", "inputs: {x: {dtype: int8, shape: [1]}, X: {dtype: int8, shape: [1]}}"
     )
     path.write_text(text)
-    assert [message for message in faults_of(path) if "both become M_INPUT_X" in message]
+    assert [message for message in faults_of(path) if "both map to the C identifier 'M_INPUT_X'" in message]
 
 
 @pytest.mark.parametrize(
     ("first", "second", "clash"),
     [
-        ({"model": "a"}, {"model": "a"}, "two models are called 'a'"),
-        ({"model": "a"}, {"model": "A"}, "differ in case only"),
-        ({"model": "a", "symbol": "open"}, {"model": "a_"}, "both become a__open"),
-        ({"model": "a", "constant": "run"}, {"model": "a_constant"}, "both become a_constant_run"),
-        ({"model": "a", "x": "pool_p"}, {"model": "a_input", "pool": "p"}, "both become A_INPUT_POOL_P"),
+        ({"model": "a"}, {"model": "a"}, "duplicate model 'a'"),
+        ({"model": "a"}, {"model": "A"}, "differ only in case"),
+        ({"model": "a", "symbol": "open"}, {"model": "a_"}, "both map to the C identifier 'a__open'"),
+        ({"model": "a", "constant": "run"}, {"model": "a_constant"}, "both map to the C identifier 'a_constant_run'"),
+        (
+            {"model": "a", "x": "pool_p"},
+            {"model": "a_input", "pool": "p"},
+            "both map to the C identifier 'A_INPUT_POOL_P'",
+        ),
     ],
 )
 def test_clashes_of_two_models(first, second, clash, tmp_path):

@@ -3,14 +3,13 @@
 
 import math
 import random
-import shutil
 import struct
 import subprocess
 
 import numpy as np
 import pytest
 import yaml
-from c_support import need_compiler, run
+from c_support import run
 from opwest.model.dtypes import DTYPES
 from opwest.render.c.literals import (
     c_comment,
@@ -22,6 +21,7 @@ from opwest.render.c.literals import (
     kconfig_string,
     yaml_string,
 )
+from requirements_support import need, need_compiler
 
 FLT_MAX = 3.4028234663852886e38
 TEXTS = [
@@ -122,7 +122,7 @@ def test_numbers_read_back(tmp_path):
     generator = random.Random(9)
     rows = []
     forms = {"int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q"}
-    forms |= {"uint64": "Q", "float16": "H", "float32": "f", "float64": "d", "bool": "B"}
+    forms |= {"uint64": "Q", "float16": "H", "float32": "f", "float64": "d", "bool": "B", "bfloat16": "H"}
     for name, dtype in DTYPES.items():
         values = floats(dtype, generator) if dtype.is_float else limits(name)
         rows += [(dtype, value, struct.pack("<" + forms[name], value)) for value in values]
@@ -263,8 +263,7 @@ def test_yaml_strings_beyond_16_bits_read_back(text):
 
 def test_the_cmake_program_reads_strings_back(tmp_path):
     """The program itself, where it is installed."""
-    if shutil.which("cmake") is None:
-        pytest.skip("cmake not found on PATH")
+    need("cmake")
     texts = [text for text in TEXTS[:6] if "\r" not in text and "\n" not in text and text]
     script = tmp_path / "script.cmake"
     script.write_text("".join(f"message(NOTICE {cmake_string(text)})\n" for text in texts))

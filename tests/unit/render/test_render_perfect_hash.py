@@ -5,11 +5,12 @@ import random
 import string
 
 import pytest
-from c_support import ROOT, execute, need_compiler, run
+from c_support import ROOT, execute, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opwest.render.c.literals import c_string
 from opwest.render.perfect_hash import find, perfect_hash
+from requirements_support import need_compiler
 
 NAMES = st.lists(st.text(string.ascii_letters + string.digits + "_", min_size=1, max_size=30), unique=True, min_size=1)
 

@@ -2,17 +2,17 @@
 """Whole projects rendered in memory: what other programs (twister, CMake, Zephyr's devicetree) will read in them."""
 
 import re
-import shutil
 import subprocess
 
+import projects
 import pytest
 import yaml
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.render.c.header import board_kconfig
 from opwest.render.c.run import call_text
 from opwest.render.project_files import render_project
 from opwest.render.tensors import devicetree_node
+from requirements_support import need
 
 SOURCE = """#include <stdint.h>
 int32_t op(const int8_t *x, int8_t *y);
@@ -38,7 +38,7 @@ def rendered(work, *, model="m", head="", source="op.c", extra="", argument="", 
         f"run:\n  inputs: {{x: {{dtype: int8, shape: {shape}}}}}\n"
         f"  outputs: {{y: {{dtype: int8, shape: {shape}}}}}\n  steps: [{steps}]\n"
     )
-    return {str(f.path): f.content.decode() for f in render_project(pipeline.check([manifest], Diagnostics()), None)}
+    return {str(f.path): f.content.decode() for f in render_project(projects.check([manifest], Diagnostics()), None)}
 
 
 TWISTER = {"sample", "common", "tests"}
@@ -79,15 +79,14 @@ def test_overlays_of_two_models(tmp_path):
         (folder / "own.overlay").write_text(f"/* {model} */\n")
         rendered(folder, model=model, extra=f"application: {{overlays: {overlays}}}")
         manifests.append(folder / "manifest.yaml")
-    files = {str(f.path): f.content for f in render_project(pipeline.check(manifests, Diagnostics()), None)}
+    files = {str(f.path): f.content for f in render_project(projects.check(manifests, Diagnostics()), None)}
     assert files["boards/a.overlay"] == b"/* same */\n"
     assert files["boards/b.overlay"] == b"/* one */\n\n/* two */\n"
 
 
 def cmake_list(text, variable, work):
     """Return the list that a set(...) of a model's CMake file makes, as CMake reads it."""
-    if shutil.which("cmake") is None:
-        pytest.skip("cmake not found on PATH")
+    need("cmake")
     (block,) = re.findall(rf"^set\({variable}\n.*?^\)$", text, re.M | re.S)
     script = work / "script.cmake"
     script.write_text(f'{block}\nforeach(item IN LISTS {variable})\n  message(NOTICE "[${{item}}]")\nendforeach()\n')

@@ -6,8 +6,9 @@ import resource as limits
 import pytest
 from opwest.diagnostics import Diagnostics
 from opwest.render.templates import sandbox
-from opwest.render.templates.user import UserRenderer, UserTemplates
+from opwest.render.templates.user import UserRenderer
 from opwest.resources import resource
+from opwest.templates import UserTemplates
 
 NAME = "src/main.c.jinja"
 MUCH = "a result of more than 1048576 elements"

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from c_support import ROOT, SANITIZED, execute, need_compiler, run
+from c_support import ROOT, SANITIZED, execute, run
+from requirements_support import need_compiler
 
 PROGRAM = Path(__file__).parent / "programs" / "compare.c"
 SOURCES = [ROOT / "zephyr_module" / "src" / name for name in ("compare.c", "metadata.c")]

@@ -6,8 +6,9 @@ import string
 from pathlib import Path
 
 import pytest
-from c_support import ROOT, SANITIZED, build, execute, need_compiler, run
+from c_support import ROOT, SANITIZED, build, execute, run
 from golden_support import generate_quickly
+from requirements_support import need_compiler
 
 SOURCE = "#include <stdint.h>\nint32_t op(const int8_t *x, int8_t *y);\n"
 SOURCE += "int32_t op(const int8_t *x, int8_t *y)\n{\n\t*y = *x;\n\treturn 0;\n}\n"

@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from c_support import RUNTIME, SANITIZED, need_compiler, run
+from c_support import RUNTIME, SANITIZED, run
+from requirements_support import need_compiler
 
 
 @pytest.mark.parametrize("flags", [(), ("-m32",)])

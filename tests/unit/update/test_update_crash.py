@@ -18,6 +18,8 @@ from opwest.write.single import replace_file
 from update_support import change, merge, source_and_app
 from write_support import child, gen, killed_at, tree, user, write
 
+pytestmark = pytest.mark.slow
+
 LINES = "one\ntwo\nthree\nfour\nfive\n"
 
 
@@ -169,7 +171,7 @@ def test_killed_at_random_moments(tmp_path, capsys):
     manifest, before = source_and_app(tmp_path)
     change(before / "src/main.c", "/*\n", "/* mine */\n/*\n")
     change(before / "prj.conf", "4096", "8192")
-    (before / "Kconfig").unlink()
+    (before / "VERSION").unlink()
     change(manifest, "model: minimal", "model: other\nboards: [qemu_cortex_m3]")
     expected = copy(before, tmp_path / "expected")
     main(["update", str(expected)])

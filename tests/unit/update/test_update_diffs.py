@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The diff of `--dry-run` is one that other tools take."""
 
-import shutil
 import subprocess
 
 import pytest
 from opwest.update.diffs import unified
 from opwest.write import FileChange
+from requirements_support import need
 
 CASES = {
     "changed.c": (b"one\ntwo\nthree\n", b"one\nTWO\nthree\n"),
@@ -25,8 +25,7 @@ CHANGES = [FileChange(path, old, new) for path, (old, new) in CASES.items()]
 
 @pytest.mark.parametrize("tool", [["git", "apply", "--whitespace=nowarn"], ["patch", "-p1", "--binary"]])
 def test_other_tools_apply_it(tmp_path, tool):
-    if shutil.which(tool[0]) is None:
-        pytest.skip(f"{tool[0]} not found on PATH")
+    need(tool[0])
     for path, (old, _) in CASES.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         if old is not None:
@@ -47,4 +46,4 @@ def test_what_is_no_text_is_named():
 
 
 def test_files_of_opwest_itself_are_left_out():
-    assert unified([FileChange(".opwest/lock.json", b"a", b"b"), FileChange(".opwest/base/a.base", None, b"b")]) == ""
+    assert unified([FileChange(".opwest/lock.json", b"a", b"b"), FileChange(".opwest/bases.json", None, b"b")]) == ""

@@ -6,7 +6,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opwest.update.merge import BETWEEN, OPWESTS, YOURS, marker_lines, merge_text
+from opwest.project.merge import BETWEEN, OPWESTS, YOURS, marker_lines, merge_text
 from opwest.write import Merged
 
 BASE = b"one\ntwo\nthree\nfour\nfive\n"

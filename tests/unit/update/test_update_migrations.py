@@ -163,8 +163,8 @@ def test_a_newer_version_is_left_to_a_newer_opwest(tmp_path):
     manifest, app = source_and_app(tmp_path)
     change(manifest, "version: 1", "version: 2")
     text = refusal(update, app)
-    assert text.startswith(f"{manifest}:3:10: error: version is ")
-    assert text.endswith("expected: version: 1\n  hint: a newer opwest may read it")
+    assert text.startswith(f"{manifest}:3:10: error: 'version' is ")
+    assert text.endswith("expected: version: 1\n  hint: update opwest: the manifest has a newer version")
 
 
 def test_there_is_one_version_and_no_step():

@@ -5,7 +5,7 @@ import json
 import shutil
 
 import pytest
-from opwest.update.origin import Origin, read_origin
+from opwest.project.origin import Origin, read_origin
 from update_support import change, source_and_app, update
 from write_support import refusal, tree
 
@@ -123,9 +123,9 @@ def test_models_inside_a_build_are_no_application(tmp_path):
 def test_boards_of_the_command_line_are_remembered(tmp_path):
     _, app = source_and_app(tmp_path)
     update(app, boards=("qemu_cortex_m3",))
-    assert (app / "boards/qemu_cortex_m3.conf").exists()
+    assert "qemu_cortex_m3" in (app / "sample.yaml").read_text()
     assert update(app)[0].state == "unchanged"
-    assert (app / "boards/qemu_cortex_m3.conf").exists()
+    assert "qemu_cortex_m3" in (app / "sample.yaml").read_text()
 
 
 def test_a_renamed_model(tmp_path):

@@ -3,8 +3,8 @@
 
 import json
 
+import projects
 import pytest
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.resources import resource
 from update_support import change, source_and_app, update
@@ -87,7 +87,7 @@ def test_generating_again_without_the_template_is_told(tmp_path, folder):
     template = folder({"prj.conf.jinja": "CONFIG_MINE=y\n"})
     manifest, app = source_and_app(tmp_path, template=template)
     faults = Diagnostics()
-    pipeline.generate([manifest], app, vendored=False, faults=faults)
+    projects.generate([manifest], app, vendored=False, faults=faults)
     text = "\n".join(map(str, faults))
     assert f"{app}: warning: the project was made with the template {template}, and is now made without\n" in text
     assert f"{app}: note: kept as you have it, and would now be generated otherwise: prj.conf\n" in text
@@ -170,7 +170,7 @@ def test_extra_files_in_the_way(tmp_path, folder, name, told):
     [
         ({"prj.conf.jinja": "a\nb {% if %}\n"}, "prj.conf.jinja:2:1: error: the template is broken: Expected an expr"),
         ({"prj.conf.jinja": "a\n{% for m in models %}\n\n"}, "prj.conf.jinja:2:1: error: the template is broken: "),
-        ({"boards/board.conf.jinja": "\n{{ }}"}, "boards/board.conf.jinja:2:1: error: the template is broken"),
+        ({"tests/model/prj.conf.jinja": "\n{{ }}"}, "tests/model/prj.conf.jinja:2:1: error: the template is broken"),
         (
             {"prj.conf.jinja": "a\n\n{{ modles[0] }}\n"},
             "prj.conf.jinja:3:1: error: 'modles' is undefined\n  hint: did you mean 'models'?",
@@ -268,7 +268,7 @@ def test_files_that_are_no_templates(tmp_path, folder):
     faults = Diagnostics()
     source_and_app(tmp_path / "plain")
     (manifest, _) = source_and_app(tmp_path)
-    pipeline.generate([manifest], tmp_path / "other", vendored=False, faults=faults, template=template)
+    projects.generate([manifest], tmp_path / "other", vendored=False, faults=faults, template=template)
     assert [str(d) for d in faults] == [
         f"{template}/notes.txt: warning: the file is no template, and is ignored\n"
         "  hint: put files that every project gets into extra/"

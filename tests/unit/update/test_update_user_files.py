@@ -6,7 +6,7 @@ import shutil
 from pathlib import PurePosixPath
 
 import pytest
-from opwest.update.merge import BETWEEN, OPWESTS, YOURS
+from opwest.project.merge import BETWEEN, OPWESTS, YOURS
 from opwest.write import ProjectFile, preview_project
 from update_support import MERGING, RECORD, merge, remarks
 from write_support import gen, refusal, times, tree, user, write
@@ -17,13 +17,61 @@ EDITED = "ONE\ntwo\nthree\n"
 
 
 def base(app, path):
-    return app / f".opwest/base/{path}.base"
+    """Return the base of a file, None where there is none."""
+    place = app / ".opwest/bases.json"
+    lines = json.loads(place.read_text()).get(path) if place.exists() else None
+    return None if lines is None else "\n".join(lines)
+
+
+def copied(path, content):
+    return ProjectFile(PurePosixPath(path), content.encode(), "copy")
 
 
 def test_bases_are_what_was_generated(app):
-    write(app, user("src/main.c", OLD), gen("models/m.c"))
-    assert base(app, "src/main.c").read_text() == OLD
-    assert sorted(p.name for p in (app / ".opwest/base").iterdir()) == ["src"]
+    write(app, user("src/main.c", OLD), user("no_end", "a\r\n\n b"), gen("models/m.c"))
+    assert json.loads((app / ".opwest/bases.json").read_text()) == {
+        "no_end": ["a\r", "", " b"],
+        "src/main.c": ["one", "two", "three", ""],
+    }
+
+
+def test_only_text_that_opwest_rendered_has_a_base(app):
+    write(app, copied("held_out.h", OLD), ProjectFile(PurePosixPath("logo"), b"\0", "user"))
+    assert not (app / ".opwest/bases.json").exists()
+    write(app, user("a", OLD), copied("held_out.h", OLD))
+    assert base(app, "a") == OLD and base(app, "held_out.h") is None
+    merge(app, copied("held_out.h", OLD))
+    assert not (app / ".opwest/bases.json").exists()
+
+
+def test_a_copy_is_replaced_until_it_is_edited(app):
+    write(app, copied("main.c", OLD))
+    result = merge(app, copied("main.c", NEW))
+    assert (result.written, (app / "main.c").read_text()) == (("main.c",), NEW)
+    (app / "main.c").write_text(EDITED)
+    assert not merge(app, copied("main.c", NEW)).remarks
+    newer = NEW + "four\n"
+    assert remarks(write(app, copied("main.c", newer)).remarks) == [("stale", "main.c")]
+    result = merge(app, copied("main.c", newer))
+    assert remarks(result.remarks) == [("beside", "main.c", "main.c.opwest-new")]
+    assert (app / "main.c").read_text() == EDITED and (app / "main.c.opwest-new").read_text() == newer
+    assert not merge(app, copied("main.c", newer)).remarks
+
+
+def test_bases_of_an_earlier_opwest_are_used_and_removed(app):
+    write(app, user("src/a", OLD), user("b", OLD), copied("c", OLD))
+    (app / ".opwest/bases.json").unlink()
+    for path in ("src/a", "b", "c"):
+        place = app / f".opwest/base/{path}.base"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(OLD)
+    (app / ".opwest/base/b.base").write_text("tampered\n")
+    for path in ("src/a", "b", "c"):
+        (app / path).write_text(EDITED)
+    result = merge(app, user("src/a", NEW), user("b", NEW), copied("c", OLD))
+    assert (result.merged, remarks(result.remarks)) == (("src/a",), [("unknown", "b")])
+    assert (app / "src/a").read_text() == "ONE\ntwo\nTHREE\n"
+    assert not (app / ".opwest/base").exists() and base(app, "src/a") == base(app, "b") == NEW
 
 
 def test_an_untouched_file_is_replaced_and_an_edited_one_merged(app):
@@ -36,7 +84,7 @@ def test_an_untouched_file_is_replaced_and_an_edited_one_merged(app):
     assert (app / "plain").read_text() == NEW
     assert (app / "edited").read_text() == "ONE\ntwo\nTHREE\n"
     assert (app / "src/same").read_text() == "mine\n"
-    assert base(app, "edited").read_text() == NEW
+    assert base(app, "edited") == NEW
     before = times(app)
     again = merge(app, user("plain", NEW), user("edited", NEW), user("src/same", OLD))
     assert (again.written, again.merged, again.remarks) == ((), (), ())
@@ -53,12 +101,12 @@ def test_a_conflict_has_markers_until_they_are_removed(app):
     newer = "zero\n" + NEW
     result = merge(app, user("a", newer))
     assert (result.merged, remarks(result.remarks)) == ((), [("unresolved", "a", 3)])
-    assert (app / "a").read_text() == text and base(app, "a").read_text() == NEW
+    assert (app / "a").read_text() == text and base(app, "a") == NEW
     (app / "a").write_text("one\ntwo\nboth\n")
     result = merge(app, user("a", newer))
     assert (result.merged, result.remarks) == (("a",), ())
     assert (app / "a").read_text() == "zero\none\ntwo\nboth\n"
-    assert base(app, "a").read_text() == newer
+    assert base(app, "a") == newer
 
 
 def test_generate_keeps_and_says_what_update_would_merge(app):
@@ -67,7 +115,7 @@ def test_generate_keeps_and_says_what_update_would_merge(app):
     result = write(app, user("a", NEW), user("b", NEW))
     assert remarks(result.remarks) == [("stale", "a"), ("stale", "b")]
     assert (app / "a").read_text() == EDITED and (app / "b").read_text() == OLD
-    assert base(app, "a").read_text() == OLD  # it is still what the user's file was made from
+    assert base(app, "a") == OLD  # it is still what the user's file was made from
     result = merge(app, user("a", NEW), user("b", NEW))
     assert (result.written, result.merged) == (("b",), ("a",))
     assert not write(app, user("a", NEW), user("b", NEW)).remarks
@@ -77,20 +125,20 @@ def test_a_user_who_wrote_what_is_generated_now(app):
     write(app, user("a", OLD))
     (app / "a").write_text(NEW)
     assert not write(app, user("a", NEW)).remarks
-    assert base(app, "a").read_text() == NEW
+    assert base(app, "a") == NEW
 
 
 def test_a_deleted_file_stays_deleted_and_that_is_said_once(app):
     write(app, user("a", OLD), user("b", OLD))
     (app / "a").unlink()
     result = merge(app, user("a", NEW), user("b", NEW))
-    assert remarks(result.remarks) == [("deleted", "a", ".opwest/base/a.base")]
+    assert remarks(result.remarks) == [("deleted", "a")]
     assert not (app / "a").exists()
     assert not merge(app, user("a", NEW), user("b", NEW)).remarks
     assert not write(app, user("a", NEW), user("b", NEW)).remarks
     assert not merge(app, user("a", NEW), user("b", NEW)).remarks
-    shutil.copy(base(app, "a"), app / "a")  # what the hint says
-    assert merge(app, user("a", NEW), user("b", NEW)).written == ("a",)
+    (app / "a").write_text(NEW)  # what the hint says
+    assert merge(app, user("a", NEW), user("b", NEW)).kept == ("a", "b")
     (app / "a").unlink()  # and again
     assert len(merge(app, user("a", NEW), user("b", NEW)).remarks) == 1
 
@@ -98,7 +146,7 @@ def test_a_deleted_file_stays_deleted_and_that_is_said_once(app):
 def test_a_new_file_appears(app):
     write(app, user("a", OLD))
     assert merge(app, user("a", OLD), user("boards/b.conf", NEW)).written == ("boards/b.conf",)
-    assert base(app, "boards/b.conf").read_text() == NEW
+    assert base(app, "boards/b.conf") == NEW
 
 
 def test_a_file_that_is_no_longer_generated(app):
@@ -126,7 +174,7 @@ def test_a_file_that_the_user_made_is_left_alone(app):
     (app / "b").write_text(NEW)
     result = merge(app, gen("x"), user("a", NEW), user("b", NEW))
     assert (remarks(result.remarks), result.kept) == ([("foreign", "a")], ("a", "b"))
-    assert (app / "a").read_text() == "mine\n" and not base(app, "a").exists()
+    assert (app / "a").read_text() == "mine\n" and base(app, "a") is None
 
 
 @pytest.mark.parametrize(
@@ -173,7 +221,7 @@ def without_bases(app):
     value = json.loads(lock.read_text())
     value.pop("bases")
     lock.write_text(json.dumps(value, indent=2, sort_keys=True) + "\n")
-    shutil.rmtree(app / ".opwest/base")
+    (app / ".opwest/bases.json").unlink()
 
 
 def test_without_bases(app):
@@ -184,10 +232,10 @@ def test_without_bases(app):
     files = [user(name, NEW) for name in ("edited", "deleted", "was_ours")] + [user("same", OLD)]
     assert not write(app, *files).remarks  # generate says nothing of what it does not know
     result = merge(app, *files)
-    assert remarks(result.remarks) == [("deleted", "deleted"), ("unknown", "edited", ".opwest/base/edited.base")]
+    assert remarks(result.remarks) == [("deleted", "deleted"), ("unknown", "edited")]
     assert (app / "was_ours").read_text() == NEW  # equals a checksum in the lock: untouched
     assert (app / "edited").read_text() == EDITED
-    assert base(app, "edited").read_text() == NEW and base(app, "same").read_text() == OLD
+    assert base(app, "edited") == NEW and base(app, "same") == OLD
     newer = NEW + "four\n"  # from now on it is merged
     result = merge(app, user("edited", newer), user("deleted", NEW), user("was_ours", NEW), user("same", OLD))
     assert (result.merged, remarks(result.remarks)) == (("edited",), [("conflict", "edited", 3)])
@@ -197,9 +245,9 @@ def test_without_bases(app):
 def test_a_base_that_was_tampered_with_is_not_used(app, damage):
     write(app, user("a", OLD), user("b", OLD))
     (app / "a").write_text(EDITED)
-    place = base(app, "a")
+    place = app / ".opwest/bases.json"
     if damage == "edited":
-        place.write_text("other")
+        place.write_text(place.read_text().replace("three", "other", 1))
     else:
         place.unlink()
     if damage == "folder":
@@ -209,8 +257,8 @@ def test_a_base_that_was_tampered_with_is_not_used(app, damage):
         )
         return
     result = merge(app, user("a", NEW), user("b", OLD))
-    assert remarks(result.remarks) == [("unknown", "a", ".opwest/base/a.base")]
-    assert (app / "a").read_text() == EDITED and place.read_text() == NEW
+    assert remarks(result.remarks) == [("unknown", "a")]
+    assert (app / "a").read_text() == EDITED and base(app, "a") == NEW
 
 
 def test_modes_of_the_users_files_stay(app):

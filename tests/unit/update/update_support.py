@@ -3,13 +3,13 @@
 
 from pathlib import Path
 
+import projects
 from golden_support import copy_project
-from opwest import pipeline
 from opwest.diagnostics import Diagnostics
-from opwest.pipeline import ZephyrOptions
-from opwest.update.merge import MERGING
-from opwest.update.regenerate import Request, update_project
+from opwest.project.merge import MERGING
+from opwest.update.regenerate import UpdateRequest, update_project
 from opwest.write import write_project
+from opwest.zephyr.options import ZephyrOptions
 from write_support import RECORD
 
 
@@ -30,14 +30,14 @@ def source_and_app(tmp_path, name="minimal", **options) -> tuple[Path, Path]:
     """Return the manifest of a golden project and what was generated from it."""
     (manifest,) = copy_project(name, tmp_path / "source")
     app = tmp_path / "app"
-    pipeline.generate([manifest], app, vendored=False, faults=Diagnostics(), **options)
+    projects.generate([manifest], app, vendored=False, faults=Diagnostics(), **options)
     return manifest, app
 
 
 def update(app, **options):
     """Update a project; return the outcome and what is reported, as text."""
     faults = Diagnostics()
-    outcome = update_project(app, Request(no_zephyr, **options), faults)
+    outcome = update_project(app, UpdateRequest(no_zephyr, **options), faults)
     return outcome, "\n".join(map(str, faults.in_order()))
 
 

@@ -23,6 +23,8 @@ from write_support import (
     tree,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["first", "update"])
 def start(request, tmp_path):

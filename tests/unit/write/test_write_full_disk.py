@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from opwest.write import disk, recover
+from requirements_support import need, skip_here
 from write_support import generate_new, generate_old, refusal, tree
 
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -116,8 +117,7 @@ print("old, then new")
 @pytest.mark.parametrize(("size", "inodes"), [(300_000, 1000), (4_000_000, 90)], ids=["bytes", "files"])
 def test_a_real_disk_of_few_bytes(tmp_path: Path, size: int, inodes: int) -> None:
     """A tmpfs in a mount namespace of its own: nothing of it is seen outside."""
-    if shutil.which("unshare") is None:
-        pytest.skip("there is no unshare")
+    need("unshare")
     (tmp_path / "disk").mkdir()
     script = _SMALL.format(path=[p for p in sys.path if p], folder=str(tmp_path / "disk"), size=size, inodes=inodes)
     for options in (["--mount"], ["--mount", "--user", "--map-root-user"]):
@@ -128,7 +128,7 @@ def test_a_real_disk_of_few_bytes(tmp_path: Path, size: int, inodes: int) -> Non
             return
         if done.returncode not in (1, 77) or "Traceback" in done.stderr:
             pytest.fail(done.stderr)
-    pytest.skip(f"no tmpfs can be mounted here: {done.stderr.strip() or os.strerror(ctypes.get_errno())}")
+    skip_here(f"no tmpfs can be mounted here: {done.stderr.strip() or os.strerror(ctypes.get_errno())}")
 
 
 def test_a_file_that_was_begun_is_not_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,8 +28,8 @@ def test_first_generation(app):
         "src": None,
         "src/main.c": b"yours\n",
     }
-    assert sorted(p.name for p in (app / ".opwest").iterdir()) == ["base", "lock.json", "mutex"]
-    assert (app / ".opwest/base/src/main.c.base").read_bytes() == b"yours\n"
+    assert sorted(p.name for p in (app / ".opwest").iterdir()) == ["bases.json", "lock.json", "mutex"]
+    assert json.loads((app / ".opwest/bases.json").read_text()) == {"src/main.c": ["yours", ""]}
 
 
 def test_lock_content(app):
@@ -215,7 +215,7 @@ def test_users_becomes_ours(app):
     )
     (app / "a.c").unlink()
     assert write(app, gen("a.c"), gen("b.c"), gen("same.c")).written == ("a.c", "b.c", "same.c")
-    assert not (app / ".opwest/base").exists()
+    assert not (app / ".opwest/bases.json").exists()
 
 
 # --- edits of our files

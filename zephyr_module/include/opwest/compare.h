@@ -40,13 +40,14 @@ uint32_t opwest_compare(uint8_t dtype, const void *got, const void *wanted, uint
 			struct opwest_tolerance tolerance, uint32_t *first);
 
 /**
- * @brief Tell the value of an IEEE half.
+ * @brief Tell the value of an element of a floating-point type.
  *
- * @param bits Its bits, as float16 tensors hold them.
+ * @param dtype   The element type.
+ * @param element The element; it need not be aligned.
  *
  * @return The same number, infinity or NaN
  */
-double opwest_half_value(uint16_t bits);
+double opwest_float_value(uint8_t dtype, const void *element);
 
 #ifdef __cplusplus
 }

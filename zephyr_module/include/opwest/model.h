@@ -23,24 +23,51 @@ extern "C" {
 #endif
 
 /** The layout of the structures below; generated code checks that it was made for this one. */
-#define OPWEST_METADATA_VERSION 2
+#define OPWEST_METADATA_VERSION 3
 
 struct opwest_program;
 
-/** Element types. float16 is uint16_t (IEEE bits) and bool is uint8_t in C. */
+/**
+ * @brief The element types, one row each.
+ *
+ * ROW(NAME, value, name, size, kind, exponent): the enumerator without OPWEST_ and its value, the name in manifests,
+ * the size in bytes, what the values are, and the width of the exponent in bits (0 for whole numbers). Kinds:
+ *
+ * - SIGNED, UNSIGNED, BOOLEAN: whole numbers; BOOLEAN is 0 or 1 in a uint8_t.
+ * - REAL: float and double.
+ * - BITS: floating-point numbers that C has no type for, as their bits (sign, exponent, fraction) in a uint16_t.
+ */
+#define OPWEST_DTYPES(ROW)                                                                         \
+	ROW(INT8, 0, "int8", 1, SIGNED, 0)                                                         \
+	ROW(UINT8, 1, "uint8", 1, UNSIGNED, 0)                                                     \
+	ROW(INT16, 2, "int16", 2, SIGNED, 0)                                                       \
+	ROW(UINT16, 3, "uint16", 2, UNSIGNED, 0)                                                   \
+	ROW(INT32, 4, "int32", 4, SIGNED, 0)                                                       \
+	ROW(UINT32, 5, "uint32", 4, UNSIGNED, 0)                                                   \
+	ROW(INT64, 6, "int64", 8, SIGNED, 0)                                                       \
+	ROW(UINT64, 7, "uint64", 8, UNSIGNED, 0)                                                   \
+	ROW(FLOAT16, 8, "float16", 2, BITS, 5)                                                     \
+	ROW(FLOAT32, 9, "float32", 4, REAL, 8)                                                     \
+	ROW(FLOAT64, 10, "float64", 8, REAL, 11)                                                   \
+	ROW(BOOL, 11, "bool", 1, BOOLEAN, 0)                                                       \
+	ROW(BFLOAT16, 12, "bfloat16", 2, BITS, 8)
+
+/** @cond INTERNAL_HIDDEN */
+#define OPWEST_DTYPE_VALUE(NAME, value, name, size, kind, exponent) OPWEST_##NAME = (value),
+/** @endcond */
+
+/** Element types: see OPWEST_DTYPES(). */
 enum opwest_dtype {
-	OPWEST_INT8 = 0,
-	OPWEST_UINT8 = 1,
-	OPWEST_INT16 = 2,
-	OPWEST_UINT16 = 3,
-	OPWEST_INT32 = 4,
-	OPWEST_UINT32 = 5,
-	OPWEST_INT64 = 6,
-	OPWEST_UINT64 = 7,
-	OPWEST_FLOAT16 = 8,
-	OPWEST_FLOAT32 = 9,
-	OPWEST_FLOAT64 = 10,
-	OPWEST_BOOL = 11,
+	OPWEST_DTYPES(OPWEST_DTYPE_VALUE)
+};
+
+/** What the values of an element type are: see OPWEST_DTYPES(). */
+enum opwest_dtype_kind {
+	OPWEST_KIND_SIGNED = 0,
+	OPWEST_KIND_UNSIGNED = 1,
+	OPWEST_KIND_BOOLEAN = 2,
+	OPWEST_KIND_REAL = 3,
+	OPWEST_KIND_BITS = 4,
 };
 
 /** What an operator does with an argument. */
@@ -107,6 +134,8 @@ struct opwest_tensor {
 /** An operator's signature. */
 struct opwest_operator {
 	const char *name;
+	/** The manifest's description; NULL where there is none. */
+	const char *description;
 	/** @ref arg_count arguments in the order of the C function, the device left out. */
 	const struct opwest_tensor *args;
 	uint16_t arg_count;

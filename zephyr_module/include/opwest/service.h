@@ -12,6 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifdef __ZEPHYR__
+#include <zephyr/sys/iterable_sections.h>
+#endif
+
 #include <opwest/model.h>
 #include <opwest/profile.h>
 #include <opwest/status.h>
@@ -46,6 +50,12 @@ struct opwest_served_model {
 	const struct opwest_profiled *profile;
 #endif
 };
+
+#ifdef __ZEPHYR__
+/** Start the definition of a model that a host can run: one entry in an iterable section in flash. */
+#define OPWEST_SERVE_MODEL(name)                                                                   \
+	static const STRUCT_SECTION_ITERABLE(opwest_served_model, opwest_served_##name)
+#endif
 
 /**
  * @brief Return a tensor: the inputs are counted first, then the outputs.

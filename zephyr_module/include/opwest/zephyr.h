@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief The models of this image, for the shell. Zephyr only; generated code includes it.
+ * @brief The models of this image, for the shell. Zephyr only.
  */
 #ifndef OPWEST_ZEPHYR_H_
 #define OPWEST_ZEPHYR_H_
@@ -9,7 +9,6 @@
 #include <zephyr/sys/iterable_sections.h>
 
 #include <opwest/model.h>
-#include <opwest/service.h>
 
 /** A model that the shell lists. */
 struct opwest_listed_model {
@@ -21,9 +20,5 @@ struct opwest_listed_model {
 	static const STRUCT_SECTION_ITERABLE(opwest_listed_model, opwest_listed_##name) = {        \
 		.model = &name##_model,                                                            \
 	}
-
-/** Start the definition of a model that a host can run: one entry in an iterable section in flash. */
-#define OPWEST_SERVE_MODEL(name)                                                                   \
-	static const STRUCT_SECTION_ITERABLE(opwest_served_model, opwest_served_##name)
 
 #endif /* OPWEST_ZEPHYR_H_ */

@@ -18,6 +18,7 @@ from opwest.importers.mlf.relay import Relay
 from opwest.importers.mlf.workspace import ALIGN, Workspaces
 from opwest.importers.mlf.wrapper import Given, Header, Pool, Role, Wrapper
 from opwest.importers.text import free_name, identifier
+from opwest.model.conventions import PACKED, UNPACKED, Convention
 from opwest.model.dtypes import DTYPES
 
 NAME = "whole_model"
@@ -68,7 +69,7 @@ def draft(model: Model) -> Draft:
             tensor = next(ports[role])
             size = DTYPES[tensor.dtype].size
             # C needs no more than the element's own; compiled code may rely on the convention's.
-            align = size if convention == "packed" and code.main in code.functions else None
+            align = size if convention.arrays is not None and code.main in code.functions else None
             args.append(Argument(tensor.name, tensor.dtype, tensor.shape, _TYPES[role], align))
             listed.append(tensor.name)
             for n in tensor.shape:
@@ -101,12 +102,12 @@ def draft(model: Model) -> Draft:
     return made
 
 
-def _convention(model: Model) -> str:
+def _convention(model: Model) -> Convention:
     """Return main's calling convention: as its definition shows, else by the interface that was exported."""
     function = model.code.functions.get(model.code.main)
     if function is not None:
-        return "packed" if is_packed(function) else "unpacked"
-    return "unpacked" if model.header.inputs or model.code.wrapper else "packed"
+        return PACKED if is_packed(function) else UNPACKED
+    return UNPACKED if model.header.inputs or model.code.wrapper else PACKED
 
 
 def _bind(model: Model) -> list[_Bound]:
@@ -283,7 +284,7 @@ def _inner(
             unread.append(name)
             continue
         short = identifier(name.removeprefix(f"tvmgen_{model.metadata.module}_"), "operator")
-        convention = "packed" if is_packed(function) else "unpacked"
+        convention = PACKED if is_packed(function) else UNPACKED
         found.append(Operator(free_name(short, taken), name, args, peaks.peak(name), convention))
     if unread:
         why = "as neither main's call nor the operator tells the size or the element type of every argument"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from opwest.importers.faults import fault
-from opwest.model.dtypes import DTYPES
+from opwest.model.dtypes import DTYPES, dtype_of_c
 
 _DEFINITION = re.compile(
     r"^(?:TVM_DLL[ \t]+)?(int32_t|int|void)[ \t]+(\w+)[ \t]*\(([^()]{0,20000})\)\s*\{", re.MULTILINE
@@ -37,24 +37,6 @@ _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 _HEAD = re.compile(r"^[A-Za-z_][^;={}#\n]{0,400}?\b(\w+)[ \t]*\(", re.MULTILINE)
 _CALL = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 _KEYWORDS = frozenset("if for while switch return sizeof do else defined __attribute__ aligned section int".split())
-C_TYPES = {d.c_type: d.name for d in DTYPES.values() if d.name not in ("bool", "float16")} | {
-    "bool": "bool",
-    "signed": "int32",
-    "int": "int32",
-}
-_CODES = {
-    "int8": "b",
-    "uint8": "B",
-    "bool": "?",
-    "int16": "h",
-    "uint16": "H",
-    "int32": "i",
-    "uint32": "I",
-    "int64": "q",
-    "uint64": "Q",
-    "float32": "f",
-    "float64": "d",
-}
 
 
 @dataclass(frozen=True)
@@ -68,7 +50,8 @@ class Parameter:
     @property
     def dtype(self) -> str | None:
         """The element type that a pointer's type says; None for void and others."""
-        return C_TYPES.get(self.type)
+        known = dtype_of_c(self.type)
+        return known.name if known else None
 
 
 @dataclass(frozen=True)
@@ -126,19 +109,20 @@ def foreign_calls(text: str) -> list[str]:
         opened, ended = plain.find("{", head.end(), head.end() + 20000), plain.find(";", head.end(), head.end() + 20000)
         if opened >= 0 and (ended < 0 or opened < ended):
             own.add(head[1])
-    return [c for c in dict.fromkeys(_CALL.findall(plain)) if c not in own and c not in _KEYWORDS and c not in C_TYPES]
+    own |= _KEYWORDS
+    return [c for c in dict.fromkeys(_CALL.findall(plain)) if c not in own and dtype_of_c(c) is None]
 
 
 def arrays(text: str) -> Iterator[Array]:
     """Yield the static arrays of known element types at the start of lines."""
     for match in _ARRAY.finditer(text):
-        dtype = C_TYPES.get(match[2])
+        dtype = dtype_of_c(match[2])
         if dtype is not None:
             before = text[max(0, match.start() - 100) : match.start()].rpartition("\n\n")[2]
             aligned = _ALIGNED.search(match[3] or before)
             align = int(aligned[1]) if aligned else 1
             start = match.end() - 1 if match[6] == "=" else -1
-            yield Array(match[4], dtype, int(match[5]), align, bool(match[1]), start)
+            yield Array(match[4], dtype.name, int(match[5]), align, bool(match[1]), start)
 
 
 def values(text: str, start: int, dtype: str, count: int, place: str) -> bytes:
@@ -149,12 +133,12 @@ def values(text: str, start: int, dtype: str, count: int, place: str) -> bytes:
         raise fault("missing end of an array's values", place, "`{…}`")
     body = text[opened + 1 : closed]
     found = _NUMBER.findall(body)
-    code = _CODES.get(dtype)
+    code = DTYPES[dtype].struct_code
     separators = body.count(",") + (1 if body.rstrip()[-1:] not in ("", ",") else 0)
     if code is None or len(found) > count or len(found) != separators:
         raise fault(f"array of {count} {dtype} with {len(found)} valid values", place, "plain numbers")
     try:
-        if dtype.startswith("float"):
+        if DTYPES[dtype].kind == "float":
             numbers: list[float] = [_real(one) for one in found]
             return struct.pack(f"<{count}{code}", *numbers, *[0.0] * (count - len(found)))
         whole = [int(one.rstrip("uUlL"), 0) for one in found]

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from opwest.model.conventions import UNPACKED, Convention
+
 
 @dataclass(frozen=True)
 class Argument:
@@ -28,7 +30,7 @@ class Operator:
     symbol: str
     args: tuple[Argument, ...]
     workspace: int = 0
-    convention: str = "unpacked"
+    convention: Convention = UNPACKED
     device: bool = False
     remark: str | None = None
 

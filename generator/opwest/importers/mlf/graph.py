@@ -18,9 +18,11 @@ from opwest.importers.mlf.code import Code
 from opwest.importers.mlf.draft import Argument, Constant, Draft, Operator, Step, Tensor
 from opwest.importers.mlf.limits import DIMENSIONS, ELEMENTS, TENSORS
 from opwest.importers.mlf.metadata import Metadata, read_json
+from opwest.importers.mlf.params import Parameter
 from opwest.importers.mlf.workspace import Workspaces
 from opwest.importers.text import identifier
-from opwest.model.dtypes import DTYPES
+from opwest.model.conventions import PACKED
+from opwest.model.dtypes import DTYPES, meant_by
 from opwest.model.identifiers import is_symbol
 
 _HOST = 1
@@ -58,7 +60,9 @@ class _Node:
 class Graph:
     """One graph on its way to steps."""
 
-    def __init__(self, content: bytes, place: str, code: Code, metadata: Metadata, params: dict[str, Any]) -> None:
+    def __init__(
+        self, content: bytes, place: str, code: Code, metadata: Metadata, params: dict[str, Parameter]
+    ) -> None:
         self.place = place
         self.code = code
         self.metadata = metadata
@@ -125,16 +129,17 @@ class Graph:
             value = self._linked(node.name, entry)
         if value is None:
             return False
-        if str(value.dtype.newbyteorder("=")) != entry.dtype or tuple(value.shape) != entry.shape:
-            words = f"parameter {node.name[:60]!r} is {value.dtype.name} {list(value.shape)}"
+        if value.dtype != entry.dtype or tuple(value.values.shape) != entry.shape:
+            words = f"parameter {node.name[:60]!r} is {value.dtype} {list(value.values.shape)}"
             raise fault(words, self.place, f"{entry.dtype} {list(entry.shape)}, as in the graph")
         name = self._free(identifier(node.name, "constant"))
         self.names[number, 0] = name
-        self.constants[name] = value
-        made.constants.append(Constant(name, "constants.npz", key=name))
+        self.constants[name] = value.values
+        is_bits = DTYPES[entry.dtype].numpy != entry.dtype
+        made.constants.append(Constant(name, "constants.npz", entry.dtype if is_bits else None, key=name))
         return True
 
-    def _linked(self, name: str, entry: _Entry) -> Any:
+    def _linked(self, name: str, entry: _Entry) -> Parameter | None:
         """Return a parameter that TVM linked into the C code (`-link-params`): `__tvm_param__NAME`."""
         import numpy as np
 
@@ -142,8 +147,9 @@ class Graph:
             for array in arrays(text) if f"__tvm_param__{name}" in text else ():
                 if array.name == f"__tvm_param__{name}" and array.start >= 0:
                     content = values(text, array.start, array.dtype, array.count, file)
-                    found = np.frombuffer(content, np.dtype(array.dtype).newbyteorder("<"))
-                    return found.reshape(entry.shape) if found.size == prod(entry.shape) else found
+                    dtype = meant_by(array.dtype, entry.dtype)
+                    found = np.frombuffer(content, np.dtype(DTYPES[dtype].numpy).newbyteorder("<"))
+                    return Parameter(dtype, found.reshape(entry.shape) if found.size == prod(entry.shape) else found)
         return None
 
     def _add_step(self, made: Draft, number: int, node: _Node) -> None:
@@ -175,7 +181,7 @@ class Graph:
             args.append(Argument(f"p{number}", entry.dtype, entry.shape, direction, align))
         needed = self.peaks.peak(node.function) if known else self.metadata.operators.get(node.function, 0)
         name = self._free(identifier(node.function.removeprefix(prefix), "operator"))
-        return Operator(name, node.function, tuple(args), needed + -needed % 16, "packed")
+        return Operator(name, node.function, tuple(args), needed + -needed % PACKED.workspace_alignment, PACKED)
 
     def _add_reshape(self, made: Draft, number: int, node: _Node) -> None:
         """A reshape is another name for its input; a copy, where the shape differs or it is a result."""

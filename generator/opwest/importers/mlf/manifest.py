@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from opwest.importers.mlf.draft import Argument, Constant, Draft, Operator, Step, Tensor
 from opwest.importers.text import WIDTH, ObjectFile, comment, object_line
 from opwest.manifest.marks import MARK
+from opwest.model.conventions import UNPACKED
 
 
 def manifest_text(model: str, draft: Draft, origin: str) -> str:
@@ -56,8 +57,8 @@ def _operator(operator: Operator) -> Iterator[str]:
         yield from (f"  {line}" for line in comment(operator.remark))
     yield f"  {operator.name}:"
     yield f"    symbol: {operator.symbol}"
-    if operator.convention != "unpacked":
-        yield f"    convention: {operator.convention}"
+    if operator.convention is not UNPACKED:
+        yield f"    convention: {operator.convention.name}"
     if operator.workspace:
         yield f"    workspace: {operator.workspace}"
     if operator.device:

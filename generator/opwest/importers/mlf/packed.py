@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from opwest.importers.mlf.c_text import C_TYPES, Function
+from opwest.importers.mlf.c_text import Function
+from opwest.model.dtypes import dtype_of_c
 
 _ENTRY = re.compile(
     r"\bvoid\s*\*\s*(\w+)\s*=\s*\(*\s*\(TVMValue\s*\*\)\s*args\s*\)\s*\[\s*\(?(\d{1,4})\)?\s*\]\s*\.\s*v_handle"
@@ -62,9 +63,9 @@ def packed_entries(function: Function) -> list[Entry]:
 def _casts(body: str) -> Mapping[str, set[str]]:
     found: dict[str, set[str]] = {}
     for match in _CAST.finditer(body):
-        dtype = C_TYPES.get(match[1])
+        dtype = dtype_of_c(match[1])
         if dtype is not None:
-            found.setdefault(match[2], set()).add(dtype)
+            found.setdefault(match[2], set()).add(dtype.name)
     return found
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from opwest.importers.mlf.c_text import Function
 from opwest.importers.mlf.limits import DIMENSIONS
+from opwest.model.dtypes import dtype_of_packed
 
 _LONGEST = 2000
 """Characters of a statement that can be one of these."""
@@ -26,13 +27,6 @@ _ADDRESS = re.compile(r"\(*\s*\(DLTensor\s*\*\)\s*(\w+)\s*\)\s*\+\s*\(?(\d{1,4})
 _SHAPE_AT = re.compile(rf"\(*\s*&\s*\(*\s*\(int64_t\s*\*\)\s*(\w+)\s*\){_INDEX}\)*\s*\Z")
 _NUMBER = re.compile(r"\(*\s*(?:\(\s*\w+\s*\)\s*)?\(*(\d{1,12})\)*\s*\Z")
 _CALL = re.compile(r"\b(\w+)\s*\(\s*(?:\(\s*TVMValue\s*\*\s*\)\s*)?(\w+)\s*,")
-_DTYPES = {
-    **{(0, bits): f"int{bits}" for bits in (8, 16, 32, 64)},
-    **{(1, bits): f"uint{bits}" for bits in (8, 16, 32, 64)},
-    **{(2, bits): f"float{bits}" for bits in (16, 32, 64)},
-    (1, 1): "bool",
-}
-"""DLDataTypeCode and bits (dlpack.h); bool is an unsigned number of one bit."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +66,10 @@ class _Stack:
     def _dtype(self, fields: Mapping[str, str]) -> str | None:
         code, bits = _number(fields.get("dtype.code", "")), _number(fields.get("dtype.bits", ""))
         lanes = _number(fields.get("dtype.lanes", "1"))
-        return _DTYPES.get((code, bits)) if code is not None and bits is not None and lanes == 1 else None
+        if code is None or bits is None or lanes != 1:
+            return None
+        known = dtype_of_packed(code, bits)
+        return known.name if known else None
 
     def _shape(self, fields: Mapping[str, str]) -> tuple[int, ...] | None:
         rank, at = _number(fields.get("ndim", "")), _SHAPE_AT.match(fields.get("shape", ""))

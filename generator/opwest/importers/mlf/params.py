@@ -8,18 +8,31 @@ All little-endian: magic (8 bytes), reserved (8), the names (a count, then lengt
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from opwest.importers.faults import fault
 from opwest.importers.mlf.limits import DIMENSIONS, TENSORS
+from opwest.model.dtypes import dtype_of_packed
 
 LIST_MAGIC = 0xF7E58D4F05049CB7
 ARRAY_MAGIC = 0xDD5E40F096B4A13F
-_KINDS = {0: "int", 1: "uint", 2: "float"}
 
 
-def read_params(content: bytes, place: str) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An array: `values` is one of numpy's, of the type that holds the element type `dtype`."""
+
+    dtype: str
+    values: Any
+
+
+Parameters = dict[str, Parameter]
+"""By name."""
+
+
+def read_params(content: bytes, place: str) -> Parameters:
     """Return the arrays by their names. Raises OpwestError for a damaged file."""
     reader = _Reader(content, place)
     if reader.number("<Q", "the magic number") != LIST_MAGIC:
@@ -67,7 +80,7 @@ class _Reader:
         except UnicodeDecodeError:
             raise fault(f"the name {raw[:60]!r} is not UTF-8", self.place, "UTF-8") from None
 
-    def array(self, name: str) -> Any:
+    def array(self, name: str) -> Parameter:
         import numpy as np
 
         what = f"parameter {name[:80]!r}"
@@ -80,11 +93,10 @@ class _Reader:
         code, bits, lanes = struct.unpack("<BBH", self.take(4, what))
         shape = tuple(self.number("<q", what) for _ in range(dimensions))
         size = self.number("<q", what)
-        kind = _KINDS.get(code)
-        supported = bits in (8, 16, 32, 64) if kind != "float" else bits in (16, 32, 64)
-        if kind is None or lanes != 1 or not (supported or (kind == "uint" and bits == 1)):
+        known = dtype_of_packed(code, bits)
+        if known is None or lanes != 1:
             raise fault(f"{what} has the type code {code}, {bits} bits, {lanes} lanes", self.place, "a plain number")
-        dtype = np.dtype("bool" if bits == 1 else f"{kind}{bits}").newbyteorder("<")
+        dtype = np.dtype(known.numpy).newbyteorder("<")
         if any(n <= 0 for n in shape) or prod(shape) * dtype.itemsize != size:
             raise fault(f"{what} has the shape {list(shape)} and {size} bytes", self.place, "bytes that fit the shape")
-        return np.frombuffer(self.take(size, what), dtype).reshape(shape)
+        return Parameter(known.name, np.frombuffer(self.take(size, what), dtype).reshape(shape))

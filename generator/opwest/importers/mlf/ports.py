@@ -19,7 +19,7 @@ from opwest.importers.mlf.limits import ELEMENTS
 from opwest.importers.mlf.metadata import Metadata, Port
 from opwest.importers.mlf.relay import Relay, Typed
 from opwest.importers.text import free_name, identifier
-from opwest.model.dtypes import DTYPES
+from opwest.model.dtypes import DTYPES, meant_by
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,13 @@ def _tensor(name: str, role: str, one: Seen, port: Port | None, typed: Typed | N
     """Return a tensor, after comparing what is said of it."""
     place = sources.place
     wanted = sources.wanted.get(name) or sources.wanted.get(one.name)
-    dtypes = {
+    named = {
         "--tensor": wanted.dtype if wanted else None,
-        "the definition of main": one.dtype,
         "metadata.json": port.dtype if port else None,
         "the Relay text": typed.dtype if typed else None,
     }
+    of_main = one.dtype and meant_by(one.dtype, next(filter(None, named.values()), one.dtype))
+    dtypes = {"--tensor": named["--tensor"], "the definition of main": of_main, **named}
     said = {source: dtype for source, dtype in dtypes.items() if dtype is not None}
     if not said:
         hint = f"specify it, for example --tensor {name}=float32:1,10"

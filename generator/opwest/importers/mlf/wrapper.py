@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from opwest.importers.faults import fault
-from opwest.importers.mlf.c_text import C_TYPES, arrays, functions, values
+from opwest.importers.mlf.c_text import arrays, functions, values
 from opwest.importers.mlf.limits import ELEMENTS, KEPT_BYTES
-from opwest.model.dtypes import DTYPES
+from opwest.model.dtypes import dtype_of_c
 
 Role = Literal["input", "output", "workspace", "constants", "device"]
 
@@ -122,7 +122,7 @@ def _constants(text: str, match: re.Match[str], place: str) -> Pool:
     offset, whole_align = 0, 1
     members, parts = [], bytearray()
     for member in _POOL_MEMBER.finditer(match[3]):
-        dtype = DTYPES.get(C_TYPES.get(member[1], ""))
+        dtype = dtype_of_c(member[1])
         if dtype is None:
             raise fault(f"constant {member[2]!r} has the type {member[1]}", place, "a plain number's type")
         aligned = _ALIGNED.search(member[4] or "")

@@ -11,6 +11,7 @@ from typing import Any
 
 from opwest.importers.tvm.source import Source
 from opwest.importers.tvm.steps import Steps, Tensor
+from opwest.model.dtypes import DTYPES
 
 Cases = list[list[Any]]
 """Arrays by case, then by input or output."""
@@ -65,7 +66,7 @@ def make_inputs(tensors: Sequence[Tensor], count: int, seed: int = 0) -> Cases:
             values = random.integers(low, high + 1, size)
             if case < 4:
                 values = (np.zeros(size), np.full(size, low), np.full(size, high), ramp)[case]
-        elif tensor.dtype.startswith(("int", "uint")):
+        elif DTYPES[tensor.dtype].kind in ("int", "uint"):
             values = random.integers(0, 2, size)  # often an index
         elif case < 4:
             values = (np.zeros(size), np.full(size, -1.0), np.ones(size), np.linspace(-1, 1, size))[case]
@@ -158,7 +159,7 @@ def _largest(outputs: Cases, index: int) -> float:
 
 def _tolerance(tensor: Tensor, outputs: Cases, index: int, gap: float) -> dict[str, float]:
     """Return how far a target may be: compilers and C libraries round differently."""
-    if tensor.dtype.startswith("float"):
+    if DTYPES[tensor.dtype].kind == "float":
         return {"absolute": max(1e-5 * max(_largest(outputs, index), 1e-3), 2 * gap), "relative": 1e-4}
     if tensor.dtype in ("int8", "uint8", "int16"):
         return {"absolute": max(1, int(gap))}
@@ -166,6 +167,6 @@ def _tolerance(tensor: Tensor, outputs: Cases, index: int, gap: float) -> dict[s
 
 
 def _suspicious(tensor: Tensor, outputs: Cases) -> float:
-    if tensor.dtype.startswith("float"):
+    if DTYPES[tensor.dtype].kind == "float":
         return 1e-3 * max(1.0, *(float(abs(a.astype("float64")).max()) for case in outputs for a in case))
     return 4.0 if tensor.dtype in ("int8", "uint8", "int16") else 0.0

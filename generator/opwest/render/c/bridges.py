@@ -6,19 +6,22 @@ from __future__ import annotations
 from typing import Any
 
 from opwest.model.c_names import CNames
+from opwest.model.conventions import CONVENTIONS, Arrays
 from opwest.model.model import Argument, Model, Operator
+from opwest.render.c.conventions import ArraysC, arrays_c
 from opwest.render.c.run import call_text, plain_types, prototype
-from opwest.render.call_arrays import TYPE_CODES, Entry, dl_dtype, entries, strides, supplied, tensors
+from opwest.render.call_arrays import Entry, entries, strides, supplied, tensors
 from opwest.render.templates.environment import render
 from opwest.render.tensors import manifest_name
 
-_DTYPE_CODES = {0: "kDLInt", 1: "kDLUInt", 2: "kDLFloat", 6: "kDLBool"}
+Numbers = dict[tuple[int, ...], str]
+"""Names of tables, by their values."""
 
 
 def render_bridges(model: Model) -> bytes:
     """Return src/<model>_bridges.c."""
     names = CNames(model.name)
-    numbers: dict[tuple[int, ...], str] = {}
+    numbers: Numbers = {}
     bridges = [_bridge_row(names, operator, numbers) for operator in model.operators if operator.is_bridged]
     return render(
         "models/model/src/model_bridges.c",
@@ -26,52 +29,55 @@ def render_bridges(model: Model) -> bytes:
         manifest=manifest_name(model),
         numbers=[{"name": name, "values": ", ".join(map(str, values))} for values, name in numbers.items()],
         bridges=bridges,
-        conventions=sorted({operator.convention for operator in model.operators}),
+        headers=_headers(model),
     )
 
 
-def _bridge_row(names: CNames, operator: Operator, numbers: dict[tuple[int, ...], str]) -> dict[str, Any]:
+def _bridge_row(names: CNames, operator: Operator, numbers: Numbers) -> dict[str, Any]:
     """Return the row of one bridge; `numbers` collects the tables of shapes and strides."""
     named = [_parameter(type_, index) for index, type_ in enumerate(plain_types(operator))]
-    workspace, arrays = supplied(operator, "workspace"), supplied(operator, "arrays")
-    need = operator.workspace
-    packed = operator.convention == "packed"
+    workspace, need = supplied(operator, "workspace"), operator.workspace
+    arrays, spelling = operator.convention.arrays, arrays_c(operator.convention.name)
     row: dict[str, Any] = {
         "name": operator.name,
-        "convention": operator.convention,
         "head": prototype(names.bridge(operator.name), operator, named),
-        "arrays": None if arrays is None else f"arg{arrays}",
-        "arrays_size": None if arrays is None else operator.args[arrays].type.size,
+        "arrays": None,
         "enter": None
         if workspace is None or need is None
         else f"&note, arg{workspace}, {need.rounded // need.align}U, {need.align.bit_length() - 1}U",
     }
-    symbol = names.operator(operator.symbol)
-    if operator.convention == "unpacked":
+    if arrays is None or spelling is None:
         passed = [f"arg{i}" for i, a in enumerate(operator.args) if a.supplied is None]
         passed += [f"arg{len(operator.args)}"] if operator.takes_device else []
-        return row | {"call": call_text(f"code = {symbol}", passed)}
+    else:
+        row["arrays"] = _arrays_row(operator, arrays, spelling, numbers)
+        passed = spelling.passed(operator.name, len(entries(operator)))
+    return row | {"call": call_text(f"code = {names.operator(operator.symbol)}", passed)}
+
+
+def _arrays_row(operator: Operator, arrays: Arrays, spelling: ArraysC, numbers: Numbers) -> dict[str, Any]:
+    """Return what a bridge needs to know of its arrays; `memory` is where they are not on the stack."""
+    memory = supplied(operator, "arrays")
     listed = entries(operator)
-    count = len(listed)
-    call = (
-        [
-            "arrays->values",
-            f"(int32_t *)(uintptr_t){operator.name}_codes",
-            str(count),
-            "&arrays->result",
-            "&arrays->result_code",
-        ]
-        if packed
-        else ["NULL", "arrays->values", str(count), "&arrays->result"]
-    )
-    codes = TYPE_CODES[operator.convention]
-    return row | {
-        "call": call_text(f"code = {symbol}", [*call, "NULL"] if packed else call),
-        "tensors": [_tensor(argument, operator.convention, numbers) for argument in tensors(operator)],
-        "values": [codes[entry.kind][1] for entry in listed],
-        "value_type": "TVMValue" if packed else "TVMFFIAny",
-        "fills": [line for index, entry in enumerate(listed) for line in _fill(entry, index, packed=packed)],
+    codes = [arrays.type_codes[entry.kind][1] for entry in listed]
+    return {
+        "memory": None if memory is None else f"arg{memory}",
+        "size": None if memory is None else operator.args[memory].type.size,
+        "tensors": [_tensor(argument, arrays, numbers) for argument in tensors(operator)],
+        "count": len(listed),
+        "value_type": spelling.value_type,
+        "members": spelling.members(),
+        "constants": spelling.constants(codes),
+        "tables": spelling.tables(operator.name, codes),
+        "fills": [line for index, entry in enumerate(listed) for line in _fill(entry, index, spelling.pointer)],
     }
+
+
+def _headers(model: Model) -> list[str]:
+    """Return the headers of the conventions that a model has, in the order of the table."""
+    used = {operator.convention.name for operator in model.operators}
+    spellings = [arrays_c(convention.name) for convention in CONVENTIONS if convention.name in used]
+    return [spelling.header for spelling in spellings if spelling is not None]
 
 
 def _parameter(c_type: str, index: int) -> str:
@@ -79,27 +85,25 @@ def _parameter(c_type: str, index: int) -> str:
     return f"{c_type}arg{index}" if c_type.endswith("*") else f"{c_type} arg{index}"
 
 
-def _tensor(argument: Argument, convention: str, numbers: dict[tuple[int, ...], str]) -> str:
+def _tensor(argument: Argument, arrays: Arrays, numbers: Numbers) -> str:
     """Return the initialiser of a DLTensor without its data."""
     shape = argument.type.shape
-    code, bits, lanes = dl_dtype(argument.type.dtype, convention)
-    # From DLPack 1.2 on strides may not be left out; microTVM always left them out.
-    step = _table(numbers, strides(shape)) if convention == "ffi" else "NULL"
-    dtype = f"{{{_DTYPE_CODES[code]}, {bits}, {lanes}}}"
+    dlpack = arrays.dlpack(argument.type.dtype)
+    step = _table(numbers, strides(shape)) if arrays.has_strides else "NULL"
+    dtype = f"{{{dlpack.code}, {dlpack.bits}, 1}}"
     return f"NULL, {{kDLCPU, 0}}, {len(shape)}, {dtype}, {_table(numbers, shape)}, {step}, 0"
 
 
-def _table(numbers: dict[tuple[int, ...], str], values: tuple[int, ...]) -> str:
+def _table(numbers: Numbers, values: tuple[int, ...]) -> str:
     if not values:
         return "NULL"
     return f"(int64_t *)(uintptr_t){numbers.setdefault(values, 'numbers_' + '_'.join(map(str, values)))}"
 
 
-def _fill(entry: Entry, index: int, *, packed: bool) -> list[str]:
-    """Return what is written into the arrays for one entry."""
+def _fill(entry: Entry, index: int, pointer: str) -> list[str]:
+    """Return what is written into the arrays for one entry; `pointer` is the member for pointers."""
     value = f"arg{entry.parameter}"
     place = f"arrays->values[{index}]"
-    pointer = "v_handle" if packed else "v_ptr"
     if entry.kind == "tensor":
         tensor = f"arrays->tensors[{entry.tensor}]"
         return [f"{tensor}.data = (void *)(uintptr_t){value};", f"{place}.{pointer} = &{tensor};"]

@@ -13,6 +13,7 @@ from opwest.render.boards import board_kconfig
 from opwest.render.c.literals import c_comment
 from opwest.render.devices import device_rows
 from opwest.render.points import points
+from opwest.render.records.workspace import used_pools
 from opwest.render.templates.environment import render
 from opwest.render.tensors import devicetree_node, interface_rows, manifest_name, where_fault
 
@@ -20,17 +21,17 @@ from opwest.render.tensors import devicetree_node, interface_rows, manifest_name
 def pool_rows(model: Model, plan: MemoryPlan) -> list[dict[str, Any]]:
     """Return a row for every pool that holds something."""
     names = CNames(model.name)
+    declared = {pool.name: pool for pool in model.pools}
     return [
         {
             "name": pool.name,
             "macro": names.pool_macro(pool.name),
-            "size": plan.pools[pool.name].size,
-            "align": max(plan.pools[pool.name].align, pool.align),
-            "bindings": _bindings(model, pool, plan.pools[pool.name].size),
-            "title": c_comment(f"Pool {pool.name}: {_agents(model, pool)}"),
+            "size": pool.size,
+            "align": pool.align,
+            "bindings": _bindings(model, declared[pool.name], pool.size),
+            "title": c_comment(f"Pool {pool.name}: {_agents(model, declared[pool.name])}"),
         }
-        for pool in model.pools
-        if pool.name in plan.pools
+        for pool in used_pools(model, plan)
     ]
 
 

@@ -39,10 +39,10 @@ def c_integer(value: int, dtype: DType) -> str:
     if value == -(1 << 63):
         return "INT64_MIN"
     if dtype.size == 8:
-        return f"UINT64_C({value})" if dtype.name == "uint64" else f"INT64_C({value})"
+        return f"UINT64_C({value})" if dtype.kind == "uint" else f"INT64_C({value})"
     if value == -(1 << 31):
         return "INT32_MIN"
-    return f"{value}U" if dtype.name.startswith("uint") else str(value)
+    return f"{value}U" if dtype.kind == "uint" else str(value)
 
 
 def c_float(value: float, dtype: DType) -> str:

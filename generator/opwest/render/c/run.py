@@ -3,29 +3,29 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from opwest.model.c_names import CNames
-from opwest.model.model import STRUCT_DEVICE, Argument, Binding, Model, Operator
+from opwest.model.model import STRUCT_DEVICE, Argument, Binding, Buffer, Model, Operator
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Action, Cache, Call, Wait, actions
 from opwest.render.c.header import pool_rows
-from opwest.render.c.literals import c_comment, c_number, c_string
+from opwest.render.c.literals import c_comment, c_number
+from opwest.render.c.printer import c_definitions
 from opwest.render.devices import device_rows, first_incoherent, reach_rows
-from opwest.render.points import point_rows
+from opwest.render.records.layout import METADATA_VERSION
+from opwest.render.records.model_records import ModelRecords
 from opwest.render.templates.environment import render
 from opwest.render.tensors import interface_rows, manifest_name
 
-METADATA_VERSION = 2
-"""OPWEST_METADATA_VERSION of the runtime that generated code is made for."""
-WIDTH = 100
 
-
-def render_run(model: Model, plan: MemoryPlan) -> bytes:
+def render_run(model: Model, plan: MemoryPlan, records: ModelRecords) -> bytes:
     """Return src/<model>_run.c."""
     names = CNames(model.name)
     tensors = [t for t in interface_rows(model) if not t["placed"]]
-    places = {b.name: "pool_{} + {}".format(*plan.place(b.name)) for b in model.buffers}
+    offsets = offset_macros(model)
+    places = {b.name: f"pool_{plan.place(b.name)[0]} + {offsets[b.name]}" for b in model.buffers}
     index = {device.name: number for number, device in enumerate(model.devices)}
     steps = [
         {**_action_row(names, places, index, action), "point": point}
@@ -48,23 +48,36 @@ def render_run(model: Model, plan: MemoryPlan) -> bytes:
             if b.role in ("input", "output")
         ],
         pinned=pinned,
+        offsets=[_offset_row(plan, offsets[b.name], b) for b in model.buffers],
         pools=pools,
         run_pools=[p for p in pools if p["name"] in used],
         open_pools=[p for p in pools if p["name"] in opened],
         devices=device_rows(model),
-        programs=[
-            f"{c_string(p.name)}, {names.program(p.content)}, sizeof({names.program(p.content)})"
-            for p in model.programs
-        ],
-        device_table=names.function("device_table"),
+        device_tables=c_definitions(records.devices),
         has_hooks=has_hooks,
         can_abandon=has_hooks or any(row["kind"] == "cache" for row in steps),
         pinned_flushed=any(row["flushed"] for row in pinned),
         steps=steps,
-        points=point_rows(model, plan),
+        points=c_definitions([records.points]),
         has_status=any(row["has_status"] for row in steps),
         has_cache=any(row["kind"] == "cache" for row in steps),
     )
+
+
+def offset_macros(model: Model) -> dict[str, str]:
+    """Return the macro of the offset of each buffer, by the buffer's name; names that differ in case get a number."""
+    taken: dict[str, int] = {}
+    macros = {}
+    for buffer in model.buffers:
+        macro = f"{CNames(model.name).macro}_OFFSET_{re.sub(r'[^A-Z0-9]', '_', buffer.name.upper())}"
+        count = taken[macro] = taken.get(macro, 0) + 1
+        macros[buffer.name] = macro if count == 1 else f"{macro}__{count}"
+    return macros
+
+
+def _offset_row(plan: MemoryPlan, macro: str, buffer: Buffer) -> dict[str, Any]:
+    pool, offset = plan.place(buffer.name)
+    return {"macro": macro, "offset": offset, "comment": c_comment(f"{pool}: {buffer.type}")}
 
 
 def _pinned_row(names: CNames, model: Model, plan: MemoryPlan, places: dict[str, str], name: str) -> dict[str, Any]:
@@ -145,18 +158,8 @@ def _expression(names: CNames, places: dict[str, str], argument: Argument, bindi
 
 
 def call_text(head: str, args: list[str]) -> str:
-    """Return a call, broken where a line would pass 100 columns (tabs count 8)."""
-    lines: list[str] = []
-    line = f"{head}("
-    for index, arg in enumerate(args):
-        piece = arg + (", " if index + 1 < len(args) else ")")
-        width = (8 if not lines else 16) + len(line) + len(piece.rstrip())
-        if width > WIDTH and not line.endswith("("):
-            lines.append(line.rstrip())
-            line = ""
-        line += piece
-    lines.append(line if args else f"{line})")
-    return "\n\t\t".join(lines)
+    """Return a call."""
+    return f"{head}({', '.join(args)})"
 
 
 def render_internal(model: Model) -> bytes:
@@ -197,4 +200,4 @@ def plain_types(operator: Operator) -> list[str]:
 def prototype(name: str, operator: Operator, parameters: list[str]) -> str:
     """Return the head of a function that calls an operator, or is one."""
     returns = "int32_t" if operator.returns_status else "void"
-    return call_text(f"{returns} {name}", parameters).replace("\n\t\t", "\n\t")
+    return call_text(f"{returns} {name}", parameters)

@@ -6,68 +6,19 @@ Every model that asks for it brings its adapters; the first of an application br
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from opwest.model.c_names import CNames
+from opwest.model.conventions import PACKED_ARRAYS, EntryKind
+from opwest.model.crt_table import Library, adapted
 from opwest.model.model import STRUCT_DEVICE, Argument, Model, Operator
 from opwest.render.c.literals import c_string
 from opwest.render.c.run import call_text, plain_types, prototype
 from opwest.render.templates.environment import render
 from opwest.render.tensors import manifest_name
 
-EntryKind = Literal["tensor", "integer", "float", "device"]
-TYPE_CODES: Final[dict[EntryKind, tuple[int, str]]] = {
-    "tensor": (7, "kTVMDLTensorHandle"),
-    "integer": (0, "kTVMArgInt"),
-    "float": (2, "kTVMArgFloat"),
-    "device": (3, "kTVMOpaqueHandle"),
-}
-"""What adapters take: TVMArgTypeCode."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One function of the table: its name there, and its symbol."""
-
-    name: str
-    symbol: str
-
-
-@dataclass(frozen=True, slots=True)
-class Library:
-    """The table of an application, and the model that brings it."""
-
-    lead: str
-    rows: tuple[Row, ...]
-
-
-def system_library(models: Sequence[Model]) -> Library | None:
-    """Return the table over all models that ask for it; None where none does."""
-    asking = [model for model in models if model.compat]
-    if not asking:
-        return None
-    return Library(asking[0].name, tuple(row for model in asking for row in rows(model)))
-
-
-def rows(model: Model) -> list[Row]:
-    """Return the functions of one model: under the names that TVM gave them."""
-    names = CNames(model.name)
-    found: dict[str, Row] = {}
-    for operator in model.operators:
-        if operator.convention == "packed":
-            found.setdefault(operator.symbol, Row(operator.symbol, names.operator(operator.symbol)))
-        elif model.compat == "tvm-crt-all":
-            found.setdefault(operator.name, Row(operator.name, names.packed_adapter(operator.name)))
-    return list(found.values())
-
-
-def adapted(model: Model) -> list[Operator]:
-    """Return the operators that need an adapter."""
-    if model.compat != "tvm-crt-all":
-        return []
-    return [operator for operator in model.operators if operator.convention != "packed"]
+TYPE_CODES: Final = PACKED_ARRAYS.type_codes
+"""What adapters take."""
 
 
 def entry_kind(argument: Argument) -> EntryKind:
@@ -80,7 +31,7 @@ def entry_kind(argument: Argument) -> EntryKind:
 def entry_kinds(operator: Operator) -> list[EntryKind]:
     """Return what an adapter takes: all arguments, then the device."""
     kinds = [entry_kind(argument) for argument in operator.args]
-    return kinds + (["device"] if operator.takes_device else [])
+    return kinds + (["pointer"] if operator.takes_device else [])
 
 
 def render_system_library(model: Model, library: Library) -> bytes | None:
@@ -117,8 +68,8 @@ def _adapter_row(names: CNames, operator: Operator) -> dict[str, Any]:
         if kind == "tensor":
             args.append(f"data(&args[{index}])")
         else:
-            member = "v_float64" if kind == "float" else "v_int64"
-            args.append(f"({argument.type.dtype.c_type})args[{index}].{member}")
+            dtype = argument.type.dtype
+            args.append(f"({dtype.c_type})args[{index}].{dtype.packed_member}")
     if operator.takes_device:
         args.append(f"args[{len(operator.args)}].v_handle")
     return {

@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bridges of a model as LLVM IR: what <model>_bridges.c says, see bridges.py.
 
-Types mirror opwest/dlpack.h, opwest/tvm_packed.h, opwest/tvm_ffi.h and opwest/tvm_workspace.h.
+Types mirror opwest/dlpack.h, opwest/tvm_packed.h and opwest/tvm_ffi.h.
 """
 
 from __future__ import annotations
 
 from opwest.model.c_names import CNames
-from opwest.model.conventions import PARAMETERS
+from opwest.model.conventions import Arrays
+from opwest.model.dtypes import DLPACK_CODES
 from opwest.model.model import Argument, Model, Operator
-from opwest.render.call_arrays import TYPE_CODES, Entry, dl_dtype, entries, strides, supplied, tensors
+from opwest.render.call_arrays import Entry, entries, strides, supplied, tensors
+from opwest.render.llvm.conventions import ArraysIr, arrays_ir
+from opwest.render.llvm.printer import PRIVATE
 from opwest.render.llvm.text import ir_parameter, ir_parameters, ir_result, ir_type
 
 TYPES = """\
 %dl_tensor = type { ptr, i32, i32, i32, i8, i8, i16, ptr, ptr, i64 }
-%ffi_any = type { i32, i32, i64 }
-%tvm_workspace = type { ptr, ptr, ptr, i32, i32, i32, i32 }"""
-
-_NULLPTR = 4  # kTVMNullptr
-_PRIVATE = "private unnamed_addr constant"
+%ffi_any = type { i32, i32, i64 }"""
 
 
 def declarations(model: Model, pointer_bits: int) -> list[str]:
@@ -27,7 +26,7 @@ def declarations(model: Model, pointer_bits: int) -> list[str]:
     if not bridged:
         return []
     lines = []
-    if any(operator.convention != "unpacked" for operator in bridged):
+    if any(operator.convention.arrays is not None for operator in bridged):
         lines.append(f"declare ptr @memcpy(ptr, ptr, i{pointer_bits})")
     if any(operator.workspace is None for operator in bridged):
         lines.append("declare signext i32 @opwest_tvm_code(i32 signext)")
@@ -41,8 +40,8 @@ def declarations(model: Model, pointer_bits: int) -> list[str]:
 
 def entry_parameters(operator: Operator) -> list[str]:
     """Return the types of the parameters of the compiled function."""
-    if operator.convention != "unpacked":
-        return ["ptr" if "*" in type_ else "i32 signext" for _, type_ in PARAMETERS[operator.convention]]
+    if operator.convention.arrays is not None:
+        return ["ptr" if "*" in type_ else "i32 signext" for _, type_ in operator.parameters]
     return [ir_parameter(a) for a in operator.passed] + (["ptr"] if operator.takes_device else [])
 
 
@@ -64,8 +63,9 @@ class Bridges:
     def _bridge(self, operator: Operator) -> str:
         lines = ["entry:"]
         if operator.workspace is not None:
-            lines.append("  %note = alloca %tvm_workspace")
-        if operator.convention == "unpacked":
+            lines.append("  %note = alloca %opwest_tvm_workspace")
+        arrays, spelling = operator.convention.arrays, arrays_ir(operator.convention.name)
+        if arrays is None or spelling is None:
             passed = [
                 f"{ir_parameter(argument)} %arg{index}"
                 for index, argument in enumerate(operator.args)
@@ -74,8 +74,8 @@ class Bridges:
             if operator.takes_device:
                 passed.append(f"ptr %arg{len(operator.args)}")
         else:
-            lines += self._arrays(operator)
-            passed = self._passed(operator)
+            lines += self._arrays(operator, arrays, spelling)
+            passed = spelling.passed(operator.name, len(entries(operator)))
         workspace, need = supplied(operator, "workspace"), operator.workspace
         if workspace is not None and need is not None:
             lines.append(
@@ -90,33 +90,18 @@ class Bridges:
         name = self.names.bridge(operator.name)
         return "\n".join([f"define internal {ir_result(operator)} @{name}({parameters}) {{", *lines, "}"])
 
-    def _passed(self, operator: Operator) -> list[str]:
-        """Return the arguments of the operator."""
-        count = len(entries(operator))
-        if operator.convention == "ffi":
-            return ["ptr null", "ptr %values", f"i32 signext {count}", "ptr %result.at"]
-        codes = f"@codes.{operator.name}"
-        return ["ptr %values", f"ptr {codes}", f"i32 signext {count}", "ptr %result.at", "ptr %result.code", "ptr null"]
-
-    def _arrays(self, operator: Operator) -> list[str]:
+    def _arrays(self, operator: Operator, conventional: Arrays, spelling: ArraysIr) -> list[str]:
         """Build the argument arrays: a copy of what is constant, then what is not."""
-        packed = operator.convention == "packed"
         listed = entries(operator)
-        codes = [TYPE_CODES[operator.convention][entry.kind][0] for entry in listed]
-        many, values = len(tensors(operator)), len(listed)
-        value = "i64" if packed else "%ffi_any"
-        type_ = f"{{ [{many} x %dl_tensor], [{values} x {value}], {value}{', i32' if packed else ''} }}"
-        described = ", ".join(self._tensor(a, operator.convention) for a in tensors(operator))
+        codes = [conventional.type_codes[entry.kind][0] for entry in listed]
+        many, values, value = len(tensors(operator)), len(listed), spelling.value
+        type_ = f"{{ [{many} x %dl_tensor], [{values} x {value}], {value}{spelling.extra} }}"
+        described = ", ".join(self._tensor(a, conventional) for a in tensors(operator))
         tensor_table = f"[{many} x %dl_tensor] {f'[{described}]' if many else 'zeroinitializer'}"
-        if packed:
-            rest = f"[{values} x i64] zeroinitializer, i64 0, i32 {_NULLPTR}"
-            listed_codes = ", ".join(f"i32 {code}" for code in codes)
-            self.constants.append(f"@codes.{operator.name} = {_PRIVATE} [{values} x i32] [{listed_codes}]")
-        else:
-            rows = ", ".join(f"%ffi_any {{ i32 {code}, i32 0, i64 0 }}" for code in codes)
-            rest = f"[{values} x %ffi_any] [{rows}], %ffi_any zeroinitializer"
+        rest = spelling.constants(codes)
+        self.constants += spelling.tables(operator.name, codes)
         constant = f"@arrays.{operator.name}"
-        self.constants.append(f"{constant} = {_PRIVATE} {type_} {{ {tensor_table}, {rest} }}, align 8")
+        self.constants.append(f"{constant} = {PRIVATE} {type_} {{ {tensor_table}, {rest} }}, align 8")
         memory = supplied(operator, "arrays")
         arrays = "%arrays" if memory is None else f"%arg{memory}"
         lines = [f"  %arrays = alloca {type_}, align 8"] if memory is None else []
@@ -127,12 +112,10 @@ class Bridges:
             f"  %values = getelementptr {type_}, ptr {arrays}, i32 0, i32 1",
             f"  %result.at = getelementptr {type_}, ptr {arrays}, i32 0, i32 2",
         ]
-        if packed:
-            lines.append(f"  %result.code = getelementptr {type_}, ptr {arrays}, i32 0, i32 3")
+        lines += spelling.places(type_, arrays)
         for index, entry in enumerate(listed):
             place = f"%place.{index}"
-            member = f"i64, ptr %values, i32 {index}" if packed else f"%ffi_any, ptr %values, i32 {index}, i32 2"
-            lines.append(f"  {place} = getelementptr {member}")
+            lines.append(f"  {place} = getelementptr {spelling.entry(index)}")
             lines += self._fill(entry, index, arrays)
         return lines
 
@@ -154,19 +137,19 @@ class Bridges:
         wide = "double" if entry.kind == "float" else "i64"
         if dtype.size == 8:
             return [f"  store {wide} {given}, ptr {place}"]
-        signed = dtype.minimum is not None and dtype.minimum < 0
-        widening = "fpext" if entry.kind == "float" else "sext" if signed else "zext"
+        widening = "fpext" if entry.kind == "float" else "sext" if dtype.is_signed else "zext"
         return [
             f"  %wide.{index} = {widening} {ir_type(dtype)} {given} to {wide}",
             f"  store {wide} %wide.{index}, ptr {place}",
         ]
 
-    def _tensor(self, argument: Argument, convention: str) -> str:
-        code, bits, lanes = dl_dtype(argument.type.dtype, convention)
+    def _tensor(self, argument: Argument, conventional: Arrays) -> str:
+        dlpack = conventional.dlpack(argument.type.dtype)
         shape = argument.type.shape
-        step = self._table(strides(shape)) if convention == "ffi" else "null"
+        step = self._table(strides(shape)) if conventional.has_strides else "null"
+        dtype = f"i8 {DLPACK_CODES[dlpack.code]}, i8 {dlpack.bits}, i16 1"
         return (
-            f"%dl_tensor {{ ptr null, i32 1, i32 0, i32 {len(shape)}, i8 {code}, i8 {bits}, i16 {lanes}, "
+            f"%dl_tensor {{ ptr null, i32 1, i32 0, i32 {len(shape)}, {dtype}, "
             f"ptr {self._table(shape)}, ptr {step}, i64 0 }}"
         )
 
@@ -176,5 +159,5 @@ class Bridges:
         if values not in self._numbers:
             symbol = self._numbers[values] = "@numbers_" + "_".join(map(str, values))
             listed = ", ".join(f"i64 {n}" for n in values)
-            self.constants.append(f"{symbol} = {_PRIVATE} [{len(values)} x i64] [{listed}]")
+            self.constants.append(f"{symbol} = {PRIVATE} [{len(values)} x i64] [{listed}]")
         return self._numbers[values]

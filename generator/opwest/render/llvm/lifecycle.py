@@ -7,14 +7,30 @@ from opwest.model.c_names import CNames
 from opwest.model.model import Buffer, Model
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Cache, actions
-from opwest.render.c.header import pool_rows
 from opwest.render.devices import first_incoherent
+from opwest.render.llvm.printer import Printer, ir_member, ir_struct
+from opwest.render.llvm.tables import model_name
+from opwest.render.llvm.text import ir_integer
+from opwest.render.records import layout
+from opwest.render.records.values import Number, Record
+from opwest.render.records.workspace import used_pools, workspace_struct
 from opwest.render.tensors import interface_rows
 
 # ISO C and POSIX leave these to the C library, but every one that Zephyr can use agrees on them.
 EPERM, EFAULT, ENODEV, EINVAL = 1, 14, 19, 22
-HOOK_READY, HOOK_CACHE = 1, 7
-"""enum opwest_hook of the runtime."""
+NO_STEP = f"i16 zeroext {ir_integer(layout.NO_STEP.value, 2)}"
+_CLEAR = {
+    "code": Number(0),
+    "step": Number(layout.NO_STEP.value),
+    "hook": Number(layout.HOOK.code("operator")),
+    "device": Number(layout.STATUS_NO_DEVICE.value),
+}
+"""OPWEST_STATUS_INIT."""
+
+
+def hook(name: str) -> str:
+    """Return an argument of enum opwest_hook."""
+    return f"i32 signext {layout.HOOK.code(name)}"
 
 
 class Code:
@@ -25,7 +41,9 @@ class Code:
         self.plan = plan
         self.names = CNames(model.name)
         self.bits = pointer_bits
-        self.pools = pool_rows(model, plan)
+        self.pools = used_pools(model, plan)
+        self.workspace = workspace_struct(model, plan)
+        self.model_name = model_name(self.names)
         self.tensors = interface_rows(model)
         self.blocks = 0
 
@@ -35,23 +53,19 @@ class Code:
         hooks = any(device.has_hooks for device in self.model.devices)
         return hooks or any(isinstance(action, Cache) for action in actions(self.model, self.plan))
 
-    def field(self, register: str, index: int) -> list[str]:
+    def field(self, register: str, *path: str) -> list[str]:
         """Address a member of the workspace."""
-        return [f"  {register} = getelementptr %workspace, ptr %workspace, i32 0, i32 {index}"]
-
-    @property
-    def status(self) -> int:
-        """The member `status` of the workspace; `opened` and `slots` follow."""
-        return len(self.pools)
+        return [ir_member(register, self.workspace, "%workspace", *path)]
 
     def status_and_slots(self) -> list[str]:
         """Address what functions about devices are given."""
-        lines = self.field("%status.at", self.status)
-        return lines + (self.field("%slots", self.status + 2) if self.model.devices else [])
+        lines = self.field("%status.at", "status")
+        return lines + (self.field("%slots", "slots") if self.model.devices else [])
 
     def clear_status(self) -> list[str]:
-        """OPWEST_STATUS_INIT."""
-        return ["  store { i32, i16, i8, i8 } { i32 0, i16 -1, i8 0, i8 -1 }, ptr %status.at"]
+        """Forget the latest failure."""
+        status = Printer().value(layout.STATUS, Record(layout.STATUS, _CLEAR))
+        return [f"  store {ir_struct(layout.STATUS)} {status}, ptr %status.at"]
 
     def branch(self, condition: str, target: str) -> list[str]:
         """Leave for `target` when the condition holds, else go on in a new block."""
@@ -87,9 +101,9 @@ class Code:
     def load_pools(self) -> list[str]:
         """Load the addresses of all pools; LLVM drops those that nothing uses."""
         lines = []
-        for index, pool in enumerate(self.pools):
-            lines += self.field(f"%pool.at.{pool['name']}", index)
-            lines.append(f"  %pool.{pool['name']} = load ptr, ptr %pool.at.{pool['name']}")
+        for pool in self.pools:
+            lines += self.field(f"%pool.at.{pool.name}", pool.name)
+            lines.append(f"  %pool.{pool.name} = load ptr, ptr %pool.at.{pool.name}")
         return lines
 
     def place(self, register: str, buffer: str) -> list[str]:
@@ -99,7 +113,7 @@ class Code:
 
     def load_opened(self) -> list[str]:
         """Load whether the workspace is open."""
-        return [*self.field("%opened.at", self.status + 1), "  %opened = load i8, ptr %opened.at"]
+        return [*self.field("%opened.at", "opened"), "  %opened = load i8, ptr %opened.at"]
 
     def load_member(self, struct: str, index: int, register: str) -> list[str]:
         """Load a pointer of a structure of pointers."""
@@ -114,7 +128,15 @@ class Code:
 
     def handle_of_slot(self, index: int) -> list[str]:
         """Address the handle that a slot keeps."""
-        return [f"  %slot.{index} = getelementptr %slot, ptr %slots, i32 {index}"]
+        return [ir_member(f"%slot.{index}", layout.SLOT, "%slots", "dev", index=index)]
+
+    def device_name(self, register: str, index: int | str) -> list[str]:
+        """Load a device's name; `index` is a number or a register."""
+        table = f"@{self.names.function('device_table')}"
+        return [
+            ir_member(f"{register}.at", layout.DEVICE, table, "name", index=index),
+            f"  {register} = load ptr, ptr {register}.at",
+        ]
 
     def end(self, *codes: tuple[str, int]) -> list[str]:
         """Write the blocks that return an errno."""
@@ -140,7 +162,7 @@ class Lifecycle(Code):
         lines += self.branch("%is.open", "already")
         lines += self.load_pools()
         for pool in self.pools:
-            lines += self.usable(f"%pool.{pool['name']}", pool["align"])
+            lines += self.usable(f"%pool.{pool.name}", pool.align)
         endings: list[str] = []
         if self.model.devices:
             activation, endings = self._activate()
@@ -155,7 +177,6 @@ class Lifecycle(Code):
         """Return how devices are checked and activated, and the blocks for when that fails."""
         lines = self.status_and_slots() + self.clear_status()
         endings: list[str] = []
-        names = {device.name: index for index, device in enumerate(self.model.devices)}
         for index, device in enumerate(self.model.devices):
             lines += self.load_device(index, device.name) + self.handle_of_slot(index)
             if not device.handle:
@@ -168,10 +189,10 @@ class Lifecycle(Code):
             ]
             endings += [
                 f"absent.{device.name}:",
-                *self.device_name(index),
+                *self.device_name(f"%name.{index}", index),
                 f"  %absent.code.{index} = tail call signext i32 @opwest_status_hook_failed(ptr %status.at, "
-                f"ptr {self.model_name}, ptr %name.{index}, i32 signext {HOOK_READY}, "
-                f"i8 zeroext {_byte(names[device.name])}, i16 zeroext -1, i32 signext {-ENODEV})",
+                f"ptr {self.model_name}, ptr %name.{index}, {hook('ready')}, "
+                f"i8 zeroext {ir_integer(index, 1)}, {NO_STEP}, i32 signext {-ENODEV})",
                 f"  ret i32 %absent.code.{index}",
             ]
         lines += [
@@ -180,19 +201,6 @@ class Lifecycle(Code):
             *self.branch("%is.inactive", "inactive"),
         ]
         return lines, [*endings, "inactive:", "  ret i32 %activated"]
-
-    @property
-    def model_name(self) -> str:
-        """The symbol of the model's name."""
-        return f"@{self.names.function('run')}_string_0"
-
-    def device_name(self, index: int) -> list[str]:
-        """Load a device's name."""
-        table = self.names.function("device_table")
-        return [
-            f"  %name.at.{index} = getelementptr %opwest_device, ptr @{table}, i32 {index}",
-            f"  %name.{index} = load ptr, ptr %name.at.{index}",
-        ]
 
     def _copies(self) -> tuple[list[str], list[str]]:
         """Return how constants are copied into the workspace, and the block for when a flush fails."""
@@ -213,13 +221,11 @@ class Lifecycle(Code):
             "unflushed:",
             f"  %flush.code = phi i32 {', '.join(f'[ {code}, %{block} ]' for code, _, block in failures)}",
             f"  %flush.device = phi i32 {', '.join(f'[ {index}, %{block} ]' for _, index, block in failures)}",
-            "  %flush.name.at = getelementptr %opwest_device, "
-            f"ptr @{self.names.function('device_table')}, i32 %flush.device",
-            "  %flush.name = load ptr, ptr %flush.name.at",
+            *self.device_name("%flush.name", "%flush.device"),
             "  %flush.index = trunc i32 %flush.device to i8",
             "  %flush.result = call signext i32 @opwest_status_hook_failed(ptr %status.at, "
-            f"ptr {self.model_name}, ptr %flush.name, i32 signext {HOOK_CACHE}, i8 zeroext %flush.index, "
-            "i16 zeroext -1, i32 signext %flush.code)",
+            f"ptr {self.model_name}, ptr %flush.name, {hook('cache')}, i8 zeroext %flush.index, "
+            f"{NO_STEP}, i32 signext %flush.code)",
             "  %undone = call signext i32 @opwest_devices_deactivate(ptr @device_set, ptr %slots, ptr null)",
             "  ret i32 %flush.result",
         ]
@@ -240,17 +246,12 @@ class Lifecycle(Code):
     def _publish(self) -> list[str]:
         """Write the addresses of the inputs and outputs that live in the workspace."""
         lines = []
-        member = self.status + 2 + bool(self.model.devices)
-        for role in ("input", "output"):
-            placed = [t for t in self.tensors if t["role"] == role and t["placed"]]
-            for index, tensor in enumerate(placed):
-                register = f"%{role}.{tensor['name']}"
+        for tensor in self.tensors:
+            if tensor["placed"]:
+                register = f"%{tensor['role']}.{tensor['name']}"
                 lines += self.place(register, tensor["name"])
-                lines.append(
-                    f"  {register}.at = getelementptr %workspace, ptr %workspace, i32 0, i32 {member}, i32 {index}"
-                )
+                lines += self.field(f"{register}.at", tensor["role"], tensor["name"])
                 lines.append(f"  store ptr {register}, ptr {register}.at")
-            member += bool(placed)
         return lines
 
     def close(self) -> str:
@@ -287,8 +288,8 @@ class Lifecycle(Code):
             return []
         lines = [
             "define internal signext i32 @abandoned(i32 signext %rc, ptr %workspace) noinline cold {",
-            *self.field("%slots", self.status + 2),
-            *self.field("%opened.at", self.status + 1),
+            *self.field("%slots", "slots"),
+            *self.field("%opened.at", "opened"),
             "  %open = call zeroext i1 @opwest_devices_abandon(ptr @device_set, ptr %slots)",
             "  %open.byte = zext i1 %open to i8",
             "  store i8 %open.byte, ptr %opened.at",
@@ -296,7 +297,3 @@ class Lifecycle(Code):
             "}",
         ]
         return ["\n".join(lines)]
-
-
-def _byte(value: int) -> int:
-    return value - 0x100 if value > 0x7F else value

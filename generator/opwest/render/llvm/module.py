@@ -7,19 +7,21 @@ It says what the C templates say, call by call, so that the public header and ma
 from __future__ import annotations
 
 from opwest.model.c_names import CNames
+from opwest.model.crt_table import Library
 from opwest.model.model import Model, Operator
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Cache, actions
-from opwest.render.c.header import pool_rows
-from opwest.render.c.metadata import callable_by_name
-from opwest.render.c.system_library import Library
 from opwest.render.llvm.bridges import TYPES as BRIDGE_TYPES
 from opwest.render.llvm.bridges import Bridges, declarations, entry_parameters
 from opwest.render.llvm.lifecycle import Lifecycle
+from opwest.render.llvm.printer import ir_struct, ir_struct_type
 from opwest.render.llvm.run import Run
 from opwest.render.llvm.system_library import library_ir
-from opwest.render.llvm.tables import TYPES, Tables
+from opwest.render.llvm.tables import Tables
 from opwest.render.llvm.text import ir_extension, ir_result, ir_type
+from opwest.render.records import layout
+from opwest.render.records.model_records import callable_by_name
+from opwest.render.records.workspace import workspace_struct
 from opwest.render.tensors import interface_rows
 
 
@@ -28,40 +30,30 @@ def render_ir(model: Model, plan: MemoryPlan, pointer_bits: int, library: Librar
 
     `library` is the table of the application in microTVM's layout, where one of its models asks for it.
     """
-    tables = Tables(model, plan)
-    name = tables.string_of_run(model.name)
     parts = [
-        TYPES,
+        _types(model, plan, pointer_bits),
         BRIDGE_TYPES,
-        _own_types(model, plan, pointer_bits),
         _declarations(model, plan, pointer_bits),
-        *tables.define(),
+        *Tables(model, plan).define(),
     ]
     lifecycle = Lifecycle(model, plan, pointer_bits)
     parts += [lifecycle.open(), lifecycle.close(), *lifecycle.abandoned()]
-    parts += [Run(model, plan, pointer_bits).run(name, profiled=profiled) for profiled in (False, True)]
+    parts += [Run(model, plan, pointer_bits).run(profiled=profiled) for profiled in (False, True)]
     parts += Bridges(model, pointer_bits).define()
     parts += library_ir(model, library)
     parts += [_adapter(CNames(model.name), o) for o in model.operators if callable_by_name(o)]
     return "\n\n".join(parts) + "\n"
 
 
-def _own_types(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
-    """Return struct <model>_workspace and struct opwest_value."""
-    members = ["ptr"] * len(pool_rows(model, plan)) + ["{ i32, i16, i8, i8 }", "i8"]
-    if model.devices:
-        members.append(f"[{len(model.devices)} x %slot]")
-    for role in ("input", "output"):
-        placed = [t for t in interface_rows(model) if t["role"] == role and t["placed"]]
-        if placed:
-            members.append(f"{{ {', '.join(['ptr'] * len(placed))} }}")
-    return (
-        "%slot = type { ptr, i16, i8, i8 }\n"
-        f"%workspace = type {{ {', '.join(members)} }}\n"
+def _types(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
+    """Return the structures of the runtime and of the model's header."""
+    structs = [
+        *layout.STRUCTS,
+        workspace_struct(model, plan),
         # As C lays it out with CONFIG_OPWEST_PROFILE; <model>_devices.c asserts it.
-        "%profiled = type { %workspace, [0 x { i64, i64, i64, i64, i64, i32, i32 }] }\n"
-        f"%value = type {{ i64, i{pointer_bits}, i8, i8 }}"
-    )
+        workspace_struct(model, plan, profiled=True),
+    ]
+    return "\n".join(ir_struct_type(struct, pointer_bits) for struct in structs)
 
 
 def _declarations(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
@@ -104,7 +96,8 @@ def _adapter(names: CNames, operator: Operator) -> str:
     lines = ["entry:"]
     args = []
     for index, argument in enumerate(operator.args):
-        lines.append(f"  %at.{index} = getelementptr %value, ptr %args, i32 {index}")
+        # The union is the first member of a value.
+        lines.append(f"  %at.{index} = getelementptr {ir_struct(layout.VALUE)}, ptr %args, i32 {index}")
         register = f"%arg.{index}"
         if not argument.scalar:
             lines.append(f"  {register} = load ptr, ptr %at.{index}")

@@ -7,15 +7,18 @@ from collections.abc import Iterable
 
 from opwest.model.model import Argument, Binding
 from opwest.render.actions import Action, Cache, Call, Wait, actions
-from opwest.render.llvm.lifecycle import EFAULT, EINVAL, EPERM, HOOK_CACHE, Code
-from opwest.render.llvm.text import ir_number, ir_parameter, ir_result
+from opwest.render.llvm.lifecycle import EFAULT, EINVAL, EPERM, Code, hook
+from opwest.render.llvm.printer import ir_member
+from opwest.render.llvm.text import ir_integer, ir_number, ir_parameter, ir_result
+from opwest.render.records.layout import SLOT
+from opwest.render.records.workspace import workspace_struct
 
 
 class Run(Code):
     """Run. Failures of one kind meet in one block, which learns by phi what failed."""
 
-    def run(self, name: str, *, profiled: bool = False) -> str:
-        """Return <model>_run(), or the one that measures; `name` is the symbol of the model's name."""
+    def run(self, *, profiled: bool = False) -> str:
+        """Return <model>_run(), or the one that measures."""
         self.profiled = profiled
         self.failed: list[tuple[str, int, str]] = []
         """Register of the code, step, block: operators that failed."""
@@ -50,7 +53,7 @@ class Run(Code):
             ]
         else:
             lines += [*self._point(0, "end"), "  ret i32 0"]
-        lines += endings + self._failures(name)
+        lines += endings + self._failures()
         if any(tensor["reached"] for tensor in self.tensors):
             lines += self.end(("unreached", EFAULT))
         lines += self.end(("invalid", EINVAL), ("closed", EPERM))
@@ -61,7 +64,7 @@ class Run(Code):
         """Address the measures, behind all other members of the workspace: its layout knows no Kconfig."""
         if not self.profiled:
             return []
-        return ["  %measures = getelementptr %profiled, ptr %workspace, i32 0, i32 1"]
+        return [ir_member("%measures", workspace_struct(self.model, self.plan, profiled=True), "%workspace", "profile")]
 
     def _point(self, number: int, verb: str) -> list[str]:
         """Begin or end a point."""
@@ -165,8 +168,8 @@ class Run(Code):
         if action.marks:
             index = next(i for i, device in enumerate(self.model.devices) if device.name == step.device)
             lines += [
-                f"  %launched.{step.index} = getelementptr %slot, ptr %slots, i32 {index}, i32 1",
-                f"  store i16 {_short(step.index)}, ptr %launched.{step.index}",
+                ir_member(f"%launched.{step.index}", SLOT, "%slots", "launched", index=index),
+                f"  store i16 {ir_integer(step.index, 2)}, ptr %launched.{step.index}",
             ]
         return lines
 
@@ -179,30 +182,28 @@ class Run(Code):
             return ir_number(binding.value, argument.type.dtype)
         return f"%{binding.role}s.{binding.name}"
 
-    def _failures(self, name: str) -> list[str]:
+    def _failures(self) -> list[str]:
         """Return the blocks for what can fail: they record it and, where devices have hooks, clean up."""
         lines: list[str] = []
         if self.failed:
             lines += [
                 "failed:",
                 f"  %code = phi i32 {_phi((code, block) for code, _, block in self.failed)}",
-                f"  %step = phi i16 {_phi((str(_short(step)), block) for _, step, block in self.failed)}",
+                f"  %step = phi i16 {_phi((ir_integer(step, 2), block) for _, step, block in self.failed)}",
                 f"  %result = {'call' if self.can_abandon else 'tail call'} signext i32 @opwest_status_failed"
-                f"(ptr %status.at, ptr {name}, i16 zeroext %step, i32 signext %code)",
+                f"(ptr %status.at, ptr {self.model_name}, i16 zeroext %step, i32 signext %code)",
                 *(self._abandon("%result") if self.can_abandon else ["  ret i32 %result"]),
             ]
         if self.uncached:
-            table = self.names.function("device_table")
             lines += [
                 "uncached:",
                 f"  %cache.code = phi i32 {_phi((code, block) for code, _, _, block in self.uncached)}",
-                f"  %cache.step = phi i16 {_phi((str(_short(step)), block) for _, step, _, block in self.uncached)}",
+                f"  %cache.step = phi i16 {_phi((ir_integer(step, 2), block) for _, step, _, block in self.uncached)}",
                 f"  %cache.device = phi i32 {_phi((str(device), block) for _, _, device, block in self.uncached)}",
-                f"  %name.at = getelementptr %opwest_device, ptr @{table}, i32 %cache.device",
-                "  %name = load ptr, ptr %name.at",
+                *self.device_name("%name", "%cache.device"),
                 "  %cache.index = trunc i32 %cache.device to i8",
-                f"  %cache.result = call signext i32 @opwest_status_hook_failed(ptr %status.at, ptr {name}, "
-                f"ptr %name, i32 signext {HOOK_CACHE}, i8 zeroext %cache.index, i16 zeroext %cache.step, "
+                f"  %cache.result = call signext i32 @opwest_status_hook_failed(ptr %status.at, ptr {self.model_name}, "
+                f"ptr %name, {hook('cache')}, i8 zeroext %cache.index, i16 zeroext %cache.step, "
                 "i32 signext %cache.code)",
                 *self._abandon("%cache.result"),
             ]
@@ -224,7 +225,3 @@ class Run(Code):
 
 def _phi(values: Iterable[tuple[str, str]]) -> str:
     return ", ".join(f"[ {value}, %{block} ]" for value, block in values)
-
-
-def _short(value: int) -> int:
-    return value if value < 0x8000 else value - 0x10000

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from opwest.model.c_names import CNames
+from opwest.model.crt_table import Library, adapted
 from opwest.model.model import Model, Operator
-from opwest.render.c.system_library import TYPE_CODES, Library, adapted, entry_kinds, names_size
+from opwest.render.c.system_library import TYPE_CODES, entry_kinds, names_size
+from opwest.render.llvm.printer import PRIVATE
 from opwest.render.llvm.text import ir_bytes, ir_extension, ir_result, ir_type
 
-_PRIVATE = "private unnamed_addr constant"
 _TYPE = "signext i32 @{}(ptr, ptr, i32 signext, ptr, ptr, ptr)"
 
 
@@ -43,9 +44,9 @@ def _adapter(names: CNames, operator: Operator) -> str:
     for index, kind in enumerate(kinds):
         place = f"%at.{index}"
         lines.append(f"  {place} = getelementptr i64, ptr %args, i32 {index}")
-        if kind in ("tensor", "device"):
+        if kind in ("tensor", "pointer"):
             lines.append(f"  %handle.{index} = load ptr, ptr {place}")
-            passed.append(f"ptr %handle.{index}" if kind == "device" else f"ptr %data.{index}")
+            passed.append(f"ptr %handle.{index}" if kind == "pointer" else f"ptr %data.{index}")
         if kind == "tensor":
             lines += [
                 f"  %start.{index} = load ptr, ptr %handle.{index}",
@@ -53,7 +54,7 @@ def _adapter(names: CNames, operator: Operator) -> str:
                 f"  %offset.{index} = load i64, ptr %offset.at.{index}",
                 f"  %data.{index} = getelementptr i8, ptr %start.{index}, i64 %offset.{index}",
             ]
-        elif kind != "device":
+        elif kind != "pointer":
             dtype = operator.args[index].type.dtype
             wide = "double" if kind == "float" else "i64"
             value = f"%value.{index}"
@@ -90,9 +91,9 @@ def _table(model: Model, library: Library) -> list[str]:
     return [
         *declared,
         # The order of the count's bytes is the target's.
-        f"@tvm_names = {_PRIVATE} {blob} {{ i16 {signed}, [{len(text)} x i8] {ir_bytes(text)} }}",
-        f"@tvm_functions = {_PRIVATE} [{count} x ptr] [{functions}]",
-        f"@tvm_registry = {_PRIVATE} {{ ptr, ptr }} {{ ptr @tvm_names, ptr @tvm_functions }}",
-        f"@tvm_library = {_PRIVATE} {{ ptr }} {{ ptr @tvm_registry }}",
+        f"@tvm_names = {PRIVATE} {blob} {{ i16 {signed}, [{len(text)} x i8] {ir_bytes(text)} }}",
+        f"@tvm_functions = {PRIVATE} [{count} x ptr] [{functions}]",
+        f"@tvm_registry = {PRIVATE} {{ ptr, ptr }} {{ ptr @tvm_names, ptr @tvm_functions }}",
+        f"@tvm_library = {PRIVATE} {{ ptr }} {{ ptr @tvm_registry }}",
         "define ptr @TVMSystemLibEntryPoint() {\nentry:\n  ret ptr @tvm_library\n}",
     ]

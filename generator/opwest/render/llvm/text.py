@@ -22,11 +22,15 @@ def ir_float(value: float, dtype: DType) -> str:
     return f"0x{struct.pack('>d', exact).hex().upper()}"
 
 
+def ir_integer(value: int, size: int) -> str:
+    """Return an integer constant of `size` bytes: IR has no unsigned types."""
+    bits = 8 * size
+    return str(value - (1 << bits) if value >> bits - 1 == 1 else value)
+
+
 def ir_type(dtype: DType) -> str:
     """Return the type of a scalar."""
-    if dtype.is_float:
-        return "float" if dtype.size == 4 else "double"
-    return f"i{dtype.size * 8}"
+    return dtype.llvm
 
 
 def ir_extension(dtype: DType) -> str:
@@ -37,7 +41,7 @@ def ir_extension(dtype: DType) -> str:
     """
     if dtype.is_float or dtype.size == 8:
         return ""
-    if dtype.size == 4 or (dtype.minimum is not None and dtype.minimum < 0):
+    if dtype.size == 4 or dtype.is_signed:
         return " signext"
     return " zeroext"
 

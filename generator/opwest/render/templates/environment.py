@@ -15,8 +15,10 @@ from typing import Any
 import jinja2
 
 from opwest.diagnostics import Diagnostics
-from opwest.render.templates.user import SUFFIX, UserRenderer, UserTemplates
+from opwest.render.templates.c_layout import fit
+from opwest.render.templates.user import UserRenderer
 from opwest.resources import resource
+from opwest.templates import SUFFIX, UserTemplates
 
 _user: ContextVar[UserRenderer | None] = ContextVar("user_templates", default=None)
 
@@ -25,6 +27,8 @@ _user: ContextVar[UserRenderer | None] = ContextVar("user_templates", default=No
 def using(templates: UserTemplates | None, faults: Diagnostics) -> Iterator[UserRenderer | None]:
     """Render with templates of the user's own, where there are any; report what is wrong with them."""
     renderer = None if templates is None else UserRenderer(templates, resource("project_template"), faults)
+    if renderer is not None:
+        renderer.check()
     before = _user.set(renderer)
     try:
         yield renderer
@@ -47,4 +51,5 @@ def render(template: str, **rows: Any) -> bytes:
     name, user = f"{template}{SUFFIX}", _user.get()
     if user is not None and user.has(name):
         return user.render(name, rows)
-    return _environment().get_template(name).render(**rows).encode("utf-8")
+    text = _environment().get_template(name).render(**rows)
+    return (fit(text) if template.endswith((".c", ".h")) else text).encode("utf-8")

@@ -9,7 +9,8 @@ from typing import Any
 
 from opwest.model.c_names import CNames
 from opwest.render.application import Planned, application_name
-from opwest.render.templates.user import EXTRA, SUFFIX, UserRenderer, is_extra
+from opwest.render.templates.user import UserRenderer
+from opwest.templates import EXTRA, SUFFIX, is_extra
 from opwest.write.plan import ProjectFile
 from opwest.write.rules import folded
 

@@ -7,7 +7,8 @@ import runpy
 import subprocess
 from pathlib import Path
 
-from c_support import RUNTIME, SANITIZED, need_compiler, run
+from c_support import RUNTIME, SANITIZED, run
+from requirements_support import need_compiler
 
 PROGRAMS = Path(__file__).parent / "programs"
 DRIVER = RUNTIME / "drivers" / "npu_emul"

@@ -4,8 +4,9 @@
 import re
 
 import pytest
-from c_support import STRICT, compile_all, need_compiler
+from c_support import STRICT, compile_all
 from npu_support import FLAGS, PROGRAMS, RUNTIME, build_npu, driver_sources, finish
+from requirements_support import need_compiler
 
 NAMES = ("npu_contract", "npu_faults", "npu_threads")
 COMPILERS = {"gcc": ["gcc"], "gcc-m32": ["gcc", "-m32"], "clang": ["clang"]}

@@ -42,7 +42,9 @@ int main(void)
 		printf("%" PRIu32 " %" PRId32 "\n", found, (int32_t)first);
 	}
 	for (uint32_t bits = 0U; bits <= UINT16_MAX; bits++) {
-		printf("%a\n", opwest_half_value((uint16_t)bits));
+		const uint16_t element = (uint16_t)bits;
+
+		printf("%a\n", opwest_float_value(OPWEST_FLOAT16, &element));
 	}
 	return 0;
 }

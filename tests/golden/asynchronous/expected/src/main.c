@@ -22,8 +22,10 @@ OPWEST_ALIGNED(4) static int32_t asynchronous_output_sum[ASYNCHRONOUS_OUTPUT_SUM
 
 static int try_asynchronous(void)
 {
-	const struct asynchronous_inputs inputs = {asynchronous_input_control, asynchronous_input_raw, asynchronous_input_extra};
-	const struct asynchronous_outputs outputs = {asynchronous_output_report, asynchronous_output_sum};
+	const struct asynchronous_inputs inputs = {.control = asynchronous_input_control,
+		.raw = asynchronous_input_raw, .extra = asynchronous_input_extra};
+	const struct asynchronous_outputs outputs = {.report = asynchronous_output_report,
+		.sum = asynchronous_output_sum};
 	int rc = asynchronous_open(&asynchronous_workspace, &asynchronous_context);
 
 	if (rc != 0) {

@@ -24,8 +24,11 @@ OPWEST_ALIGNED(16) static int32_t conventions_output_seen[CONVENTIONS_OUTPUT_SEE
 
 static int try_conventions(void)
 {
-	const struct conventions_inputs inputs = {conventions_input_image, conventions_input_a, conventions_input_b, conventions_input_c, conventions_input_d};
-	const struct conventions_outputs outputs = {conventions_output_scores, conventions_output_sum, conventions_output_seen};
+	const struct conventions_inputs inputs = {.image = conventions_input_image,
+		.a = conventions_input_a, .b = conventions_input_b, .c = conventions_input_c,
+		.d = conventions_input_d};
+	const struct conventions_outputs outputs = {.scores = conventions_output_scores,
+		.sum = conventions_output_sum, .seen = conventions_output_seen};
 	int rc = conventions_open(&conventions_workspace, &conventions_context);
 
 	if (rc != 0) {

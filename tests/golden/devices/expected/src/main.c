@@ -19,8 +19,8 @@ OPWEST_ALIGNED(4) static int32_t accelerated_output_y[ACCELERATED_OUTPUT_Y_ELEME
 
 static int try_accelerated(void)
 {
-	const struct accelerated_inputs inputs = {accelerated_input_control};
-	const struct accelerated_outputs outputs = {accelerated_output_y};
+	const struct accelerated_inputs inputs = {.control = accelerated_input_control};
+	const struct accelerated_outputs outputs = {.y = accelerated_output_y};
 	int rc = accelerated_open(&accelerated_workspace, &accelerated_context);
 
 	if (rc != 0) {

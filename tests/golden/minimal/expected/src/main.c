@@ -18,8 +18,8 @@ OPWEST_ALIGNED(2) static int16_t minimal_output_y[MINIMAL_OUTPUT_Y_ELEMENTS];
 
 static int try_minimal(void)
 {
-	const struct minimal_inputs inputs = {minimal_input_x};
-	const struct minimal_outputs outputs = {minimal_output_y};
+	const struct minimal_inputs inputs = {.x = minimal_input_x};
+	const struct minimal_outputs outputs = {.y = minimal_output_y};
 	int rc = minimal_open(&minimal_workspace, &minimal_context);
 
 	if (rc != 0) {

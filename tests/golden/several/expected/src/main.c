@@ -20,8 +20,8 @@ OPWEST_ALIGNED(4) static int32_t up_output_y[UP_OUTPUT_Y_ELEMENTS];
 
 static int try_up(void)
 {
-	const struct up_inputs inputs = {up_input_x};
-	const struct up_outputs outputs = {up_output_y};
+	const struct up_inputs inputs = {.x = up_input_x};
+	const struct up_outputs outputs = {.y = up_output_y};
 	int rc = up_open(&up_workspace, &up_context);
 
 	if (rc != 0) {
@@ -48,8 +48,8 @@ OPWEST_ALIGNED(4) static int32_t down_output_y[DOWN_OUTPUT_Y_ELEMENTS];
 
 static int try_down(void)
 {
-	const struct down_inputs inputs = {down_input_x};
-	const struct down_outputs outputs = {down_output_y};
+	const struct down_inputs inputs = {.x = down_input_x};
+	const struct down_outputs outputs = {.y = down_output_y};
 	int rc = down_open(&down_workspace, &down_context);
 
 	if (rc != 0) {

@@ -28,8 +28,9 @@ OPWEST_ALIGNED(2) static uint16_t vectors_output_signs[VECTORS_OUTPUT_SIGNS_ELEM
 
 static int try_vectors(void)
 {
-	const struct vectors_inputs inputs = {vectors_input_x, vectors_input_factor};
-	const struct vectors_outputs outputs = {vectors_output_y, vectors_output_total, vectors_output_signs};
+	const struct vectors_inputs inputs = {.x = vectors_input_x, .factor = vectors_input_factor};
+	const struct vectors_outputs outputs = {.y = vectors_output_y,
+		.total = vectors_output_total, .signs = vectors_output_signs};
 	int rc = vectors_open(&vectors_workspace, &vectors_context);
 
 	if (rc != 0) {

@@ -7,7 +7,11 @@ set(asynchronous_FILES
   src/asynchronous_registry.c
   src/asynchronous_run.c
 )
-set(asynchronous_SERVICE src/asynchronous_service.c)
+
+# Files that the runtime must have: an application's copy of it has what its own models use.
+set(asynchronous_RUNTIME
+  src/devices.c
+)
 set(asynchronous_LINKER src/asynchronous_devices.ld)
 set(asynchronous_FULL_LIBC n)
 

@@ -9,7 +9,12 @@ set(conventions_FILES
   src/conventions_run.c
   src/conventions_tvm_crt.c
 )
-set(conventions_SERVICE src/conventions_service.c)
+
+# Files that the runtime must have: an application's copy of it has what its own models use.
+set(conventions_RUNTIME
+  src/devices.c
+  src/tvm_backend.c
+)
 set(conventions_LINKER src/conventions_devices.ld)
 set(conventions_FULL_LIBC n)
 set(conventions_TVM y)

@@ -7,7 +7,11 @@ set(accelerated_FILES
   src/accelerated_registry.c
   src/accelerated_run.c
 )
-set(accelerated_SERVICE src/accelerated_service.c)
+
+# Files that the runtime must have: an application's copy of it has what its own models use.
+set(accelerated_RUNTIME
+  src/devices.c
+)
 set(accelerated_LINKER src/accelerated_devices.ld)
 set(accelerated_FULL_LIBC n)
 

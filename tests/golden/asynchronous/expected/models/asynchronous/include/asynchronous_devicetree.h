@@ -19,29 +19,35 @@
 #if defined(CONFIG_BOARD_MPS2_AN385)
 #define ASYNCHRONOUS_DEVICE_LEFT_NODE DT_ALIAS(npu_left)
 BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_ALIAS(npu_left), okay),
-	"manifest.yaml:26: device left: board mps2/an385 has no enabled devicetree node with alias npu-left");
+	"manifest.yaml:26: device left: board mps2/an385 has no enabled devicetree node with alias "
+		"npu-left");
 #else
 #define ASYNCHRONOUS_DEVICE_LEFT_NODE DT_NODELABEL(npu0)
 BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_NODELABEL(npu0), okay),
-	"manifest.yaml:25: device left: the board has no enabled devicetree node with nodelabel npu0");
+	"manifest.yaml:25: device left: the board has no enabled devicetree node with nodelabel "
+		"npu0");
 #endif
 
 #define ASYNCHRONOUS_DEVICE_RIGHT_NODE DT_NODELABEL(npu1)
 BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_NODELABEL(npu1), okay),
-	"manifest.yaml:31: device right: the board has no enabled devicetree node with nodelabel npu1");
+	"manifest.yaml:31: device right: the board has no enabled devicetree node with nodelabel "
+		"npu1");
 
 #if defined(CONFIG_BOARD_NATIVE_SIM_NATIVE_64)
 #define ASYNCHRONOUS_DEVICE_NARROW_NODE DT_INST(2, vendor_npu)
 BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_INST(2, vendor_npu), okay),
-	"manifest.yaml:34: device narrow: board native_sim/native/64 has no enabled devicetree node with compatible vendor,npu number 2");
+	"manifest.yaml:34: device narrow: board native_sim/native/64 has no enabled devicetree "
+		"node with compatible vendor,npu number 2");
 #elif defined(CONFIG_BOARD_MPS3_CORSTONE300_AN547)
 #define ASYNCHRONOUS_DEVICE_NARROW_NODE DT_CHOSEN(vendor_npu)
 BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_CHOSEN(vendor_npu), okay),
-	"manifest.yaml:35: device narrow: board mps3/corstone300/an547 has no enabled devicetree node with chosen vendor,npu");
+	"manifest.yaml:35: device narrow: board mps3/corstone300/an547 has no enabled devicetree "
+		"node with chosen vendor,npu");
 #elif defined(CONFIG_BOARD_MPS2_AN385)
 #define ASYNCHRONOUS_DEVICE_NARROW_NODE DT_NODELABEL(npu2)
 BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_NODELABEL(npu2), okay),
-	"manifest.yaml:36: device narrow: board mps2/an385 has no enabled devicetree node with nodelabel npu2");
+	"manifest.yaml:36: device narrow: board mps2/an385 has no enabled devicetree node with "
+		"nodelabel npu2");
 #else
 BUILD_ASSERT(0,
 	"manifest.yaml:32: device narrow: no devicetree node for this board");
@@ -49,21 +55,26 @@ BUILD_ASSERT(0,
 
 #define ASYNCHRONOUS_DEVICE_PLAIN_NODE DT_CHOSEN(vendor_dma)
 BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_CHOSEN(vendor_dma), okay),
-	"manifest.yaml:41: device plain: the board has no enabled devicetree node with chosen vendor,dma");
+	"manifest.yaml:41: device plain: the board has no enabled devicetree node with chosen "
+		"vendor,dma");
 
 #if defined(CONFIG_BOARD_MPS3_CORSTONE300_AN547)
 BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_NODELABEL(isram), okay),
-	"manifest.yaml:20: pool shared: board mps3/corstone300/an547 has no enabled node nodelabel isram");
+	"manifest.yaml:20: pool shared: board mps3/corstone300/an547 has no enabled node nodelabel "
+		"isram");
 #if defined(CONFIG_XIP) && DT_SAME_NODE(DT_NODELABEL(isram), DT_CHOSEN(zephyr_flash))
 BUILD_ASSERT(0,
-	"manifest.yaml:20: pool shared: nodelabel isram of board mps3/corstone300/an547 is its flash: read only");
+	"manifest.yaml:20: pool shared: nodelabel isram of board mps3/corstone300/an547 is its "
+		"flash: read only");
 #endif
 #if !DT_SAME_NODE(DT_NODELABEL(isram), DT_CHOSEN(zephyr_sram))
 BUILD_ASSERT(DT_NODE_HAS_COMPAT(DT_NODELABEL(isram), zephyr_memory_region),
-	"manifest.yaml:20: pool shared: nodelabel isram of board mps3/corstone300/an547 is no zephyr,memory-region");
+	"manifest.yaml:20: pool shared: nodelabel isram of board mps3/corstone300/an547 is no "
+		"zephyr,memory-region");
 #endif
 BUILD_ASSERT(DT_REG_SIZE(DT_NODELABEL(isram)) >= ASYNCHRONOUS_POOL_SHARED_SIZE,
-	"manifest.yaml:20: pool shared: the region nodelabel isram of board mps3/corstone300/an547 is smaller than its plan: 296 bytes");
+	"manifest.yaml:20: pool shared: the region nodelabel isram of board mps3/corstone300/an547 "
+		"is smaller than its plan: 296 bytes");
 #endif
 
 #if defined(CONFIG_BOARD_MPS2_AN385)
@@ -71,14 +82,17 @@ BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_NODELABEL(sram1), okay),
 	"manifest.yaml:21: pool shared: board mps2/an385 has no enabled node nodelabel sram1");
 #if defined(CONFIG_XIP) && DT_SAME_NODE(DT_NODELABEL(sram1), DT_CHOSEN(zephyr_flash))
 BUILD_ASSERT(0,
-	"manifest.yaml:21: pool shared: nodelabel sram1 of board mps2/an385 is its flash: read only");
+	"manifest.yaml:21: pool shared: nodelabel sram1 of board mps2/an385 is its flash: read "
+		"only");
 #endif
 #if !DT_SAME_NODE(DT_NODELABEL(sram1), DT_CHOSEN(zephyr_sram))
 BUILD_ASSERT(DT_NODE_HAS_COMPAT(DT_NODELABEL(sram1), zephyr_memory_region),
-	"manifest.yaml:21: pool shared: nodelabel sram1 of board mps2/an385 is no zephyr,memory-region");
+	"manifest.yaml:21: pool shared: nodelabel sram1 of board mps2/an385 is no "
+		"zephyr,memory-region");
 #endif
 BUILD_ASSERT(DT_REG_SIZE(DT_NODELABEL(sram1)) >= ASYNCHRONOUS_POOL_SHARED_SIZE,
-	"manifest.yaml:21: pool shared: the region nodelabel sram1 of board mps2/an385 is smaller than its plan: 296 bytes");
+	"manifest.yaml:21: pool shared: the region nodelabel sram1 of board mps2/an385 is smaller "
+		"than its plan: 296 bytes");
 #endif
 
 /** The initialiser of a struct asynchronous_devices, in the order of its members. */
@@ -92,10 +106,13 @@ BUILD_ASSERT(DT_REG_SIZE(DT_NODELABEL(sram1)) >= ASYNCHRONOUS_POOL_SHARED_SIZE,
 
 #define ASYNCHRONOUS_POOL_SRAM_PLACE
 
-#if defined(CONFIG_BOARD_MPS3_CORSTONE300_AN547) && !DT_SAME_NODE(DT_NODELABEL(isram), DT_CHOSEN(zephyr_sram))
-#define ASYNCHRONOUS_POOL_SHARED_PLACE Z_GENERIC_SECTION(LINKER_DT_NODE_REGION_NAME(DT_NODELABEL(isram)))
+#if defined(CONFIG_BOARD_MPS3_CORSTONE300_AN547) && \
+	!DT_SAME_NODE(DT_NODELABEL(isram), DT_CHOSEN(zephyr_sram))
+#define ASYNCHRONOUS_POOL_SHARED_PLACE Z_GENERIC_SECTION( \
+	LINKER_DT_NODE_REGION_NAME(DT_NODELABEL(isram)))
 #elif defined(CONFIG_BOARD_MPS2_AN385) && !DT_SAME_NODE(DT_NODELABEL(sram1), DT_CHOSEN(zephyr_sram))
-#define ASYNCHRONOUS_POOL_SHARED_PLACE Z_GENERIC_SECTION(LINKER_DT_NODE_REGION_NAME(DT_NODELABEL(sram1)))
+#define ASYNCHRONOUS_POOL_SHARED_PLACE Z_GENERIC_SECTION( \
+	LINKER_DT_NODE_REGION_NAME(DT_NODELABEL(sram1)))
 #else
 #define ASYNCHRONOUS_POOL_SHARED_PLACE
 #endif
@@ -106,9 +123,11 @@ BUILD_ASSERT(DT_REG_SIZE(DT_NODELABEL(sram1)) >= ASYNCHRONOUS_POOL_SHARED_SIZE,
  * @param workspace The variable's name.
  */
 #define ASYNCHRONOUS_WORKSPACE_DEFINE(workspace) \
-	OPWEST_ALIGNED(ASYNCHRONOUS_POOL_SRAM_ALIGN) static uint8_t workspace##_sram[ASYNCHRONOUS_POOL_SRAM_SIZE] \
+	OPWEST_ALIGNED(ASYNCHRONOUS_POOL_SRAM_ALIGN) \
+	static uint8_t workspace##_sram[ASYNCHRONOUS_POOL_SRAM_SIZE] \
 		ASYNCHRONOUS_POOL_SRAM_PLACE; \
-	OPWEST_ALIGNED(ASYNCHRONOUS_POOL_SHARED_ALIGN) static uint8_t workspace##_shared[ASYNCHRONOUS_POOL_SHARED_SIZE] \
+	OPWEST_ALIGNED(ASYNCHRONOUS_POOL_SHARED_ALIGN) \
+	static uint8_t workspace##_shared[ASYNCHRONOUS_POOL_SHARED_SIZE] \
 		ASYNCHRONOUS_POOL_SHARED_PLACE; \
 	static struct asynchronous_workspace workspace = { \
 		workspace##_sram, \

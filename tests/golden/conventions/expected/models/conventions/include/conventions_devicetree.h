@@ -16,11 +16,13 @@
 
 #define CONVENTIONS_DEVICE_NPU_NODE DT_NODELABEL(npu0)
 BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_NODELABEL(npu0), okay),
-	"manifest.yaml:15: device npu: the board has no enabled devicetree node with nodelabel npu0");
+	"manifest.yaml:15: device npu: the board has no enabled devicetree node with nodelabel "
+		"npu0");
 
 #define CONVENTIONS_DEVICE_DMA_NODE DT_CHOSEN(vendor_dma)
 BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_CHOSEN(vendor_dma), okay),
-	"manifest.yaml:16: device dma: the board has no enabled devicetree node with chosen vendor,dma");
+	"manifest.yaml:16: device dma: the board has no enabled devicetree node with chosen "
+		"vendor,dma");
 
 /** The initialiser of a struct conventions_devices, in the order of its members. */
 #define CONVENTIONS_DEVICES_DT_INIT { \

@@ -6,137 +6,201 @@
 
 #include "conventions_internal.h"
 
-static const uint32_t shape_2_3[] = {2, 3};
-static const uint32_t shape_1[] = {1};
-static const uint32_t shape_1_1[] = {1, 1};
-static const uint32_t shape_4[] = {4};
-static const uint32_t shape_98[] = {98};
-static const uint32_t shape_6[] = {6};
-static const uint32_t shape_130[] = {130};
-static const uint32_t shape_176[] = {176};
-static const uint32_t shape_144[] = {144};
-static const uint32_t shape_18[] = {18};
+static const uint32_t shape_2_3[] = {2U, 3U};
+static const uint32_t shape_1[] = {1U};
+static const uint32_t shape_1_1[] = {1U, 1U};
+static const uint32_t shape_4[] = {4U};
+static const uint32_t shape_98[] = {98U};
+static const uint32_t shape_6[] = {6U};
+static const uint32_t shape_130[] = {130U};
+static const uint32_t shape_176[] = {176U};
+static const uint32_t shape_144[] = {144U};
+static const uint32_t shape_18[] = {18U};
 
 static const struct opwest_tensor inputs[] = {
-	{"image", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_IN, 0x40U},
-	{"a", shape_1, NULL, 1U, OPWEST_UINT8, 1, OPWEST_IN, 0x40U},
-	{"b", shape_1_1, NULL, 2U, OPWEST_FLOAT16, 2, OPWEST_IN, 0x40U},
-	{"c", NULL, NULL, 8U, OPWEST_FLOAT64, 0, OPWEST_IN, 0x40U},
-	{"d", shape_1, NULL, 1U, OPWEST_BOOL, 1, OPWEST_IN, 0x60U},
+	{.name = "image", .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x40U},
+	{.name = "a", .shape = shape_1, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x40U},
+	{.name = "b", .shape = shape_1_1, .quantization = NULL, .size = 2U, .dtype = OPWEST_FLOAT16,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x40U},
+	{.name = "c", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_FLOAT64,
+		.rank = 0U, .direction = OPWEST_IN, .flags = 0x40U},
+	{.name = "d", .shape = shape_1, .quantization = NULL, .size = 1U, .dtype = OPWEST_BOOL,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x60U},
 };
 
 static const struct opwest_tensor outputs[] = {
-	{"scores", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_OUT, 0x60U},
-	{"sum", shape_1, NULL, 4U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
-	{"seen", shape_4, NULL, 16U, OPWEST_INT32, 1, OPWEST_OUT, 0x40U},
+	{.name = "scores", .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x60U},
+	{.name = "sum", .shape = shape_1, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
+	{.name = "seen", .shape = shape_4, .quantization = NULL, .size = 16U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x40U},
 };
 
 static const struct opwest_tensor opwest_args_scale[] = {
-	{"x", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_IN, 0x40U},
-	{"by", NULL, NULL, 1U, OPWEST_INT8, 0, OPWEST_IN, 0x01U},
-	{"shift", NULL, NULL, 8U, OPWEST_INT64, 0, OPWEST_IN, 0x31U},
-	{"gain", NULL, NULL, 4U, OPWEST_FLOAT32, 0, OPWEST_IN, 0x21U},
-	{"negate", NULL, NULL, 1U, OPWEST_BOOL, 0, OPWEST_IN, 0x01U},
-	{"y", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_OUT, 0x40U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x40U},
+	{.name = "by", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_INT8,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR},
+	{.name = "shift", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT64,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x30U},
+	{.name = "gain", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_FLOAT32,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
+	{.name = "negate", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_BOOL,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x40U},
 };
 
 static const struct opwest_tensor opwest_args_smooth[] = {
-	{"x", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_IN, 0x40U},
-	{"y", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_OUT, 0x50U},
-	{"opwest_workspace", shape_98, NULL, 98U, OPWEST_UINT8, 1, OPWEST_SCRATCH, 0x40U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x40U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x50U},
+	{.name = "opwest_workspace", .shape = shape_98, .quantization = NULL, .size = 98U,
+		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x40U},
 };
 
 static const struct opwest_tensor opwest_args_gather[] = {
-	{"table", shape_6, NULL, 24U, OPWEST_INT32, 1, OPWEST_IN, 0x40U},
-	{"x", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_IN, 0x40U},
-	{"work", shape_6, NULL, 24U, OPWEST_INT32, 1, OPWEST_SCRATCH, 0x40U},
-	{"y", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_OUT, 0x40U},
+	{.name = "table", .shape = shape_6, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x40U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x40U},
+	{.name = "work", .shape = shape_6, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x40U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x40U},
 };
 
 static const struct opwest_tensor opwest_args_move[] = {
-	{"x", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_IN, 0x40U},
-	{"y", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_OUT, 0x40U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x40U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x40U},
 };
 
 static const struct opwest_tensor opwest_args_kinds[] = {
-	{"a", shape_1, NULL, 1U, OPWEST_UINT8, 1, OPWEST_IN, 0x40U},
-	{"b", shape_1_1, NULL, 2U, OPWEST_FLOAT16, 2, OPWEST_IN, 0x40U},
-	{"c", NULL, NULL, 8U, OPWEST_FLOAT64, 0, OPWEST_IN, 0x40U},
-	{"d", shape_1, NULL, 1U, OPWEST_BOOL, 1, OPWEST_IN, 0x40U},
-	{"seen", shape_4, NULL, 16U, OPWEST_INT32, 1, OPWEST_OUT, 0x40U},
+	{.name = "a", .shape = shape_1, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x40U},
+	{.name = "b", .shape = shape_1_1, .quantization = NULL, .size = 2U, .dtype = OPWEST_FLOAT16,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x40U},
+	{.name = "c", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_FLOAT64,
+		.rank = 0U, .direction = OPWEST_IN, .flags = 0x40U},
+	{.name = "d", .shape = shape_1, .quantization = NULL, .size = 1U, .dtype = OPWEST_BOOL,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x40U},
+	{.name = "seen", .shape = shape_4, .quantization = NULL, .size = 16U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x40U},
 };
 
 static const struct opwest_tensor opwest_args_add[] = {
-	{"a", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_IN, 0x60U},
-	{"b", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_IN, 0x60U},
-	{"y", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_OUT, 0x60U},
+	{.name = "a", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x60U},
+	{.name = "b", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x60U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x60U},
 };
 
 static const struct opwest_tensor opwest_args_mix[] = {
-	{"x", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_IN, 0x60U},
-	{"by", NULL, NULL, 2U, OPWEST_UINT16, 0, OPWEST_IN, 0x11U},
-	{"real", NULL, NULL, 8U, OPWEST_FLOAT64, 0, OPWEST_IN, 0x31U},
-	{"flag", NULL, NULL, 1U, OPWEST_BOOL, 0, OPWEST_IN, 0x01U},
-	{"table", shape_6, NULL, 24U, OPWEST_INT32, 1, OPWEST_IN, 0x60U},
-	{"on", shape_1, NULL, 1U, OPWEST_BOOL, 1, OPWEST_IN, 0x60U},
-	{"y", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_OUT, 0x60U},
-	{"opwest_workspace", shape_130, NULL, 130U, OPWEST_UINT8, 1, OPWEST_SCRATCH, 0x60U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x60U},
+	{.name = "by", .shape = NULL, .quantization = NULL, .size = 2U, .dtype = OPWEST_UINT16,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x10U},
+	{.name = "real", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_FLOAT64,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x30U},
+	{.name = "flag", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_BOOL,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR},
+	{.name = "table", .shape = shape_6, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x60U},
+	{.name = "on", .shape = shape_1, .quantization = NULL, .size = 1U, .dtype = OPWEST_BOOL,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x60U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x60U},
+	{.name = "opwest_workspace", .shape = shape_130, .quantization = NULL, .size = 130U,
+		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x60U},
 };
 
 static const struct opwest_tensor opwest_args_launch[] = {
-	{"x", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_IN, 0x60U},
-	{"by", NULL, NULL, 4U, OPWEST_INT32, 0, OPWEST_IN, 0x21U},
-	{"y", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_OUT, 0x60U},
-	{"opwest_arrays", shape_176, NULL, 176U, OPWEST_UINT8, 1, OPWEST_SCRATCH, 0x30U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x60U},
+	{.name = "by", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x60U},
+	{.name = "opwest_arrays", .shape = shape_176, .quantization = NULL, .size = 176U,
+		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x30U},
 };
 
 static const struct opwest_tensor opwest_args_launch_packed[] = {
-	{"x", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_IN, 0x40U},
-	{"by", NULL, NULL, 4U, OPWEST_INT32, 0, OPWEST_IN, 0x21U},
-	{"y", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_OUT, 0x40U},
-	{"opwest_arrays", shape_144, NULL, 144U, OPWEST_UINT8, 1, OPWEST_SCRATCH, 0x30U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x40U},
+	{.name = "by", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x40U},
+	{.name = "opwest_arrays", .shape = shape_144, .quantization = NULL, .size = 144U,
+		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x30U},
 };
 
 static const struct opwest_tensor opwest_args_total[] = {
-	{"x", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_IN, 0x20U},
-	{"total", shape_1, NULL, 4U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
-	{"opwest_workspace", shape_18, NULL, 18U, OPWEST_UINT8, 1, OPWEST_SCRATCH, 0x30U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "total", .shape = shape_1, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
+	{.name = "opwest_workspace", .shape = shape_18, .quantization = NULL, .size = 18U,
+		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x30U},
 };
 
 static const struct opwest_tensor opwest_args_negate[] = {
-	{"x", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_INOUT, 0x20U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_INOUT, .flags = 0x20U},
 };
 
 const struct opwest_operator conventions_operators[11] = {
-	{"scale", opwest_args_scale, 6, OPWEST_OPERATOR_STATUS},
-	{"smooth", opwest_args_smooth, 3, OPWEST_OPERATOR_STATUS},
-	{"gather", opwest_args_gather, 4, OPWEST_OPERATOR_STATUS},
-	{"move", opwest_args_move, 2, OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
-	{"kinds", opwest_args_kinds, 5, OPWEST_OPERATOR_STATUS},
-	{"add", opwest_args_add, 3, OPWEST_OPERATOR_STATUS},
-	{"mix", opwest_args_mix, 8, OPWEST_OPERATOR_STATUS},
-	{"launch", opwest_args_launch, 4, OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE | OPWEST_OPERATOR_ASYNC},
-	{"launch_packed", opwest_args_launch_packed, 4, OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE | OPWEST_OPERATOR_ASYNC},
-	{"total", opwest_args_total, 3, OPWEST_OPERATOR_STATUS},
-	{"negate", opwest_args_negate, 1, 0},
+	{.name = "scale", .description = "y = x * by + shift, or -y where negate is true",
+		.args = opwest_args_scale, .arg_count = 6U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "smooth", .description = NULL, .args = opwest_args_smooth, .arg_count = 3U,
+		.flags = OPWEST_OPERATOR_STATUS},
+	{.name = "gather",
+		.description = "A table without a DLTensor, and scratch memory that opwest plans",
+		.args = opwest_args_gather, .arg_count = 4U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "move", .description = NULL, .args = opwest_args_move, .arg_count = 2U,
+		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
+	{.name = "kinds", .description = "How DLTensors tell element types",
+		.args = opwest_args_kinds, .arg_count = 5U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "add", .description = NULL, .args = opwest_args_add, .arg_count = 3U,
+		.flags = OPWEST_OPERATOR_STATUS},
+	{.name = "mix", .description = NULL, .args = opwest_args_mix, .arg_count = 8U,
+		.flags = OPWEST_OPERATOR_STATUS},
+	{.name = "launch", .description = NULL, .args = opwest_args_launch, .arg_count = 4U,
+		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE | OPWEST_OPERATOR_ASYNC},
+	{.name = "launch_packed", .description = NULL, .args = opwest_args_launch_packed,
+		.arg_count = 4U,
+		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE | OPWEST_OPERATOR_ASYNC},
+	{.name = "total", .description = NULL, .args = opwest_args_total, .arg_count = 3U,
+		.flags = OPWEST_OPERATOR_STATUS},
+	{.name = "negate", .description = NULL, .args = opwest_args_negate, .arg_count = 1U,
+		.flags = 0U},
 };
 
 static const struct opwest_step steps[] = {
-	{0, OPWEST_NO_DEVICE},
-	{1, OPWEST_NO_DEVICE},
-	{2, OPWEST_NO_DEVICE},
-	{10, OPWEST_NO_DEVICE},
-	{3, 1},
-	{4, OPWEST_NO_DEVICE},
-	{5, OPWEST_NO_DEVICE},
-	{7, 0},
-	{8, 0},
-	{6, OPWEST_NO_DEVICE},
-	{9, OPWEST_NO_DEVICE},
+	{.operator_index = 0U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 1U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 2U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 10U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 3U, .device_index = 1U},
+	{.operator_index = 4U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 5U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 7U, .device_index = 0U},
+	{.operator_index = 8U, .device_index = 0U},
+	{.operator_index = 6U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 9U, .device_index = OPWEST_NO_DEVICE},
 };
 
 static const struct opwest_pool pools[] = {
-	{"sram", CONVENTIONS_POOL_SRAM_SIZE, CONVENTIONS_POOL_SRAM_ALIGN},
+	{.name = "sram", .size = 512U, .align = 64U},
 };
 
 const struct opwest_model conventions_model = {
@@ -147,12 +211,12 @@ const struct opwest_model conventions_model = {
 	.steps = steps,
 	.pools = pools,
 	.devices = conventions_device_table,
-	.constant_size = 24,
+	.constant_size = 24U,
 	.version = OPWEST_METADATA_VERSION,
-	.input_count = 5,
-	.output_count = 3,
-	.operator_count = 11,
-	.step_count = 11,
-	.pool_count = 1,
-	.device_count = 2,
+	.input_count = 5U,
+	.output_count = 3U,
+	.operator_count = 11U,
+	.step_count = 11U,
+	.pool_count = 1U,
+	.device_count = 2U,
 };

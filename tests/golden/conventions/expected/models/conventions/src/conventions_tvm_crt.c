@@ -61,7 +61,8 @@ int conventions_packed_mix(TVMValue *args, int *type_codes, int num_args, TVMVal
 int conventions_packed_mix(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
 	int *out_ret_tcode, void *resource_handle)
 {
-	static const int codes[] = {kTVMDLTensorHandle, kTVMArgInt, kTVMArgFloat, kTVMArgInt, kTVMDLTensorHandle, kTVMDLTensorHandle, kTVMDLTensorHandle, kTVMDLTensorHandle};
+	static const int codes[] = {kTVMDLTensorHandle, kTVMArgInt, kTVMArgFloat, kTVMArgInt,
+		kTVMDLTensorHandle, kTVMDLTensorHandle, kTVMDLTensorHandle, kTVMDLTensorHandle};
 
 	(void)out_ret_value;
 	(void)out_ret_tcode;
@@ -69,18 +70,21 @@ int conventions_packed_mix(TVMValue *args, int *type_codes, int num_args, TVMVal
 	if (!takes(type_codes, num_args, codes, 8)) {
 		return -1;
 	}
-	return conventions_bridge_mix(data(&args[0]), (uint16_t)args[1].v_int64, (double)args[2].v_float64,
-		(uint8_t)args[3].v_int64, data(&args[4]), data(&args[5]), data(&args[6]),
-		data(&args[7]));
+	return conventions_bridge_mix(data(&args[0]), (uint16_t)args[1].v_int64,
+		(double)args[2].v_float64, (uint8_t)args[3].v_int64, data(&args[4]), data(&args[5]),
+		data(&args[6]), data(&args[7]));
 }
 
-int conventions_packed_launch(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+int conventions_packed_launch(TVMValue *args, int *type_codes, int num_args,
+	TVMValue *out_ret_value,
 	int *out_ret_tcode, void *resource_handle);
 
-int conventions_packed_launch(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+int conventions_packed_launch(TVMValue *args, int *type_codes, int num_args,
+	TVMValue *out_ret_value,
 	int *out_ret_tcode, void *resource_handle)
 {
-	static const int codes[] = {kTVMDLTensorHandle, kTVMArgInt, kTVMDLTensorHandle, kTVMDLTensorHandle, kTVMOpaqueHandle};
+	static const int codes[] = {kTVMDLTensorHandle, kTVMArgInt, kTVMDLTensorHandle,
+		kTVMDLTensorHandle, kTVMOpaqueHandle};
 
 	(void)out_ret_value;
 	(void)out_ret_tcode;
@@ -109,10 +113,12 @@ int conventions_packed_total(TVMValue *args, int *type_codes, int num_args, TVMV
 	return conventions_bridge_total(data(&args[0]), data(&args[1]), data(&args[2]));
 }
 
-int conventions_packed_negate(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+int conventions_packed_negate(TVMValue *args, int *type_codes, int num_args,
+	TVMValue *out_ret_value,
 	int *out_ret_tcode, void *resource_handle);
 
-int conventions_packed_negate(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+int conventions_packed_negate(TVMValue *args, int *type_codes, int num_args,
+	TVMValue *out_ret_value,
 	int *out_ret_tcode, void *resource_handle)
 {
 	static const int codes[] = {kTVMDLTensorHandle};
@@ -127,17 +133,23 @@ int conventions_packed_negate(TVMValue *args, int *type_codes, int num_args, TVM
 	return 0;
 }
 
-int conventions__tvmgen_conventions_scale(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+int conventions__tvmgen_conventions_scale(TVMValue *args, int *type_codes, int num_args,
+	TVMValue *out_ret_value,
 	int *out_ret_tcode, void *resource_handle);
-int conventions__tvmgen_conventions_smooth(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+int conventions__tvmgen_conventions_smooth(TVMValue *args, int *type_codes, int num_args,
+	TVMValue *out_ret_value,
 	int *out_ret_tcode, void *resource_handle);
-int conventions__tvmgen_conventions_gather(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+int conventions__tvmgen_conventions_gather(TVMValue *args, int *type_codes, int num_args,
+	TVMValue *out_ret_value,
 	int *out_ret_tcode, void *resource_handle);
-int conventions__tvmgen_conventions_move(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+int conventions__tvmgen_conventions_move(TVMValue *args, int *type_codes, int num_args,
+	TVMValue *out_ret_value,
 	int *out_ret_tcode, void *resource_handle);
-int conventions__tvmgen_conventions_kinds(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+int conventions__tvmgen_conventions_kinds(TVMValue *args, int *type_codes, int num_args,
+	TVMValue *out_ret_value,
 	int *out_ret_tcode, void *resource_handle);
-int conventions__tvmgen_conventions_launch(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+int conventions__tvmgen_conventions_launch(TVMValue *args, int *type_codes, int num_args,
+	TVMValue *out_ret_value,
 	int *out_ret_tcode, void *resource_handle);
 
 static const TVMBackendPackedCFunc functions[] = {

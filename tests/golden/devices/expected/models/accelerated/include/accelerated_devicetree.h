@@ -17,33 +17,41 @@
 
 #define ACCELERATED_DEVICE_FIRST_NODE DT_NODELABEL(npu0)
 BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_NODELABEL(npu0), okay),
-	"manifest.yaml:22: device first: the board has no enabled devicetree node with nodelabel npu0");
+	"manifest.yaml:22: device first: the board has no enabled devicetree node with nodelabel "
+		"npu0");
 
 #define ACCELERATED_DEVICE_SECOND_NODE DT_ALIAS(npu_1)
 BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_ALIAS(npu_1), okay),
-	"manifest.yaml:23: device second: the board has no enabled devicetree node with alias npu-1");
+	"manifest.yaml:23: device second: the board has no enabled devicetree node with alias "
+		"npu-1");
 
 #define ACCELERATED_DEVICE_THIRD_NODE DT_CHOSEN(vendor_npu)
 BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_CHOSEN(vendor_npu), okay),
-	"manifest.yaml:24: device third: the board has no enabled devicetree node with chosen vendor,npu");
+	"manifest.yaml:24: device third: the board has no enabled devicetree node with chosen "
+		"vendor,npu");
 
 #define ACCELERATED_DEVICE_FOURTH_NODE DT_INST(3, vendor_npu_4_x)
 BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_INST(3, vendor_npu_4_x), okay),
-	"manifest.yaml:25: device fourth: the board has no enabled devicetree node with compatible vendor,npu-4.x number 3");
+	"manifest.yaml:25: device fourth: the board has no enabled devicetree node with compatible "
+		"vendor,npu-4.x number 3");
 
 #if defined(CONFIG_BOARD_MPS3_CORSTONE300_AN547)
 BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_NODELABEL(isram), okay),
-	"manifest.yaml:18: pool fast: board mps3/corstone300/an547 has no enabled node nodelabel isram");
+	"manifest.yaml:18: pool fast: board mps3/corstone300/an547 has no enabled node nodelabel "
+		"isram");
 #if defined(CONFIG_XIP) && DT_SAME_NODE(DT_NODELABEL(isram), DT_CHOSEN(zephyr_flash))
 BUILD_ASSERT(0,
-	"manifest.yaml:18: pool fast: nodelabel isram of board mps3/corstone300/an547 is its flash: read only");
+	"manifest.yaml:18: pool fast: nodelabel isram of board mps3/corstone300/an547 is its "
+		"flash: read only");
 #endif
 #if !DT_SAME_NODE(DT_NODELABEL(isram), DT_CHOSEN(zephyr_sram))
 BUILD_ASSERT(DT_NODE_HAS_COMPAT(DT_NODELABEL(isram), zephyr_memory_region),
-	"manifest.yaml:18: pool fast: nodelabel isram of board mps3/corstone300/an547 is no zephyr,memory-region");
+	"manifest.yaml:18: pool fast: nodelabel isram of board mps3/corstone300/an547 is no "
+		"zephyr,memory-region");
 #endif
 BUILD_ASSERT(DT_REG_SIZE(DT_NODELABEL(isram)) >= ACCELERATED_POOL_FAST_SIZE,
-	"manifest.yaml:18: pool fast: the region nodelabel isram of board mps3/corstone300/an547 is smaller than its plan: 64 bytes");
+	"manifest.yaml:18: pool fast: the region nodelabel isram of board mps3/corstone300/an547 "
+		"is smaller than its plan: 64 bytes");
 #endif
 
 #if defined(CONFIG_BOARD_MPS2_AN385)
@@ -51,14 +59,17 @@ BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_CHOSEN(zephyr_dtcm), okay),
 	"manifest.yaml:19: pool fast: board mps2/an385 has no enabled node chosen zephyr,dtcm");
 #if defined(CONFIG_XIP) && DT_SAME_NODE(DT_CHOSEN(zephyr_dtcm), DT_CHOSEN(zephyr_flash))
 BUILD_ASSERT(0,
-	"manifest.yaml:19: pool fast: chosen zephyr,dtcm of board mps2/an385 is its flash: read only");
+	"manifest.yaml:19: pool fast: chosen zephyr,dtcm of board mps2/an385 is its flash: read "
+		"only");
 #endif
 #if !DT_SAME_NODE(DT_CHOSEN(zephyr_dtcm), DT_CHOSEN(zephyr_sram))
 BUILD_ASSERT(DT_NODE_HAS_COMPAT(DT_CHOSEN(zephyr_dtcm), zephyr_memory_region),
-	"manifest.yaml:19: pool fast: chosen zephyr,dtcm of board mps2/an385 is no zephyr,memory-region");
+	"manifest.yaml:19: pool fast: chosen zephyr,dtcm of board mps2/an385 is no "
+		"zephyr,memory-region");
 #endif
 BUILD_ASSERT(DT_REG_SIZE(DT_CHOSEN(zephyr_dtcm)) >= ACCELERATED_POOL_FAST_SIZE,
-	"manifest.yaml:19: pool fast: the region chosen zephyr,dtcm of board mps2/an385 is smaller than its plan: 64 bytes");
+	"manifest.yaml:19: pool fast: the region chosen zephyr,dtcm of board mps2/an385 is smaller "
+		"than its plan: 64 bytes");
 #endif
 
 /** The initialiser of a struct accelerated_devices, in the order of its members. */
@@ -71,10 +82,14 @@ BUILD_ASSERT(DT_REG_SIZE(DT_CHOSEN(zephyr_dtcm)) >= ACCELERATED_POOL_FAST_SIZE,
 
 #define ACCELERATED_POOL_SRAM_PLACE
 
-#if defined(CONFIG_BOARD_MPS3_CORSTONE300_AN547) && !DT_SAME_NODE(DT_NODELABEL(isram), DT_CHOSEN(zephyr_sram))
-#define ACCELERATED_POOL_FAST_PLACE Z_GENERIC_SECTION(LINKER_DT_NODE_REGION_NAME(DT_NODELABEL(isram)))
-#elif defined(CONFIG_BOARD_MPS2_AN385) && !DT_SAME_NODE(DT_CHOSEN(zephyr_dtcm), DT_CHOSEN(zephyr_sram))
-#define ACCELERATED_POOL_FAST_PLACE Z_GENERIC_SECTION(LINKER_DT_NODE_REGION_NAME(DT_CHOSEN(zephyr_dtcm)))
+#if defined(CONFIG_BOARD_MPS3_CORSTONE300_AN547) && \
+	!DT_SAME_NODE(DT_NODELABEL(isram), DT_CHOSEN(zephyr_sram))
+#define ACCELERATED_POOL_FAST_PLACE Z_GENERIC_SECTION( \
+	LINKER_DT_NODE_REGION_NAME(DT_NODELABEL(isram)))
+#elif defined(CONFIG_BOARD_MPS2_AN385) && \
+	!DT_SAME_NODE(DT_CHOSEN(zephyr_dtcm), DT_CHOSEN(zephyr_sram))
+#define ACCELERATED_POOL_FAST_PLACE Z_GENERIC_SECTION( \
+	LINKER_DT_NODE_REGION_NAME(DT_CHOSEN(zephyr_dtcm)))
 #else
 #define ACCELERATED_POOL_FAST_PLACE
 #endif
@@ -85,9 +100,11 @@ BUILD_ASSERT(DT_REG_SIZE(DT_CHOSEN(zephyr_dtcm)) >= ACCELERATED_POOL_FAST_SIZE,
  * @param workspace The variable's name.
  */
 #define ACCELERATED_WORKSPACE_DEFINE(workspace) \
-	OPWEST_ALIGNED(ACCELERATED_POOL_SRAM_ALIGN) static uint8_t workspace##_sram[ACCELERATED_POOL_SRAM_SIZE] \
+	OPWEST_ALIGNED(ACCELERATED_POOL_SRAM_ALIGN) \
+	static uint8_t workspace##_sram[ACCELERATED_POOL_SRAM_SIZE] \
 		ACCELERATED_POOL_SRAM_PLACE; \
-	OPWEST_ALIGNED(ACCELERATED_POOL_FAST_ALIGN) static uint8_t workspace##_fast[ACCELERATED_POOL_FAST_SIZE] \
+	OPWEST_ALIGNED(ACCELERATED_POOL_FAST_ALIGN) \
+	static uint8_t workspace##_fast[ACCELERATED_POOL_FAST_SIZE] \
 		ACCELERATED_POOL_FAST_PLACE; \
 	static struct accelerated_workspace workspace = { \
 		workspace##_sram, \

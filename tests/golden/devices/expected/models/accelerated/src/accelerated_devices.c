@@ -24,21 +24,20 @@ bool accelerated_reaches_y(const uint8_t *buffer)
 #else
 #include <accelerated_devicetree.h>
 
-/* <accelerated_devicetree.h> holds the checks: they speak wherever it is included, here at the latest. */
-
-#ifdef CONFIG_OPWEST_SHELL
-#include <opwest/zephyr.h>
-
-OPWEST_LIST_MODEL(accelerated);
-#endif
+/*
+ * <accelerated_devicetree.h> holds the checks: they speak wherever it is included, here at the
+ * latest.
+ */
 
 bool accelerated_reaches_control(const uint8_t *buffer)
 {
-	return buffer != NULL; /* no region is known that all its devices reach: the caller answers for it */
+	return buffer != NULL;
+		/* no region is known that all its devices reach: the caller answers for it */
 }
 
 bool accelerated_reaches_y(const uint8_t *buffer)
 {
-	return buffer != NULL; /* no region is known that all its devices reach: the caller answers for it */
+	return buffer != NULL;
+		/* no region is known that all its devices reach: the caller answers for it */
 }
 #endif /* __ZEPHYR__ */

@@ -6,65 +6,87 @@
 
 #include "accelerated_internal.h"
 
-static const uint32_t shape_2[] = {2};
-static const uint32_t shape_16[] = {16};
+static const uint32_t shape_2[] = {2U};
+static const uint32_t shape_16[] = {16U};
 
 static const struct opwest_tensor inputs[] = {
-	{"control", shape_2, NULL, 8U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
-	{"x", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
+	{.name = "control", .shape = shape_2, .quantization = NULL, .size = 8U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "x", .shape = shape_16, .quantization = NULL, .size = 64U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 };
 
 static const struct opwest_tensor outputs[] = {
-	{"y", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
+	{.name = "y", .shape = shape_16, .quantization = NULL, .size = 64U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_mix[] = {
-	{"step", NULL, NULL, 4U, OPWEST_INT32, 0, OPWEST_IN, 0x21U},
-	{"control", shape_2, NULL, 8U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
-	{"x", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
-	{"y", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
+	{.name = "step", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
+	{.name = "control", .shape = shape_2, .quantization = NULL, .size = 8U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "x", .shape = shape_16, .quantization = NULL, .size = 64U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "y", .shape = shape_16, .quantization = NULL, .size = 64U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_mix_npu[] = {
-	{"step", NULL, NULL, 4U, OPWEST_INT32, 0, OPWEST_IN, 0x21U},
-	{"control", shape_2, NULL, 8U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
-	{"x", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
-	{"y", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
+	{.name = "step", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
+	{.name = "control", .shape = shape_2, .quantization = NULL, .size = 8U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "x", .shape = shape_16, .quantization = NULL, .size = 64U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "y", .shape = shape_16, .quantization = NULL, .size = 64U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_reverse[] = {
-	{"x", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
-	{"y", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
-	{"work", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_SCRATCH, 0x20U},
+	{.name = "x", .shape = shape_16, .quantization = NULL, .size = 64U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "y", .shape = shape_16, .quantization = NULL, .size = 64U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
+	{.name = "work", .shape = shape_16, .quantization = NULL, .size = 64U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_stamp[] = {
-	{"y", shape_16, NULL, 64U, OPWEST_INT32, 1, OPWEST_INOUT, 0x20U},
+	{.name = "y", .shape = shape_16, .quantization = NULL, .size = 64U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_INOUT, .flags = 0x20U},
 };
 
 const struct opwest_operator accelerated_operators[4] = {
-	{"mix", opwest_args_mix, 4, OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
-	{"mix_npu", opwest_args_mix_npu, 4, OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
-	{"reverse", opwest_args_reverse, 3, 0},
-	{"stamp", opwest_args_stamp, 1, OPWEST_OPERATOR_DEVICE},
+	{.name = "mix",
+		.description =
+		"y = 3 x + the step's number + the first letter of the device's name",
+		.args = opwest_args_mix, .arg_count = 4U,
+		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
+	{.name = "mix_npu", .description = NULL, .args = opwest_args_mix_npu, .arg_count = 4U,
+		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
+	{.name = "reverse", .description = NULL, .args = opwest_args_reverse, .arg_count = 3U,
+		.flags = 0U},
+	{.name = "stamp", .description = NULL, .args = opwest_args_stamp, .arg_count = 1U,
+		.flags = OPWEST_OPERATOR_DEVICE},
 };
 
 static const struct opwest_step steps[] = {
-	{1, 1},
-	{1, 0},
-	{2, OPWEST_NO_DEVICE},
-	{0, 2},
-	{2, OPWEST_NO_DEVICE},
-	{0, 3},
-	{3, 3},
-	{0, 2},
-	{2, OPWEST_NO_DEVICE},
-	{3, 1},
+	{.operator_index = 1U, .device_index = 1U},
+	{.operator_index = 1U, .device_index = 0U},
+	{.operator_index = 2U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 0U, .device_index = 2U},
+	{.operator_index = 2U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 0U, .device_index = 3U},
+	{.operator_index = 3U, .device_index = 3U},
+	{.operator_index = 0U, .device_index = 2U},
+	{.operator_index = 2U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 3U, .device_index = 1U},
 };
 
 static const struct opwest_pool pools[] = {
-	{"sram", ACCELERATED_POOL_SRAM_SIZE, ACCELERATED_POOL_SRAM_ALIGN},
-	{"fast", ACCELERATED_POOL_FAST_SIZE, ACCELERATED_POOL_FAST_ALIGN},
+	{.name = "sram", .size = 192U, .align = 8U},
+	{.name = "fast", .size = 64U, .align = 16U},
 };
 
 const struct opwest_model accelerated_model = {
@@ -75,12 +97,12 @@ const struct opwest_model accelerated_model = {
 	.steps = steps,
 	.pools = pools,
 	.devices = accelerated_device_table,
-	.constant_size = 0,
+	.constant_size = 0U,
 	.version = OPWEST_METADATA_VERSION,
-	.input_count = 2,
-	.output_count = 1,
-	.operator_count = 4,
-	.step_count = 10,
-	.pool_count = 2,
-	.device_count = 4,
+	.input_count = 2U,
+	.output_count = 1U,
+	.operator_count = 4U,
+	.step_count = 10U,
+	.pool_count = 2U,
+	.device_count = 4U,
 };

@@ -6,261 +6,341 @@
 
 #include "many_kinds_internal.h"
 
-static const uint32_t shape_2_3[] = {2, 3};
-static const uint32_t shape_8[] = {8};
-static const uint32_t shape_45[] = {45};
-static const uint32_t shape_6[] = {6};
-static const uint32_t shape_3_2[] = {3, 2};
-
+static const uint32_t shape_2_3[] = {2U, 3U};
+static const uint32_t shape_8[] = {8U};
+static const uint32_t shape_45[] = {45U};
+static const uint32_t shape_6[] = {6U};
+static const uint32_t shape_3_2[] = {3U, 2U};
 static const float quantization_0_scales[] = {0.0078125f};
 static const int32_t quantization_0_zero_points[] = {-128};
-static const struct opwest_quantization quantization_0 = {
-	.scales = quantization_0_scales,
-	.zero_points = quantization_0_zero_points,
-	.scale_count = 1,
-	.zero_point_count = 1,
-	.axis = -1,
-};
-
 static const float quantization_1_scales[] = {0.1f, 0.2f, 0.3f};
 static const int32_t quantization_1_zero_points[] = {0};
-static const struct opwest_quantization quantization_1 = {
-	.scales = quantization_1_scales,
-	.zero_points = quantization_1_zero_points,
-	.scale_count = 3,
-	.zero_point_count = 1,
-	.axis = 1,
-};
-
 static const float quantization_2_scales[] = {0.001f};
 static const int32_t quantization_2_zero_points[] = {255};
-static const struct opwest_quantization quantization_2 = {
-	.scales = quantization_2_scales,
-	.zero_points = quantization_2_zero_points,
-	.scale_count = 1,
-	.zero_point_count = 1,
-	.axis = -1,
-};
-
-static const float quantization_3_scales[] = {0.001f, 0.5f, 1.0f, 2.0f, 3.4e+38f, 1.2e-38f, 0.1f, 16777216.0f};
+static const float quantization_3_scales[] = {0.001f, 0.5f, 1.0f, 2.0f, 3.4e+38f, 1.2e-38f, 0.1f,
+	16777216.0f};
 static const int32_t quantization_3_zero_points[] = {0, 1, 2, 3, 4, 5, 254, 255};
-static const struct opwest_quantization quantization_3 = {
-	.scales = quantization_3_scales,
-	.zero_points = quantization_3_zero_points,
-	.scale_count = 8,
-	.zero_point_count = 8,
-	.axis = 0,
-};
-
 static const float quantization_4_scales[] = {0.1f};
 static const int32_t quantization_4_zero_points[] = {INT32_MIN};
-static const struct opwest_quantization quantization_4 = {
-	.scales = quantization_4_scales,
-	.zero_points = quantization_4_zero_points,
-	.scale_count = 1,
-	.zero_point_count = 1,
-	.axis = -1,
+
+static const struct opwest_quantization quantizations[] = {
+	{.scales = quantization_0_scales, .zero_points = quantization_0_zero_points,
+		.scale_count = 1U, .zero_point_count = 1U, .axis = -1},
+	{.scales = quantization_1_scales, .zero_points = quantization_1_zero_points,
+		.scale_count = 3U, .zero_point_count = 1U, .axis = 1},
+	{.scales = quantization_2_scales, .zero_points = quantization_2_zero_points,
+		.scale_count = 1U, .zero_point_count = 1U, .axis = -1},
+	{.scales = quantization_3_scales, .zero_points = quantization_3_zero_points,
+		.scale_count = 8U, .zero_point_count = 8U, .axis = 0},
+	{.scales = quantization_4_scales, .zero_points = quantization_4_zero_points,
+		.scale_count = 1U, .zero_point_count = 1U, .axis = -1},
 };
 
 static const struct opwest_tensor inputs[] = {
-	{"in_int8", shape_2_3, &quantization_0, 6U, OPWEST_INT8, 2, OPWEST_IN, 0x00U},
-	{"in_uint8", shape_2_3, &quantization_1, 6U, OPWEST_UINT8, 2, OPWEST_IN, 0x40U},
-	{"in_int16", shape_2_3, NULL, 12U, OPWEST_INT16, 2, OPWEST_IN, 0x10U},
-	{"in_uint16", shape_2_3, NULL, 12U, OPWEST_UINT16, 2, OPWEST_IN, 0x10U},
-	{"in_int32", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_IN, 0x20U},
-	{"in_uint32", shape_2_3, NULL, 24U, OPWEST_UINT32, 2, OPWEST_IN, 0x20U},
-	{"in_int64", shape_2_3, NULL, 48U, OPWEST_INT64, 2, OPWEST_IN, 0x30U},
-	{"in_uint64", shape_2_3, NULL, 48U, OPWEST_UINT64, 2, OPWEST_IN, 0x30U},
-	{"in_float16", shape_2_3, NULL, 12U, OPWEST_FLOAT16, 2, OPWEST_IN, 0x10U},
-	{"in_float32", shape_2_3, NULL, 24U, OPWEST_FLOAT32, 2, OPWEST_IN, 0x60U},
-	{"in_float64", shape_2_3, NULL, 48U, OPWEST_FLOAT64, 2, OPWEST_IN, 0x30U},
-	{"in_bool", shape_2_3, NULL, 6U, OPWEST_BOOL, 2, OPWEST_IN, 0x00U},
-	{"values", shape_8, NULL, 32U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
-	{"seen", NULL, NULL, 1U, OPWEST_UINT8, 0, OPWEST_IN, 0x00U},
+	{.name = "in_int8", .shape = shape_2_3, .quantization = &quantizations[0], .size = 6U,
+		.dtype = OPWEST_INT8, .rank = 2U, .direction = OPWEST_IN, .flags = 0U},
+	{.name = "in_uint8", .shape = shape_2_3, .quantization = &quantizations[1], .size = 6U,
+		.dtype = OPWEST_UINT8, .rank = 2U, .direction = OPWEST_IN, .flags = 0x40U},
+	{.name = "in_int16", .shape = shape_2_3, .quantization = NULL, .size = 12U,
+		.dtype = OPWEST_INT16, .rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
+	{.name = "in_uint16", .shape = shape_2_3, .quantization = NULL, .size = 12U,
+		.dtype = OPWEST_UINT16, .rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
+	{.name = "in_int32", .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "in_uint32", .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_UINT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "in_int64", .shape = shape_2_3, .quantization = NULL, .size = 48U,
+		.dtype = OPWEST_INT64, .rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
+	{.name = "in_uint64", .shape = shape_2_3, .quantization = NULL, .size = 48U,
+		.dtype = OPWEST_UINT64, .rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
+	{.name = "in_float16", .shape = shape_2_3, .quantization = NULL, .size = 12U,
+		.dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
+	{.name = "in_float32", .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x60U},
+	{.name = "in_float64", .shape = shape_2_3, .quantization = NULL, .size = 48U,
+		.dtype = OPWEST_FLOAT64, .rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
+	{.name = "in_bool", .shape = shape_2_3, .quantization = NULL, .size = 6U,
+		.dtype = OPWEST_BOOL, .rank = 2U, .direction = OPWEST_IN, .flags = 0U},
+	{.name = "values", .shape = shape_8, .quantization = NULL, .size = 32U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "seen", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
+		.rank = 0U, .direction = OPWEST_IN, .flags = 0U},
 };
 
 static const struct opwest_tensor outputs[] = {
-	{"out_int8", shape_2_3, NULL, 6U, OPWEST_INT8, 2, OPWEST_OUT, 0x00U},
-	{"out_uint8", shape_2_3, NULL, 6U, OPWEST_UINT8, 2, OPWEST_OUT, 0x00U},
-	{"out_int16", shape_2_3, NULL, 12U, OPWEST_INT16, 2, OPWEST_OUT, 0x10U},
-	{"out_uint16", shape_2_3, NULL, 12U, OPWEST_UINT16, 2, OPWEST_OUT, 0x10U},
-	{"out_int32", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_OUT, 0x20U},
-	{"out_uint32", shape_2_3, NULL, 24U, OPWEST_UINT32, 2, OPWEST_OUT, 0x20U},
-	{"out_int64", shape_2_3, NULL, 48U, OPWEST_INT64, 2, OPWEST_OUT, 0x30U},
-	{"out_uint64", shape_2_3, NULL, 48U, OPWEST_UINT64, 2, OPWEST_OUT, 0x30U},
-	{"out_float16", shape_2_3, NULL, 12U, OPWEST_FLOAT16, 2, OPWEST_OUT, 0x10U},
-	{"out_float32", shape_2_3, NULL, 24U, OPWEST_FLOAT32, 2, OPWEST_OUT, 0x20U},
-	{"out_float64", shape_2_3, NULL, 48U, OPWEST_FLOAT64, 2, OPWEST_OUT, 0x30U},
-	{"out_bool", shape_2_3, NULL, 6U, OPWEST_BOOL, 2, OPWEST_OUT, 0x00U},
-	{"lowest", shape_45, NULL, 45U, OPWEST_UINT8, 1, OPWEST_OUT, 0x00U},
-	{"highest", shape_45, NULL, 45U, OPWEST_UINT8, 1, OPWEST_OUT, 0x00U},
-	{"sum", NULL, NULL, 4U, OPWEST_INT32, 0, OPWEST_OUT, 0x20U},
-	{"count", NULL, &quantization_2, 1U, OPWEST_UINT8, 0, OPWEST_OUT, 0x00U},
+	{.name = "out_int8", .shape = shape_2_3, .quantization = NULL, .size = 6U,
+		.dtype = OPWEST_INT8, .rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
+	{.name = "out_uint8", .shape = shape_2_3, .quantization = NULL, .size = 6U,
+		.dtype = OPWEST_UINT8, .rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
+	{.name = "out_int16", .shape = shape_2_3, .quantization = NULL, .size = 12U,
+		.dtype = OPWEST_INT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
+	{.name = "out_uint16", .shape = shape_2_3, .quantization = NULL, .size = 12U,
+		.dtype = OPWEST_UINT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
+	{.name = "out_int32", .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
+	{.name = "out_uint32", .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_UINT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
+	{.name = "out_int64", .shape = shape_2_3, .quantization = NULL, .size = 48U,
+		.dtype = OPWEST_INT64, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
+	{.name = "out_uint64", .shape = shape_2_3, .quantization = NULL, .size = 48U,
+		.dtype = OPWEST_UINT64, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
+	{.name = "out_float16", .shape = shape_2_3, .quantization = NULL, .size = 12U,
+		.dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
+	{.name = "out_float32", .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
+	{.name = "out_float64", .shape = shape_2_3, .quantization = NULL, .size = 48U,
+		.dtype = OPWEST_FLOAT64, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
+	{.name = "out_bool", .shape = shape_2_3, .quantization = NULL, .size = 6U,
+		.dtype = OPWEST_BOOL, .rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
+	{.name = "lowest", .shape = shape_45, .quantization = NULL, .size = 45U,
+		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_OUT, .flags = 0U},
+	{.name = "highest", .shape = shape_45, .quantization = NULL, .size = 45U,
+		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_OUT, .flags = 0U},
+	{.name = "sum", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
+		.rank = 0U, .direction = OPWEST_OUT, .flags = 0x20U},
+	{.name = "count", .shape = NULL, .quantization = &quantizations[2], .size = 1U,
+		.dtype = OPWEST_UINT8, .rank = 0U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
 static const struct opwest_tensor opwest_args_copy_int8[] = {
-	{"x", shape_2_3, NULL, 6U, OPWEST_INT8, 2, OPWEST_IN, 0x00U},
-	{"y", shape_2_3, NULL, 6U, OPWEST_INT8, 2, OPWEST_OUT, 0x00U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
 static const struct opwest_tensor opwest_args_copy_uint8[] = {
-	{"x", shape_2_3, NULL, 6U, OPWEST_UINT8, 2, OPWEST_IN, 0x00U},
-	{"y", shape_2_3, NULL, 6U, OPWEST_UINT8, 2, OPWEST_OUT, 0x00U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_UINT8,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_UINT8,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
 static const struct opwest_tensor opwest_args_copy_int16[] = {
-	{"x", shape_2_3, NULL, 12U, OPWEST_INT16, 2, OPWEST_IN, 0x10U},
-	{"y", shape_2_3, NULL, 12U, OPWEST_INT16, 2, OPWEST_OUT, 0x10U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 12U, .dtype = OPWEST_INT16,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 12U, .dtype = OPWEST_INT16,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
 static const struct opwest_tensor opwest_args_copy_uint16[] = {
-	{"x", shape_2_3, NULL, 12U, OPWEST_UINT16, 2, OPWEST_IN, 0x10U},
-	{"y", shape_2_3, NULL, 12U, OPWEST_UINT16, 2, OPWEST_OUT, 0x10U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 12U, .dtype = OPWEST_UINT16,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 12U, .dtype = OPWEST_UINT16,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
 static const struct opwest_tensor opwest_args_copy_int32[] = {
-	{"x", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_IN, 0x20U},
-	{"y", shape_2_3, NULL, 24U, OPWEST_INT32, 2, OPWEST_OUT, 0x20U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_copy_uint32[] = {
-	{"x", shape_2_3, NULL, 24U, OPWEST_UINT32, 2, OPWEST_IN, 0x20U},
-	{"y", shape_2_3, NULL, 24U, OPWEST_UINT32, 2, OPWEST_OUT, 0x20U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_UINT32,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_UINT32,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_copy_int64[] = {
-	{"x", shape_2_3, NULL, 48U, OPWEST_INT64, 2, OPWEST_IN, 0x30U},
-	{"y", shape_2_3, NULL, 48U, OPWEST_INT64, 2, OPWEST_OUT, 0x30U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT64,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT64,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
 };
 
 static const struct opwest_tensor opwest_args_copy_uint64[] = {
-	{"x", shape_2_3, NULL, 48U, OPWEST_UINT64, 2, OPWEST_IN, 0x30U},
-	{"y", shape_2_3, NULL, 48U, OPWEST_UINT64, 2, OPWEST_OUT, 0x30U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 48U, .dtype = OPWEST_UINT64,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 48U, .dtype = OPWEST_UINT64,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
 };
 
 static const struct opwest_tensor opwest_args_copy_float16[] = {
-	{"x", shape_2_3, NULL, 12U, OPWEST_FLOAT16, 2, OPWEST_IN, 0x10U},
-	{"y", shape_2_3, NULL, 12U, OPWEST_FLOAT16, 2, OPWEST_OUT, 0x10U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 12U,
+		.dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 12U,
+		.dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
 static const struct opwest_tensor opwest_args_copy_float32[] = {
-	{"x", shape_2_3, NULL, 24U, OPWEST_FLOAT32, 2, OPWEST_IN, 0x20U},
-	{"y", shape_2_3, NULL, 24U, OPWEST_FLOAT32, 2, OPWEST_OUT, 0x20U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_copy_float64[] = {
-	{"x", shape_2_3, NULL, 48U, OPWEST_FLOAT64, 2, OPWEST_IN, 0x30U},
-	{"y", shape_2_3, NULL, 48U, OPWEST_FLOAT64, 2, OPWEST_OUT, 0x30U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 48U,
+		.dtype = OPWEST_FLOAT64, .rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 48U,
+		.dtype = OPWEST_FLOAT64, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
 };
 
 static const struct opwest_tensor opwest_args_copy_bool[] = {
-	{"x", shape_2_3, NULL, 6U, OPWEST_BOOL, 2, OPWEST_IN, 0x00U},
-	{"y", shape_2_3, NULL, 6U, OPWEST_BOOL, 2, OPWEST_OUT, 0x00U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_BOOL,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_BOOL,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
 static const struct opwest_tensor opwest_args_on[] = {
-	{"x", shape_2_3, NULL, 6U, OPWEST_INT8, 2, OPWEST_IN, 0x00U},
-	{"y", shape_2_3, NULL, 6U, OPWEST_INT8, 2, OPWEST_OUT, 0x00U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
 static const struct opwest_tensor opwest_args_no[] = {
-	{"n", shape_6, NULL, 6U, OPWEST_INT8, 1, OPWEST_IN, 0x00U},
-	{"y", shape_3_2, NULL, 6U, OPWEST_INT8, 2, OPWEST_OUT, 0x00U},
+	{.name = "n", .shape = shape_6, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0U},
+	{.name = "y", .shape = shape_3_2, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
 static const struct opwest_tensor opwest_args_y[] = {
-	{"on", shape_6, NULL, 6U, OPWEST_INT8, 1, OPWEST_IN, 0x40U},
-	{"off", shape_6, NULL, 6U, OPWEST_INT8, 1, OPWEST_OUT, 0x60U},
+	{.name = "on", .shape = shape_6, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x40U},
+	{.name = "off", .shape = shape_6, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x60U},
 };
 
 static const struct opwest_tensor opwest_args_store[] = {
-	{"a", NULL, NULL, 1U, OPWEST_INT8, 0, OPWEST_IN, 0x01U},
-	{"b", NULL, NULL, 1U, OPWEST_UINT8, 0, OPWEST_IN, 0x01U},
-	{"c", NULL, NULL, 2U, OPWEST_INT16, 0, OPWEST_IN, 0x11U},
-	{"d", NULL, NULL, 2U, OPWEST_UINT16, 0, OPWEST_IN, 0x11U},
-	{"e", NULL, NULL, 4U, OPWEST_INT32, 0, OPWEST_IN, 0x21U},
-	{"f", NULL, NULL, 4U, OPWEST_UINT32, 0, OPWEST_IN, 0x21U},
-	{"g", NULL, NULL, 8U, OPWEST_INT64, 0, OPWEST_IN, 0x31U},
-	{"h", NULL, NULL, 8U, OPWEST_UINT64, 0, OPWEST_IN, 0x31U},
-	{"i", NULL, NULL, 2U, OPWEST_FLOAT16, 0, OPWEST_IN, 0x11U},
-	{"j", NULL, NULL, 4U, OPWEST_FLOAT32, 0, OPWEST_IN, 0x21U},
-	{"k", NULL, NULL, 8U, OPWEST_FLOAT64, 0, OPWEST_IN, 0x31U},
-	{"l", NULL, NULL, 1U, OPWEST_BOOL, 0, OPWEST_IN, 0x01U},
-	{"bytes", shape_45, NULL, 45U, OPWEST_UINT8, 1, OPWEST_OUT, 0x00U},
+	{.name = "a", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_INT8,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR},
+	{.name = "b", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR},
+	{.name = "c", .shape = NULL, .quantization = NULL, .size = 2U, .dtype = OPWEST_INT16,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x10U},
+	{.name = "d", .shape = NULL, .quantization = NULL, .size = 2U, .dtype = OPWEST_UINT16,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x10U},
+	{.name = "e", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
+	{.name = "f", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_UINT32,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
+	{.name = "g", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT64,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x30U},
+	{.name = "h", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_UINT64,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x30U},
+	{.name = "i", .shape = NULL, .quantization = NULL, .size = 2U, .dtype = OPWEST_FLOAT16,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x10U},
+	{.name = "j", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_FLOAT32,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
+	{.name = "k", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_FLOAT64,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x30U},
+	{.name = "l", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_BOOL,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR},
+	{.name = "bytes", .shape = shape_45, .quantization = NULL, .size = 45U,
+		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
 static const struct opwest_tensor opwest_args_start[] = {
-	{"table", shape_8, NULL, 32U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
-	{"offsets", shape_8, NULL, 16U, OPWEST_INT16, 1, OPWEST_IN, 0x10U},
-	{"gains", shape_8, &quantization_3, 8U, OPWEST_UINT8, 1, OPWEST_IN, 0x00U},
-	{"total", shape_8, &quantization_4, 32U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
+	{.name = "table", .shape = shape_8, .quantization = NULL, .size = 32U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "offsets", .shape = shape_8, .quantization = NULL, .size = 16U,
+		.dtype = OPWEST_INT16, .rank = 1U, .direction = OPWEST_IN, .flags = 0x10U},
+	{.name = "gains", .shape = shape_8, .quantization = &quantizations[3], .size = 8U,
+		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_IN, .flags = 0U},
+	{.name = "total", .shape = shape_8, .quantization = &quantizations[4], .size = 32U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_add[] = {
-	{"x", shape_8, NULL, 32U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
-	{"total", shape_8, NULL, 32U, OPWEST_INT32, 1, OPWEST_INOUT, 0x20U},
-	{"scratch", shape_8, NULL, 32U, OPWEST_INT32, 1, OPWEST_SCRATCH, 0x50U},
+	{.name = "x", .shape = shape_8, .quantization = NULL, .size = 32U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "total", .shape = shape_8, .quantization = NULL, .size = 32U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x20U},
+	{.name = "scratch", .shape = shape_8, .quantization = NULL, .size = 32U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x50U},
 };
 
 static const struct opwest_tensor opwest_args_finish[] = {
-	{"total", shape_8, NULL, 32U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
-	{"sum", NULL, NULL, 4U, OPWEST_INT32, 0, OPWEST_OUT, 0x20U},
+	{.name = "total", .shape = shape_8, .quantization = NULL, .size = 32U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "sum", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
+		.rank = 0U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_tick[] = {
-	{"seen", NULL, NULL, 1U, OPWEST_UINT8, 0, OPWEST_IN, 0x00U},
-	{"count", NULL, NULL, 1U, OPWEST_UINT8, 0, OPWEST_OUT, 0x00U},
+	{.name = "seen", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
+		.rank = 0U, .direction = OPWEST_IN, .flags = 0U},
+	{.name = "count", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
+		.rank = 0U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
 const struct opwest_operator many_kinds_operators[20] = {
-	{"copy_int8", opwest_args_copy_int8, 2, OPWEST_OPERATOR_STATUS},
-	{"copy_uint8", opwest_args_copy_uint8, 2, OPWEST_OPERATOR_STATUS},
-	{"copy_int16", opwest_args_copy_int16, 2, OPWEST_OPERATOR_STATUS},
-	{"copy_uint16", opwest_args_copy_uint16, 2, OPWEST_OPERATOR_STATUS},
-	{"copy_int32", opwest_args_copy_int32, 2, OPWEST_OPERATOR_STATUS},
-	{"copy_uint32", opwest_args_copy_uint32, 2, OPWEST_OPERATOR_STATUS},
-	{"copy_int64", opwest_args_copy_int64, 2, OPWEST_OPERATOR_STATUS},
-	{"copy_uint64", opwest_args_copy_uint64, 2, OPWEST_OPERATOR_STATUS},
-	{"copy_float16", opwest_args_copy_float16, 2, OPWEST_OPERATOR_STATUS},
-	{"copy_float32", opwest_args_copy_float32, 2, OPWEST_OPERATOR_STATUS},
-	{"copy_float64", opwest_args_copy_float64, 2, OPWEST_OPERATOR_STATUS},
-	{"copy_bool", opwest_args_copy_bool, 2, OPWEST_OPERATOR_STATUS},
-	{"on", opwest_args_on, 2, OPWEST_OPERATOR_STATUS},
-	{"no", opwest_args_no, 2, OPWEST_OPERATOR_STATUS},
-	{"y", opwest_args_y, 2, OPWEST_OPERATOR_STATUS},
-	{"store", opwest_args_store, 13, OPWEST_OPERATOR_STATUS},
-	{"start", opwest_args_start, 4, 0},
-	{"add", opwest_args_add, 3, 0},
-	{"finish", opwest_args_finish, 2, 0},
-	{"tick", opwest_args_tick, 2, OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_STATEFUL},
+	{.name = "copy_int8",
+		.description =
+		"A copy: */ /* // \\ \" ' \?\? %s %d \303\274 \342\230\203 $(shell) ${X} #if "
+		"@param `x` <b>\011|, and more than fits on a line", .args = opwest_args_copy_int8,
+		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "copy_uint8", .description = NULL, .args = opwest_args_copy_uint8, .arg_count = 2U,
+		.flags = OPWEST_OPERATOR_STATUS},
+	{.name = "copy_int16", .description = NULL, .args = opwest_args_copy_int16, .arg_count = 2U,
+		.flags = OPWEST_OPERATOR_STATUS},
+	{.name = "copy_uint16", .description = NULL, .args = opwest_args_copy_uint16,
+		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "copy_int32", .description = NULL, .args = opwest_args_copy_int32, .arg_count = 2U,
+		.flags = OPWEST_OPERATOR_STATUS},
+	{.name = "copy_uint32", .description = NULL, .args = opwest_args_copy_uint32,
+		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "copy_int64", .description = NULL, .args = opwest_args_copy_int64, .arg_count = 2U,
+		.flags = OPWEST_OPERATOR_STATUS},
+	{.name = "copy_uint64", .description = NULL, .args = opwest_args_copy_uint64,
+		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "copy_float16", .description = NULL, .args = opwest_args_copy_float16,
+		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "copy_float32", .description = NULL, .args = opwest_args_copy_float32,
+		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "copy_float64", .description = NULL, .args = opwest_args_copy_float64,
+		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "copy_bool", .description = NULL, .args = opwest_args_copy_bool, .arg_count = 2U,
+		.flags = OPWEST_OPERATOR_STATUS},
+	{.name = "on", .description = NULL, .args = opwest_args_on, .arg_count = 2U,
+		.flags = OPWEST_OPERATOR_STATUS},
+	{.name = "no", .description = NULL, .args = opwest_args_no, .arg_count = 2U,
+		.flags = OPWEST_OPERATOR_STATUS},
+	{.name = "y", .description = NULL, .args = opwest_args_y, .arg_count = 2U,
+		.flags = OPWEST_OPERATOR_STATUS},
+	{.name = "store", .description = "Stores */ scalars \\ as they \"come\" \?\?/ %n",
+		.args = opwest_args_store, .arg_count = 13U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "start", .description = NULL, .args = opwest_args_start, .arg_count = 4U,
+		.flags = 0U},
+	{.name = "add", .description = NULL, .args = opwest_args_add, .arg_count = 3U, .flags = 0U},
+	{.name = "finish", .description = NULL, .args = opwest_args_finish, .arg_count = 2U,
+		.flags = 0U},
+	{.name = "tick", .description = NULL, .args = opwest_args_tick, .arg_count = 2U,
+		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_STATEFUL},
 };
 
 static const struct opwest_step steps[] = {
-	{1, OPWEST_NO_DEVICE},
-	{2, OPWEST_NO_DEVICE},
-	{3, OPWEST_NO_DEVICE},
-	{4, OPWEST_NO_DEVICE},
-	{5, OPWEST_NO_DEVICE},
-	{6, OPWEST_NO_DEVICE},
-	{7, OPWEST_NO_DEVICE},
-	{8, OPWEST_NO_DEVICE},
-	{9, OPWEST_NO_DEVICE},
-	{10, OPWEST_NO_DEVICE},
-	{11, OPWEST_NO_DEVICE},
-	{12, OPWEST_NO_DEVICE},
-	{0, OPWEST_NO_DEVICE},
-	{15, OPWEST_NO_DEVICE},
-	{15, OPWEST_NO_DEVICE},
-	{16, OPWEST_NO_DEVICE},
-	{17, OPWEST_NO_DEVICE},
-	{17, OPWEST_NO_DEVICE},
-	{18, OPWEST_NO_DEVICE},
-	{19, OPWEST_NO_DEVICE},
+	{.operator_index = 1U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 2U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 3U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 4U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 5U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 6U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 7U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 8U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 9U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 10U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 11U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 12U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 0U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 15U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 15U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 16U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 17U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 17U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 18U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 19U, .device_index = OPWEST_NO_DEVICE},
 };
 
 static const struct opwest_pool pools[] = {
-	{"fast", MANY_KINDS_POOL_FAST_SIZE, MANY_KINDS_POOL_FAST_ALIGN},
-	{"slow", MANY_KINDS_POOL_SLOW_SIZE, MANY_KINDS_POOL_SLOW_ALIGN},
+	{.name = "fast", .size = 64U, .align = 32U},
+	{.name = "slow", .size = 128U, .align = 128U},
 };
 
 const struct opwest_model many_kinds_model = {
@@ -271,12 +351,12 @@ const struct opwest_model many_kinds_model = {
 	.steps = steps,
 	.pools = pools,
 	.devices = NULL,
-	.constant_size = 56,
+	.constant_size = 56U,
 	.version = OPWEST_METADATA_VERSION,
-	.input_count = 14,
-	.output_count = 16,
-	.operator_count = 20,
-	.step_count = 20,
-	.pool_count = 2,
-	.device_count = 0,
+	.input_count = 14U,
+	.output_count = 16U,
+	.operator_count = 20U,
+	.step_count = 20U,
+	.pool_count = 2U,
+	.device_count = 0U,
 };

@@ -6,27 +6,32 @@
 
 #include "minimal_internal.h"
 
-static const uint32_t shape_4[] = {4};
+static const uint32_t shape_4[] = {4U};
 
 static const struct opwest_tensor inputs[] = {
-	{"x", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_IN, 0x10U},
+	{.name = "x", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x10U},
 };
 
 static const struct opwest_tensor outputs[] = {
-	{"y", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_OUT, 0x10U},
+	{.name = "y", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
 static const struct opwest_tensor opwest_args_negate[] = {
-	{"x", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_IN, 0x10U},
-	{"y", shape_4, NULL, 8U, OPWEST_INT16, 1, OPWEST_OUT, 0x10U},
+	{.name = "x", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x10U},
+	{.name = "y", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
 const struct opwest_operator minimal_operators[1] = {
-	{"negate", opwest_args_negate, 2, OPWEST_OPERATOR_STATUS},
+	{.name = "negate", .description = NULL, .args = opwest_args_negate, .arg_count = 2U,
+		.flags = OPWEST_OPERATOR_STATUS},
 };
 
 static const struct opwest_step steps[] = {
-	{0, OPWEST_NO_DEVICE},
+	{.operator_index = 0U, .device_index = OPWEST_NO_DEVICE},
 };
 
 const struct opwest_model minimal_model = {
@@ -37,12 +42,12 @@ const struct opwest_model minimal_model = {
 	.steps = steps,
 	.pools = NULL,
 	.devices = NULL,
-	.constant_size = 0,
+	.constant_size = 0U,
 	.version = OPWEST_METADATA_VERSION,
-	.input_count = 1,
-	.output_count = 1,
-	.operator_count = 1,
-	.step_count = 1,
-	.pool_count = 0,
-	.device_count = 0,
+	.input_count = 1U,
+	.output_count = 1U,
+	.operator_count = 1U,
+	.step_count = 1U,
+	.pool_count = 0U,
+	.device_count = 0U,
 };

@@ -9,14 +9,12 @@
 
 #include "minimal_internal.h"
 
-OPWEST_STATIC_ASSERT(sizeof(struct minimal_inputs) == 1 * sizeof(void *), "inputs are pointers without padding");
-OPWEST_STATIC_ASSERT(sizeof(struct minimal_outputs) == 1 * sizeof(void *), "outputs are pointers without padding");
+OPWEST_STATIC_ASSERT(sizeof(struct minimal_inputs) == 1 * sizeof(void *),
+	"inputs are pointers without padding");
+OPWEST_STATIC_ASSERT(sizeof(struct minimal_outputs) == 1 * sizeof(void *),
+	"outputs are pointers without padding");
 
-/* Nothing but with CONFIG_OPWEST_PROFILE. */
-#define BEGIN(point) OPWEST_PROFILE_BEGIN(workspace->profile, minimal_points, point)
-#define END(point) OPWEST_PROFILE_END(workspace->profile, minimal_points, point)
-
-/* Whether a buffer is there and aligned to so many bytes. */
+/* Check that a buffer is not NULL and is aligned to `align` bytes. */
 static inline bool usable(const void *buffer, uintptr_t align)
 {
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
@@ -46,19 +44,25 @@ int minimal_close(struct minimal_workspace *workspace, const struct minimal_devi
 	return 0;
 }
 
-/* Kept out of run(): a failed step costs time, a good one does not. */
-static int __attribute__((noinline, cold)) failed(int32_t code, struct minimal_workspace *workspace, uint16_t step)
+/* The failure path is a function of its own: a run without failures does not pay for it. */
+static int __attribute__((noinline, cold)) failed(int32_t code, struct minimal_workspace *workspace,
+	uint16_t step)
 {
 	return opwest_status_failed(&workspace->status, "minimal", step, code);
 }
 
-int minimal_run(const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
+#ifdef CONFIG_OPWEST_PROFILE
+int minimal_run_profiled(
+#else
+int minimal_run(
+#endif
+	const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
 	struct minimal_workspace *workspace, const struct minimal_devices *devices)
 {
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
-	BEGIN(0);
+	OPWEST_PROFILE_BEGIN(workspace->profile, minimal_points, 0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->x, 2U)) {
 		return -EINVAL;
@@ -73,20 +77,21 @@ int minimal_run(const struct minimal_inputs *inputs, const struct minimal_output
 	int32_t status;
 
 	/* Step 0: negate (x, y) */
-	BEGIN(1);
+	OPWEST_PROFILE_BEGIN(workspace->profile, minimal_points, 1);
 	status = minimal__negate(inputs->x, outputs->y);
-	END(1);
+	OPWEST_PROFILE_END(workspace->profile, minimal_points, 1);
 	if (status != 0) {
 		return failed(status, workspace, 0U);
 	}
 
-	END(0);
+	OPWEST_PROFILE_END(workspace->profile, minimal_points, 0);
 	return 0;
 }
 
 #ifdef CONFIG_OPWEST_PROFILE
 const struct opwest_point minimal_points[2] = {
-	{"minimal", OPWEST_NO_STEP, OPWEST_NO_DEVICE, OPWEST_POINT_RUN},
-	{"negate", 0U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{.name = "minimal", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
+		.kind = OPWEST_POINT_RUN},
+	{.name = "negate", .step = 0U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
 };
 #endif

@@ -6,33 +6,39 @@
 
 #include "down_internal.h"
 
-static const uint32_t shape_4[] = {4};
+static const uint32_t shape_4[] = {4U};
 
 static const struct opwest_tensor inputs[] = {
-	{"x", shape_4, NULL, 16U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
+	{.name = "x", .shape = shape_4, .quantization = NULL, .size = 16U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 };
 
 static const struct opwest_tensor outputs[] = {
-	{"y", shape_4, NULL, 16U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
+	{.name = "y", .shape = shape_4, .quantization = NULL, .size = 16U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_step[] = {
-	{"x", shape_4, NULL, 16U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
-	{"by", shape_4, NULL, 16U, OPWEST_INT32, 1, OPWEST_IN, 0x20U},
-	{"y", shape_4, NULL, 16U, OPWEST_INT32, 1, OPWEST_OUT, 0x20U},
+	{.name = "x", .shape = shape_4, .quantization = NULL, .size = 16U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "by", .shape = shape_4, .quantization = NULL, .size = 16U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "y", .shape = shape_4, .quantization = NULL, .size = 16U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 const struct opwest_operator down_operators[1] = {
-	{"step", opwest_args_step, 3, OPWEST_OPERATOR_STATUS},
+	{.name = "step", .description = NULL, .args = opwest_args_step, .arg_count = 3U,
+		.flags = OPWEST_OPERATOR_STATUS},
 };
 
 static const struct opwest_step steps[] = {
-	{0, OPWEST_NO_DEVICE},
-	{0, OPWEST_NO_DEVICE},
+	{.operator_index = 0U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 0U, .device_index = OPWEST_NO_DEVICE},
 };
 
 static const struct opwest_pool pools[] = {
-	{"sram", DOWN_POOL_SRAM_SIZE, DOWN_POOL_SRAM_ALIGN},
+	{.name = "sram", .size = 16U, .align = 8U},
 };
 
 const struct opwest_model down_model = {
@@ -43,12 +49,12 @@ const struct opwest_model down_model = {
 	.steps = steps,
 	.pools = pools,
 	.devices = NULL,
-	.constant_size = 16,
+	.constant_size = 16U,
 	.version = OPWEST_METADATA_VERSION,
-	.input_count = 1,
-	.output_count = 1,
-	.operator_count = 1,
-	.step_count = 2,
-	.pool_count = 1,
-	.device_count = 0,
+	.input_count = 1U,
+	.output_count = 1U,
+	.operator_count = 1U,
+	.step_count = 2U,
+	.pool_count = 1U,
+	.device_count = 0U,
 };

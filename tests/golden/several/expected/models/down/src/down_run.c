@@ -9,15 +9,17 @@
 
 #include "down_internal.h"
 
-OPWEST_STATIC_ASSERT(sizeof(struct down_inputs) == 1 * sizeof(void *), "inputs are pointers without padding");
-OPWEST_STATIC_ASSERT(sizeof(struct down_outputs) == 1 * sizeof(void *), "outputs are pointers without padding");
-OPWEST_STATIC_ASSERT(DOWN_POOL_SRAM_ALIGN >= 8U && DOWN_POOL_SRAM_SIZE >= 16U, "pool sram is smaller than its plan");
+OPWEST_STATIC_ASSERT(sizeof(struct down_inputs) == 1 * sizeof(void *),
+	"inputs are pointers without padding");
+OPWEST_STATIC_ASSERT(sizeof(struct down_outputs) == 1 * sizeof(void *),
+	"outputs are pointers without padding");
+OPWEST_STATIC_ASSERT(DOWN_POOL_SRAM_ALIGN >= 8U && DOWN_POOL_SRAM_SIZE >= 16U,
+	"pool sram is smaller than its plan");
 
-/* Nothing but with CONFIG_OPWEST_PROFILE. */
-#define BEGIN(point) OPWEST_PROFILE_BEGIN(workspace->profile, down_points, point)
-#define END(point) OPWEST_PROFILE_END(workspace->profile, down_points, point)
+/* Offsets of tensors in their pools, in bytes. */
+#define DOWN_OFFSET_ONCE 0 /* sram: int32 [4] */
 
-/* Whether a buffer is there and aligned to so many bytes. */
+/* Check that a buffer is not NULL and is aligned to `align` bytes. */
 static inline bool usable(const void *buffer, uintptr_t align)
 {
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
@@ -50,19 +52,25 @@ int down_close(struct down_workspace *workspace, const struct down_devices *devi
 	return 0;
 }
 
-/* Kept out of run(): a failed step costs time, a good one does not. */
-static int __attribute__((noinline, cold)) failed(int32_t code, struct down_workspace *workspace, uint16_t step)
+/* The failure path is a function of its own: a run without failures does not pay for it. */
+static int __attribute__((noinline, cold)) failed(int32_t code, struct down_workspace *workspace,
+	uint16_t step)
 {
 	return opwest_status_failed(&workspace->status, "down", step, code);
 }
 
-int down_run(const struct down_inputs *inputs, const struct down_outputs *outputs,
+#ifdef CONFIG_OPWEST_PROFILE
+int down_run_profiled(
+#else
+int down_run(
+#endif
+	const struct down_inputs *inputs, const struct down_outputs *outputs,
 	struct down_workspace *workspace, const struct down_devices *devices)
 {
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
-	BEGIN(0);
+	OPWEST_PROFILE_BEGIN(workspace->profile, down_points, 0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->x, 4U)) {
 		return -EINVAL;
@@ -78,29 +86,32 @@ int down_run(const struct down_inputs *inputs, const struct down_outputs *output
 	int32_t status;
 
 	/* Step 0: step (x, by, once) */
-	BEGIN(1);
-	status = down__step(inputs->x, down_constant_by, (int32_t *)(void *)(pool_sram + 0));
-	END(1);
+	OPWEST_PROFILE_BEGIN(workspace->profile, down_points, 1);
+	status = down__step(inputs->x, down_constant_by,
+		(int32_t *)(void *)(pool_sram + DOWN_OFFSET_ONCE));
+	OPWEST_PROFILE_END(workspace->profile, down_points, 1);
 	if (status != 0) {
 		return failed(status, workspace, 0U);
 	}
 
 	/* Step 1: step (once, by, y) */
-	BEGIN(2);
-	status = down__step((const int32_t *)(void *)(pool_sram + 0), down_constant_by, outputs->y);
-	END(2);
+	OPWEST_PROFILE_BEGIN(workspace->profile, down_points, 2);
+	status = down__step((const int32_t *)(void *)(pool_sram + DOWN_OFFSET_ONCE),
+		down_constant_by, outputs->y);
+	OPWEST_PROFILE_END(workspace->profile, down_points, 2);
 	if (status != 0) {
 		return failed(status, workspace, 1U);
 	}
 
-	END(0);
+	OPWEST_PROFILE_END(workspace->profile, down_points, 0);
 	return 0;
 }
 
 #ifdef CONFIG_OPWEST_PROFILE
 const struct opwest_point down_points[3] = {
-	{"down", OPWEST_NO_STEP, OPWEST_NO_DEVICE, OPWEST_POINT_RUN},
-	{"step", 0U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
-	{"step", 1U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{.name = "down", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
+		.kind = OPWEST_POINT_RUN},
+	{.name = "step", .step = 0U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "step", .step = 1U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
 };
 #endif

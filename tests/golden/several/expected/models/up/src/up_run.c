@@ -9,15 +9,17 @@
 
 #include "up_internal.h"
 
-OPWEST_STATIC_ASSERT(sizeof(struct up_inputs) == 1 * sizeof(void *), "inputs are pointers without padding");
-OPWEST_STATIC_ASSERT(sizeof(struct up_outputs) == 1 * sizeof(void *), "outputs are pointers without padding");
-OPWEST_STATIC_ASSERT(UP_POOL_SRAM_ALIGN >= 8U && UP_POOL_SRAM_SIZE >= 16U, "pool sram is smaller than its plan");
+OPWEST_STATIC_ASSERT(sizeof(struct up_inputs) == 1 * sizeof(void *),
+	"inputs are pointers without padding");
+OPWEST_STATIC_ASSERT(sizeof(struct up_outputs) == 1 * sizeof(void *),
+	"outputs are pointers without padding");
+OPWEST_STATIC_ASSERT(UP_POOL_SRAM_ALIGN >= 8U && UP_POOL_SRAM_SIZE >= 16U,
+	"pool sram is smaller than its plan");
 
-/* Nothing but with CONFIG_OPWEST_PROFILE. */
-#define BEGIN(point) OPWEST_PROFILE_BEGIN(workspace->profile, up_points, point)
-#define END(point) OPWEST_PROFILE_END(workspace->profile, up_points, point)
+/* Offsets of tensors in their pools, in bytes. */
+#define UP_OFFSET_ONCE 0 /* sram: int32 [4] */
 
-/* Whether a buffer is there and aligned to so many bytes. */
+/* Check that a buffer is not NULL and is aligned to `align` bytes. */
 static inline bool usable(const void *buffer, uintptr_t align)
 {
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
@@ -50,19 +52,25 @@ int up_close(struct up_workspace *workspace, const struct up_devices *devices)
 	return 0;
 }
 
-/* Kept out of run(): a failed step costs time, a good one does not. */
-static int __attribute__((noinline, cold)) failed(int32_t code, struct up_workspace *workspace, uint16_t step)
+/* The failure path is a function of its own: a run without failures does not pay for it. */
+static int __attribute__((noinline, cold)) failed(int32_t code, struct up_workspace *workspace,
+	uint16_t step)
 {
 	return opwest_status_failed(&workspace->status, "up", step, code);
 }
 
-int up_run(const struct up_inputs *inputs, const struct up_outputs *outputs,
+#ifdef CONFIG_OPWEST_PROFILE
+int up_run_profiled(
+#else
+int up_run(
+#endif
+	const struct up_inputs *inputs, const struct up_outputs *outputs,
 	struct up_workspace *workspace, const struct up_devices *devices)
 {
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
-	BEGIN(0);
+	OPWEST_PROFILE_BEGIN(workspace->profile, up_points, 0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->x, 4U)) {
 		return -EINVAL;
@@ -78,29 +86,32 @@ int up_run(const struct up_inputs *inputs, const struct up_outputs *outputs,
 	int32_t status;
 
 	/* Step 0: step (x, by, once) */
-	BEGIN(1);
-	status = up__step(inputs->x, up_constant_by, (int32_t *)(void *)(pool_sram + 0));
-	END(1);
+	OPWEST_PROFILE_BEGIN(workspace->profile, up_points, 1);
+	status = up__step(inputs->x, up_constant_by,
+		(int32_t *)(void *)(pool_sram + UP_OFFSET_ONCE));
+	OPWEST_PROFILE_END(workspace->profile, up_points, 1);
 	if (status != 0) {
 		return failed(status, workspace, 0U);
 	}
 
 	/* Step 1: step (once, by, y) */
-	BEGIN(2);
-	status = up__step((const int32_t *)(void *)(pool_sram + 0), up_constant_by, outputs->y);
-	END(2);
+	OPWEST_PROFILE_BEGIN(workspace->profile, up_points, 2);
+	status = up__step((const int32_t *)(void *)(pool_sram + UP_OFFSET_ONCE), up_constant_by,
+		outputs->y);
+	OPWEST_PROFILE_END(workspace->profile, up_points, 2);
 	if (status != 0) {
 		return failed(status, workspace, 1U);
 	}
 
-	END(0);
+	OPWEST_PROFILE_END(workspace->profile, up_points, 0);
 	return 0;
 }
 
 #ifdef CONFIG_OPWEST_PROFILE
 const struct opwest_point up_points[3] = {
-	{"up", OPWEST_NO_STEP, OPWEST_NO_DEVICE, OPWEST_POINT_RUN},
-	{"step", 0U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
-	{"step", 1U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{.name = "up", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
+		.kind = OPWEST_POINT_RUN},
+	{.name = "step", .step = 0U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "step", .step = 1U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
 };
 #endif

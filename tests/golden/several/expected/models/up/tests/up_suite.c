@@ -17,19 +17,19 @@
 #endif
 #include <up.h>
 #if defined(CONFIG_THREAD_STACK_INFO) && !defined(CONFIG_ARCH_POSIX)
-#define MEASURES_STACK
+#define OPWEST_SUITE_MEASURES_STACK
 #include <opwest/stack.h>
 #endif
 
-/* What memory holds that was never written: nothing may depend on it. */
-#define RUBBISH 0xa5
+/* The byte that memory is filled with before use: no result may depend on it. */
+#define OPWEST_SUITE_FILL 0xa5
 
 UP_WORKSPACE_DEFINE(workspace);
 static const struct up_devices devices = UP_DEVICES_DT_INIT;
 OPWEST_ALIGNED(4) static int32_t up_input_x[UP_INPUT_X_ELEMENTS];
 OPWEST_ALIGNED(4) static int32_t up_output_y[UP_OUTPUT_Y_ELEMENTS];
-static const struct up_inputs inputs = {up_input_x};
-static const struct up_outputs outputs = {up_output_y};
+static const struct up_inputs inputs = {.x = up_input_x};
+static const struct up_outputs outputs = {.y = up_output_y};
 static int32_t opwest_kept_y[UP_OUTPUT_Y_ELEMENTS];
 
 static void fill_pools(int byte)
@@ -59,16 +59,20 @@ static const char *failed_step(void)
 	return name != NULL ? name : "no operator";
 }
 
-/* Run on zeros, for want of vectors. An operator may refuse them: then there is nothing to compare. */
+/*
+ * Run on zeros, for want of vectors. An operator may refuse them: then there is nothing to compare.
+ */
 static void run_example(void)
 {
 	memset(up_input_x, 0, sizeof(up_input_x));
-	memset(up_output_y, RUBBISH, sizeof(up_output_y));
+	memset(up_output_y, OPWEST_SUITE_FILL, sizeof(up_output_y));
 
 	const int rc = run_once();
 
 	if (rc != 0 && workspace.status.step != OPWEST_NO_STEP) {
-		TC_PRINT("up: run on zeros returned %d in step %d, %s: give manifest.yaml vectors (tests:)\n",
+		TC_PRINT(
+			"up: run on zeros returned %d in step %d, %s: give manifest.yaml vectors "
+			"(tests:)\n",
 			rc, (int)workspace.status.step, failed_step());
 		ztest_test_skip();
 	}
@@ -77,7 +81,7 @@ static void run_example(void)
 
 ZTEST(up, test_zeros)
 {
-	open_on(RUBBISH);
+	open_on(OPWEST_SUITE_FILL);
 	run_example();
 }
 
@@ -94,13 +98,13 @@ static void outputs_are_as_kept(const char *after)
 
 ZTEST(up, test_runs_repeat)
 {
-	open_on(RUBBISH);
+	open_on(OPWEST_SUITE_FILL);
 	run_example();
 	keep_outputs();
 	run_example();
 	outputs_are_as_kept("in a second run on the same input");
 	zassert_equal(up_close(&workspace, &devices), 0, "close");
-	open_on(RUBBISH);
+	open_on(OPWEST_SUITE_FILL);
 	run_example();
 	outputs_are_as_kept("when the model is closed and opened again");
 }
@@ -111,7 +115,7 @@ ZTEST(up, test_workspace_may_hold_anything)
 	run_example();
 	keep_outputs();
 	zassert_equal(up_close(&workspace, &devices), 0, "close");
-	open_on(RUBBISH);
+	open_on(OPWEST_SUITE_FILL);
 	run_example();
 	outputs_are_as_kept("with what the workspace held before");
 	zassert_equal(up_close(&workspace, &devices), 0, "close");
@@ -120,11 +124,11 @@ ZTEST(up, test_workspace_may_hold_anything)
 	outputs_are_as_kept("with what the workspace held before");
 }
 
-#ifdef MEASURES_STACK
+#ifdef OPWEST_SUITE_MEASURES_STACK
 /* How much run needs is not known for all targets beforehand. */
 ZTEST(up, test_stack_of_run)
 {
-	open_on(RUBBISH);
+	open_on(OPWEST_SUITE_FILL);
 
 	const uint32_t used = opwest_stack_measure(run_example);
 
@@ -139,13 +143,13 @@ ZTEST(up, test_open_and_close)
 	zassert_equal(up_close(NULL, &devices), -EINVAL, "close without a workspace");
 	zassert_equal(up_close(&workspace, NULL), -EINVAL, "close without a device context");
 	zassert_equal(up_close(&workspace, &devices), -EALREADY, "close before open");
-	open_on(RUBBISH);
+	open_on(OPWEST_SUITE_FILL);
 	zassert_true(workspace.opened, "open says so in the workspace");
 	zassert_equal(up_open(&workspace, &devices), -EALREADY, "a second open");
 	zassert_equal(up_close(&workspace, &devices), 0, "close");
 	zassert_false(workspace.opened, "close says so in the workspace");
 	zassert_equal(up_close(&workspace, &devices), -EALREADY, "a second close");
-	open_on(RUBBISH);
+	open_on(OPWEST_SUITE_FILL);
 }
 
 ZTEST(up, test_open_checks_its_memory)
@@ -158,7 +162,7 @@ ZTEST(up, test_open_checks_its_memory)
 	zassert_equal(up_open(&other, &devices), -EINVAL, "pool sram is misaligned");
 	other.sram = workspace.sram;
 	zassert_false(workspace.opened, "what was refused is not open");
-	open_on(RUBBISH);
+	open_on(OPWEST_SUITE_FILL);
 }
 
 ZTEST(up, test_run_checks_its_arguments)
@@ -167,7 +171,7 @@ ZTEST(up, test_run_checks_its_arguments)
 	struct up_outputs to = outputs;
 
 	zassert_equal(run_once(), -EPERM, "run before open");
-	open_on(RUBBISH);
+	open_on(OPWEST_SUITE_FILL);
 	zassert_equal(up_run(NULL, &outputs, &workspace, &devices), -EINVAL, "no inputs");
 	zassert_equal(up_run(&inputs, NULL, &workspace, &devices), -EINVAL, "no outputs");
 	zassert_equal(up_run(&inputs, &outputs, NULL, &devices), -EINVAL, "no workspace");
@@ -176,13 +180,15 @@ ZTEST(up, test_run_checks_its_arguments)
 	from.x = NULL;
 	zassert_equal(up_run(&from, &outputs, &workspace, &devices), -EINVAL, "input x is NULL");
 	from.x = (const int32_t *)((uintptr_t)inputs.x + 1U);
-	zassert_equal(up_run(&from, &outputs, &workspace, &devices), -EINVAL, "input x is misaligned");
+	zassert_equal(up_run(&from, &outputs, &workspace, &devices), -EINVAL,
+		"input x is misaligned");
 	from.x = inputs.x;
 
 	to.y = NULL;
 	zassert_equal(up_run(&inputs, &to, &workspace, &devices), -EINVAL, "output y is NULL");
 	to.y = (int32_t *)((uintptr_t)outputs.y + 1U);
-	zassert_equal(up_run(&inputs, &to, &workspace, &devices), -EINVAL, "output y is misaligned");
+	zassert_equal(up_run(&inputs, &to, &workspace, &devices), -EINVAL,
+		"output y is misaligned");
 	to.y = outputs.y;
 
 	zassert_equal(up_close(&workspace, &devices), 0, "close");

@@ -6,55 +6,74 @@
 
 #include "vectors_internal.h"
 
-static const uint32_t shape_2_3[] = {2, 3};
-static const uint32_t shape_1_6[] = {1, 6};
-static const uint32_t shape_1[] = {1};
+static const uint32_t shape_2_3[] = {2U, 3U};
+static const uint32_t shape_1_6[] = {1U, 6U};
+static const uint32_t shape_1[] = {1U};
 
 static const struct opwest_tensor inputs[] = {
-	{"x", shape_2_3, NULL, 24U, OPWEST_FLOAT32, 2, OPWEST_IN, 0x20U},
-	{"factor", NULL, NULL, 4U, OPWEST_FLOAT32, 0, OPWEST_IN, 0x20U},
-	{"bias", shape_1_6, NULL, 6U, OPWEST_INT8, 2, OPWEST_IN, 0x00U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "factor", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_FLOAT32,
+		.rank = 0U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "bias", .shape = shape_1_6, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0U},
 };
 
 static const struct opwest_tensor outputs[] = {
-	{"y", shape_2_3, NULL, 24U, OPWEST_FLOAT32, 2, OPWEST_OUT, 0x20U},
-	{"q", shape_1_6, NULL, 6U, OPWEST_INT8, 2, OPWEST_OUT, 0x00U},
-	{"total", shape_1, NULL, 8U, OPWEST_INT64, 1, OPWEST_OUT, 0x30U},
-	{"signs", shape_2_3, NULL, 12U, OPWEST_FLOAT16, 2, OPWEST_OUT, 0x10U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
+	{.name = "q", .shape = shape_1_6, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
+	{.name = "total", .shape = shape_1, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT64,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x30U},
+	{.name = "signs", .shape = shape_2_3, .quantization = NULL, .size = 12U,
+		.dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
 static const struct opwest_tensor opwest_args_scale[] = {
-	{"x", shape_2_3, NULL, 24U, OPWEST_FLOAT32, 2, OPWEST_IN, 0x20U},
-	{"factor", NULL, NULL, 4U, OPWEST_FLOAT32, 0, OPWEST_IN, 0x20U},
-	{"y", shape_2_3, NULL, 24U, OPWEST_FLOAT32, 2, OPWEST_OUT, 0x20U},
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "factor", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_FLOAT32,
+		.rank = 0U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
 static const struct opwest_tensor opwest_args_round_off[] = {
-	{"y", shape_2_3, NULL, 24U, OPWEST_FLOAT32, 2, OPWEST_IN, 0x20U},
-	{"bias", shape_1_6, NULL, 6U, OPWEST_INT8, 2, OPWEST_IN, 0x00U},
-	{"q", shape_1_6, NULL, 6U, OPWEST_INT8, 2, OPWEST_OUT, 0x00U},
-	{"total", shape_1, NULL, 8U, OPWEST_INT64, 1, OPWEST_OUT, 0x30U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "bias", .shape = shape_1_6, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0U},
+	{.name = "q", .shape = shape_1_6, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
+	{.name = "total", .shape = shape_1, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT64,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x30U},
 };
 
 static const struct opwest_tensor opwest_args_signs[] = {
-	{"y", shape_2_3, NULL, 24U, OPWEST_FLOAT32, 2, OPWEST_IN, 0x20U},
-	{"signs", shape_2_3, NULL, 12U, OPWEST_FLOAT16, 2, OPWEST_OUT, 0x10U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "signs", .shape = shape_2_3, .quantization = NULL, .size = 12U,
+		.dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
 const struct opwest_operator vectors_operators[3] = {
-	{"scale", opwest_args_scale, 3, OPWEST_OPERATOR_STATUS},
-	{"round_off", opwest_args_round_off, 4, OPWEST_OPERATOR_STATUS},
-	{"signs", opwest_args_signs, 2, OPWEST_OPERATOR_STATUS},
+	{.name = "scale", .description = NULL, .args = opwest_args_scale, .arg_count = 3U,
+		.flags = OPWEST_OPERATOR_STATUS},
+	{.name = "round_off", .description = NULL, .args = opwest_args_round_off, .arg_count = 4U,
+		.flags = OPWEST_OPERATOR_STATUS},
+	{.name = "signs", .description = NULL, .args = opwest_args_signs, .arg_count = 2U,
+		.flags = OPWEST_OPERATOR_STATUS},
 };
 
 static const struct opwest_step steps[] = {
-	{0, OPWEST_NO_DEVICE},
-	{1, OPWEST_NO_DEVICE},
-	{2, OPWEST_NO_DEVICE},
+	{.operator_index = 0U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 1U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 2U, .device_index = OPWEST_NO_DEVICE},
 };
 
 static const struct opwest_pool pools[] = {
-	{"sram", VECTORS_POOL_SRAM_SIZE, VECTORS_POOL_SRAM_ALIGN},
+	{.name = "sram", .size = 16U, .align = 8U},
 };
 
 const struct opwest_model vectors_model = {
@@ -65,12 +84,12 @@ const struct opwest_model vectors_model = {
 	.steps = steps,
 	.pools = pools,
 	.devices = NULL,
-	.constant_size = 0,
+	.constant_size = 0U,
 	.version = OPWEST_METADATA_VERSION,
-	.input_count = 3,
-	.output_count = 4,
-	.operator_count = 3,
-	.step_count = 3,
-	.pool_count = 1,
-	.device_count = 0,
+	.input_count = 3U,
+	.output_count = 4U,
+	.operator_count = 3U,
+	.step_count = 3U,
+	.pool_count = 1U,
+	.device_count = 0U,
 };

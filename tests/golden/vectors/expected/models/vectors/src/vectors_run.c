@@ -9,15 +9,18 @@
 
 #include "vectors_internal.h"
 
-OPWEST_STATIC_ASSERT(sizeof(struct vectors_inputs) == 2 * sizeof(void *), "inputs are pointers without padding");
-OPWEST_STATIC_ASSERT(sizeof(struct vectors_outputs) == 3 * sizeof(void *), "outputs are pointers without padding");
-OPWEST_STATIC_ASSERT(VECTORS_POOL_SRAM_ALIGN >= 8U && VECTORS_POOL_SRAM_SIZE >= 16U, "pool sram is smaller than its plan");
+OPWEST_STATIC_ASSERT(sizeof(struct vectors_inputs) == 2 * sizeof(void *),
+	"inputs are pointers without padding");
+OPWEST_STATIC_ASSERT(sizeof(struct vectors_outputs) == 3 * sizeof(void *),
+	"outputs are pointers without padding");
+OPWEST_STATIC_ASSERT(VECTORS_POOL_SRAM_ALIGN >= 8U && VECTORS_POOL_SRAM_SIZE >= 16U,
+	"pool sram is smaller than its plan");
 
-/* Nothing but with CONFIG_OPWEST_PROFILE. */
-#define BEGIN(point) OPWEST_PROFILE_BEGIN(workspace->profile, vectors_points, point)
-#define END(point) OPWEST_PROFILE_END(workspace->profile, vectors_points, point)
+/* Offsets of tensors in their pools, in bytes. */
+#define VECTORS_OFFSET_BIAS 0 /* sram: int8 [1, 6] */
+#define VECTORS_OFFSET_Q 8 /* sram: int8 [1, 6] */
 
-/* Whether a buffer is there and aligned to so many bytes. */
+/* Check that a buffer is not NULL and is aligned to `align` bytes. */
 static inline bool usable(const void *buffer, uintptr_t align)
 {
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
@@ -37,8 +40,8 @@ int vectors_open(struct vectors_workspace *workspace, const struct vectors_devic
 
 	uint8_t *const pool_sram = workspace->sram;
 
-	workspace->input.bias = (int8_t *)(void *)(pool_sram + 0);
-	workspace->output.q = (int8_t *)(void *)(pool_sram + 8);
+	workspace->input.bias = (int8_t *)(void *)(pool_sram + VECTORS_OFFSET_BIAS);
+	workspace->output.q = (int8_t *)(void *)(pool_sram + VECTORS_OFFSET_Q);
 	workspace->opened = true;
 	return 0;
 }
@@ -55,19 +58,25 @@ int vectors_close(struct vectors_workspace *workspace, const struct vectors_devi
 	return 0;
 }
 
-/* Kept out of run(): a failed step costs time, a good one does not. */
-static int __attribute__((noinline, cold)) failed(int32_t code, struct vectors_workspace *workspace, uint16_t step)
+/* The failure path is a function of its own: a run without failures does not pay for it. */
+static int __attribute__((noinline, cold)) failed(int32_t code, struct vectors_workspace *workspace,
+	uint16_t step)
 {
 	return opwest_status_failed(&workspace->status, "vectors", step, code);
 }
 
-int vectors_run(const struct vectors_inputs *inputs, const struct vectors_outputs *outputs,
+#ifdef CONFIG_OPWEST_PROFILE
+int vectors_run_profiled(
+#else
+int vectors_run(
+#endif
+	const struct vectors_inputs *inputs, const struct vectors_outputs *outputs,
 	struct vectors_workspace *workspace, const struct vectors_devices *devices)
 {
 	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
 		return -EINVAL;
 	}
-	BEGIN(0);
+	OPWEST_PROFILE_BEGIN(workspace->profile, vectors_points, 0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->x, 4U)) {
 		return -EINVAL;
@@ -92,39 +101,41 @@ int vectors_run(const struct vectors_inputs *inputs, const struct vectors_output
 	int32_t status;
 
 	/* Step 0: scale (x, factor, y) */
-	BEGIN(1);
+	OPWEST_PROFILE_BEGIN(workspace->profile, vectors_points, 1);
 	status = vectors__scale(inputs->x, inputs->factor, outputs->y);
-	END(1);
+	OPWEST_PROFILE_END(workspace->profile, vectors_points, 1);
 	if (status != 0) {
 		return failed(status, workspace, 0U);
 	}
 
 	/* Step 1: round_off (y, bias, q, total) */
-	BEGIN(2);
-	status = vectors__round_off(outputs->y, (const int8_t *)(void *)(pool_sram + 0),
-		(int8_t *)(void *)(pool_sram + 8), outputs->total);
-	END(2);
+	OPWEST_PROFILE_BEGIN(workspace->profile, vectors_points, 2);
+	status = vectors__round_off(outputs->y,
+		(const int8_t *)(void *)(pool_sram + VECTORS_OFFSET_BIAS),
+		(int8_t *)(void *)(pool_sram + VECTORS_OFFSET_Q), outputs->total);
+	OPWEST_PROFILE_END(workspace->profile, vectors_points, 2);
 	if (status != 0) {
 		return failed(status, workspace, 1U);
 	}
 
 	/* Step 2: signs (y, signs) */
-	BEGIN(3);
+	OPWEST_PROFILE_BEGIN(workspace->profile, vectors_points, 3);
 	status = vectors__signs(outputs->y, outputs->signs);
-	END(3);
+	OPWEST_PROFILE_END(workspace->profile, vectors_points, 3);
 	if (status != 0) {
 		return failed(status, workspace, 2U);
 	}
 
-	END(0);
+	OPWEST_PROFILE_END(workspace->profile, vectors_points, 0);
 	return 0;
 }
 
 #ifdef CONFIG_OPWEST_PROFILE
 const struct opwest_point vectors_points[4] = {
-	{"vectors", OPWEST_NO_STEP, OPWEST_NO_DEVICE, OPWEST_POINT_RUN},
-	{"scale", 0U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
-	{"round_off", 1U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
-	{"signs", 2U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP},
+	{.name = "vectors", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
+		.kind = OPWEST_POINT_RUN},
+	{.name = "scale", .step = 0U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "round_off", .step = 1U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "signs", .step = 2U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
 };
 #endif

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sources that let a host run the models of an application that was generated without them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from opwest.render.model_files import render_service, service_file
+
+
+def write_services(folder: Path, project: Path, record: Mapping[str, Any]) -> None:
+    """Write a source to `folder` for each model of a project's record that has none of its own.
+
+    A source that is there already is not touched: it would be compiled again.
+    """
+    for model in record["models"]:
+        name = service_file(model["name"])
+        if (project / "models" / model["name"] / "src" / name).is_file():
+            continue
+        content = render_service(model["name"], model["manifest"], model["tensors"])
+        place = folder / name
+        if not place.is_file() or place.read_bytes() != content:
+            folder.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The installed runtime, and whether an application was generated for it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from opwest.diagnostics import Diagnostic, Location, OpwestError
+from opwest.resources import resource
+from opwest.write import disk
+from opwest.write.lock import read_lock
+
+_COPY = "modules/opwest/"
+
+
+def installed_runtime(project: Path) -> Path:
+    """Return the runtime that is installed with this opwest.
+
+    Raises OpwestError where `project` has a copy of another one: its models may not fit this one.
+    """
+    root = resource("zephyr_module")
+    lock = read_lock(project)
+    copied = {} if lock is None else lock.files
+    for path, digest in copied.items():
+        if path.startswith(_COPY) and disk.look(root, path.removeprefix(_COPY)) != digest:
+            raise OpwestError(
+                [
+                    Diagnostic(
+                        "error",
+                        "the application has the runtime of another opwest than this one",
+                        Location(str(project / path)),
+                        hint=f"generate it again: opwest update {shlex.quote(str(project))}",
+                    )
+                ]
+            )
+    return root

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of objects: kind, target, sizes, state and stack of each, and why it cannot be exported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from opwest.model.examined import Examined
+from opwest.model.model import Model
+from opwest.objects.facts import Member, ObjectError
+from opwest.objects.stack import StackUse, stack_usage
+
+_LONGEST_REASON = 60
+
+
+def exportability(model: Model, objects: Sequence[Examined]) -> list[dict[str, Any]]:
+    """Return a row for every linked and every rejected object."""
+    symbols = {operator.symbol: operator.name for operator in model.operators}
+    return [_row(one, symbols) for one in objects if one.linked or one.reasons]
+
+
+def _row(one: Examined, symbols: dict[str, str]) -> dict[str, Any]:
+    member = one.member
+    stack = _stack(one, member, symbols) if member else {}
+    exportable = "after compilation" if one.kind == "C source" else "yes"
+    return {
+        "object": one.name,
+        "kind": one.kind,
+        "target": one.target,
+        "exportable": f"no: {_short(one.reasons[0])}" if one.reasons else exportable,
+        "reasons": list(one.reasons),
+        "code": member.sizes.code if member else None,
+        "constant": member.sizes.constant if member else None,
+        "state": member.sizes.writable if member else None,
+        "stack": {operator: use.bytes if use.known else None for operator, use in stack.items()},
+        "stack_text": _stack_text(stack),
+    }
+
+
+def _stack(one: Examined, member: Member, symbols: dict[str, str]) -> dict[str, StackUse]:
+    """Return the stack of the operators in an object; empty if its tables are damaged."""
+    try:
+        known = stack_usage(member, one.stack_files)
+    except ObjectError:
+        return {}
+    return {symbols[symbol]: known[symbol] for symbol in member.defined if symbol in symbols and symbol in known}
+
+
+def _short(reason: str) -> str:
+    """Return the first part of a reason; the error contains the rest."""
+    text = reason.split("; ")[0]
+    return text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 1].rstrip() + "…"
+
+
+def _stack_text(stack: dict[str, StackUse]) -> str:
+    known = [use.bytes for use in stack.values() if use.known and use.bytes is not None]
+    if not known:
+        return "unknown"
+    return f"{max(known)}" if len(known) == len(stack) else f"{max(known)}, others unknown"

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An exact search for a plan within a capacity, in the manner of MiniMalloc (Moffitt, ASPLOS 2023).
+
+Blocks are stacked from the bottom, in the order of their offsets, each as low as those below it allow. Every plan
+can be pushed down into that shape, so only such plans are searched. What is left after a placement often falls
+apart into components that share no time: they are solved one by one.
+
+A branch is left when some moment must overflow: the lowest offset that any waiting block can still have, and all
+that wait at that moment, exceed the capacity. Runs are short, and start again with another order of blocks: those
+that live long or are large come first, and more and more those that caused failures (the weights of dom/wdeg).
+Moments are the times at which most blocks live: others add nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from opwest.packing.component import Component, Flags, Ints
+from opwest.packing.problem import Block
+
+MOST_BLOCKS = 2000
+"""Components with more blocks are not searched: every one of them can be a level of recursion."""
+
+RUN = 3000
+"""Nodes before a run gives up and the next one starts."""
+
+_GUILTY, _CONCERNED = 5, 1
+"""The weights that a failure adds: to the block placed last, and to those alive where it overflows."""
+
+_PLACED = np.int64(1) << 60
+"""The offset of blocks that no longer wait: above all others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a search came to."""
+
+    offsets: list[int] | None
+    """Bytes, in the order of the blocks; None where no plan was found."""
+    proven: bool
+    """Without a plan: there is none."""
+    nodes: int
+
+
+class _OutOfNodesError(Exception):
+    pass
+
+
+def pack(blocks: Sequence[Block], capacity: int, budget: int) -> Outcome:
+    """Look for a plan of blocks within a capacity (bytes), with a budget of so many nodes."""
+    if len(blocks) > MOST_BLOCKS:
+        return Outcome(None, False, 0)
+    if any(b.size > capacity for b in blocks):
+        return Outcome(None, True, 0)
+    return _Search(blocks, capacity).run(budget)
+
+
+class _Search:
+    """The runs of one search, and what they have learnt: a weight for every block."""
+
+    def __init__(self, blocks: Sequence[Block], capacity: int) -> None:
+        self.blocks = blocks
+        self.capacity = capacity
+        align = math.lcm(*(b.align for b in blocks))
+        self.rounds = any(b.size % align for b in blocks)
+        """Whether offsets have to be rounded up; sums of sizes are aligned otherwise."""
+        self.spans = _moments(blocks)
+        self.unit = math.gcd(*(b.size for b in blocks))
+        self.weight = np.zeros(len(blocks), dtype=np.int64)
+        """What the runs of one order of blocks have learnt."""
+        self.order: Ints = np.zeros(0, dtype=np.int64)
+        self.place: dict[int, int] = {}
+        self.left = 0
+
+    def run(self, budget: int) -> Outcome:
+        """Start runs until one ends before it runs out of nodes."""
+        spent = 0
+        width = np.array([end - start for start, end in self.spans], dtype=np.int64)
+        area = width * np.array([b.size // self.unit for b in self.blocks], dtype=np.int64)
+        measures = (width, area, width, np.ones_like(width))
+        weights = [np.zeros_like(width) for _ in measures]
+        weights[2] = weights[0]  # width comes twice as often: it does best
+        with _recursion(4 * len(self.blocks) + 1000):
+            for turn in itertools.cycle(range(len(measures))):
+                if spent >= budget:
+                    break
+                self.weight = weights[turn]
+                self.left = share = min(RUN, budget - spent)
+                self.order = np.lexsort((-self.weight, -(self.weight + _GUILTY) * measures[turn]))
+                try:
+                    found = self._solve()
+                except _OutOfNodesError:
+                    spent += share
+                    continue
+                spent += share - self.left
+                offsets = [self.place[index] for index in range(len(self.blocks))] if found else None
+                return Outcome(offsets, not found, spent)
+        return Outcome(None, False, spent)
+
+    def _solve(self) -> bool:
+        ordered = [self.blocks[index] for index in self.order]
+        whole = Component.of(ordered, [self.spans[index] for index in self.order])
+        return self._each(whole, np.zeros(len(ordered), dtype=np.int64), -1, -1)
+
+    def _each(self, part: Component, lowest: Ints, last: int, after: int) -> bool:
+        """Solve the components that the waiting blocks fall apart into; the small ones first, as they fail sooner."""
+        for chosen in sorted(part.islands(lowest < _PLACED), key=len):
+            if len(chosen) == 1:
+                done = self._alone(part, int(chosen[0]), lowest, last, after)
+            else:
+                smaller = part.only(chosen)
+                done = self._descend(
+                    smaller, lowest[chosen], smaller.room(self.capacity), smaller.crossing, last, after
+                )
+            if not done:
+                return False
+        return True
+
+    def _alone(self, part: Component, block: int, lowest: Ints, last: int, after: int) -> bool:
+        offset, number = int(lowest[block]), int(part.numbers[block])
+        if (offset, number) < (last, after) or offset + int(part.size[block]) > self.capacity:
+            self._blame(part.numbers[[block]], after)
+            return False
+        self.place[int(self.order[number])] = offset
+        return True
+
+    def _descend(self, part: Component, lowest: Ints, room: Ints, crossing: Ints, last: int, after: int) -> bool:
+        """Place the waiting blocks of a component.
+
+        `lowest` are the lowest offsets above what is placed, `room` is what is left at every moment below the
+        capacity once all that wait there are counted, `crossing` counts those that wait at a moment and the next.
+        The block placed before, number `after`, lies at `last`: what waits comes later in the order of offsets
+        and numbers.
+        """
+        if self.left == 0:
+            raise _OutOfNodesError
+        self.left -= 1
+        stuck = (lowest < last) | ((lowest == last) & (part.numbers < after))
+        bounds = self._bounds(part, lowest, stuck, last)
+        over = np.flatnonzero(np.minimum.reduceat(bounds[part.alive], part.alive_at) > room)
+        if over.size:
+            self._blame(part.numbers[part.living[:, over[0]] & (lowest < _PLACED)], after)
+            return False
+        # A block that begins where another fits below it could change places with it: another branch has that plan.
+        candidates = np.flatnonzero(~stuck & (lowest < (bounds + part.size).min()))
+        for block in candidates[np.argsort(lowest[candidates], kind="stable")]:
+            twin = part.twin[block]
+            if twin >= 0 and lowest[twin] < _PLACED:
+                continue  # of two that are alike the first comes first
+            offset, number = int(lowest[block]), int(part.numbers[block])
+            start, end, size = part.start[block], part.end[block], part.size[block]
+            self.place[int(self.order[number])] = offset
+            above = np.where(part.beside[block], np.maximum(lowest, offset + size), lowest)
+            if self.rounds:
+                above = -(-above // part.align) * part.align
+            above[block] = _PLACED
+            cut = crossing.copy()
+            cut[start : end - 1] -= 1
+            if cut.size and cut[start : end - 1].all():
+                roomier = room.copy()
+                here = roomier[start:end]
+                here += size
+                here[here == self.capacity] = _PLACED * 2
+                done = self._descend(part, above, roomier, cut, offset, number)
+            else:
+                done = self._each(part, above, offset, number)
+            if done:
+                return True
+            if not (above[part.beside[block]] < _PLACED).any():
+                break  # nothing waits beside it: where it lies can't have been the fault
+        return False
+
+    def _bounds(self, part: Component, lowest: Ints, stuck: Flags, last: int) -> Ints:
+        """Return bounds on the offsets of what waits.
+
+        A stuck block would have to lie lower than the order of offsets still allows: it waits for one beside it
+        that is placed below it and lifts it. There is one: the block placed last held this component together, so
+        one that waits lies above it, and all that wait share time with another, directly or not.
+        """
+        bounds = np.maximum(lowest, last)
+        if not stuck.any():
+            return bounds
+        tops = bounds + part.size
+        soonest = np.where(stuck, _PLACED, tops).min()
+        rows = np.flatnonzero(stuck)
+        lifters = np.where(stuck, soonest + part.size, tops)
+        lifted = np.where(part.beside[rows], lifters, _PLACED).min(axis=1)
+        if self.rounds:
+            lifted = -(-lifted // part.align[rows]) * part.align[rows]
+        bounds[rows] = np.maximum(bounds[rows], lifted)
+        return bounds
+
+    def _blame(self, numbers: Ints, after: int) -> None:
+        self.weight[self.order[numbers]] += _CONCERNED
+        if after >= 0:
+            self.weight[self.order[after]] += _GUILTY
+
+
+def _moments(blocks: Sequence[Block]) -> list[tuple[int, int]]:
+    """Return lives as half-open ranges of the moments at which most blocks live: a death follows a birth."""
+    births = {b.first for b in blocks}
+    deaths = {b.last + 1 for b in blocks}
+    moment, born = 0, False
+    at: dict[int, int] = {}
+    for time in sorted(births | deaths):
+        if time in deaths and born:
+            moment, born = moment + 1, False
+        born = born or time in births
+        at[time] = moment
+    return [(at[b.first], at[b.last + 1]) for b in blocks]
+
+
+@contextmanager
+def _recursion(depth: int) -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, depth))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)

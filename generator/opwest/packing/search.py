@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Search planning: the least size that a budgeted, exact search can reach, and never more than greedy needs.
+
+The plan depends on the blocks alone: work is counted in nodes of the search tree, not in seconds, and all
+arithmetic is on integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from opwest.packing import greedy
+from opwest.packing.canonical import pack
+from opwest.packing.problem import Block, PoolPlan
+
+BUDGET = 200_000
+"""Nodes for one pool; a node takes some 50 microseconds."""
+
+
+def plan_pool(blocks: Sequence[Block], capacity: int | None = None, budget: int = BUDGET) -> PoolPlan:
+    """Return the best plan found; with a capacity (bytes) the first that keeps to it, where one does.
+
+    The lower bound is tried first, with half of the budget; then sizes between what failed and the best plan.
+    """
+    best = greedy.plan_pool(blocks)
+    wanted = best.lower_bound if capacity is None else capacity
+    if best.size <= wanted:
+        return best
+    islands = _islands(blocks)
+    unit = math.gcd(*(b.size for b in blocks), *(b.align for b in blocks))
+    failed = best.lower_bound - unit
+    target, left = wanted, budget
+    while failed < target < best.size and left > 0:
+        share = left if capacity is not None else -(-left // 2)
+        offsets, nodes = _keep_to(islands, best, target, share)
+        left -= max(nodes, 1)
+        if offsets is None:
+            failed = target
+        else:
+            size = max(offsets[b.name] + b.size for b in blocks)
+            best = PoolPlan(offsets, size, best.align, best.lower_bound)
+        if capacity is not None:
+            break
+        target = failed + max((best.size - failed) // 2 // unit, 1) * unit
+    return best
+
+
+def _keep_to(
+    islands: Sequence[Sequence[Block]], best: PoolPlan, capacity: int, budget: int
+) -> tuple[dict[str, int] | None, int]:
+    """Return the best plan with every island that exceeds a capacity planned anew, or None; and the nodes it took."""
+    offsets, nodes = dict(best.offsets), 0
+    for island in islands:
+        if all(offsets[b.name] + b.size <= capacity for b in island):
+            continue
+        outcome = pack(island, capacity, budget - nodes)
+        nodes += outcome.nodes
+        if outcome.offsets is None:
+            return None, nodes
+        offsets.update(zip((b.name for b in island), outcome.offsets, strict=True))
+    return offsets, nodes
+
+
+def _islands(blocks: Sequence[Block]) -> list[list[Block]]:
+    """Return the blocks in groups that share no time, each in the order of their lives."""
+    found: list[list[Block]] = []
+    reached = -1
+    for block in sorted(blocks, key=lambda b: (b.first, b.last, b.size, b.name)):
+        if block.first > reached:
+            found.append([])
+        found[-1].append(block)
+        reached = max(reached, block.last)
+    return found

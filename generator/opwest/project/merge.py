@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Merging the text of a user's file: lines, by version control itself (`git merge-file`)."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+from opwest.diagnostics import Diagnostic, OpwestError
+from opwest.write import Merged, Merging
+from opwest.write.bases import decoded
+
+YOURS = "<<<<<<< yours"
+BETWEEN = "======="
+OPWESTS = ">>>>>>> opwest"
+
+
+def merge_text(base: bytes, yours: bytes, new: bytes) -> Merged | None:
+    """Return `yours` with what changed from `base` to `new`; None where one of them is no text.
+
+    Line endings and the last line's end stay as the user has them.
+    """
+    texts = [decoded(content) for content in (base, yours, new)]
+    if any(text is None for text in texts):
+        return None
+    base_text, your_text, new_text = (text or "" for text in texts)
+    windows = _is_windows(your_text)
+    lines = [_lines(text, windows=windows) for text in (base_text, your_text, new_text)]
+    merged, conflicts = _merge_lines(*lines)
+    text = "".join(f"{line}\n" for line in merged)
+    changed_end = _ends(your_text) != _ends(base_text)
+    if text and not _ends(your_text if changed_end else new_text) and not (conflicts and merged[-1] == OPWESTS):
+        text = text[:-1]
+    if windows:
+        text = text.replace("\n", "\r\n")
+    return Merged(text.encode("utf-8"), tuple(conflicts))
+
+
+def marker_lines(content: bytes) -> tuple[int, ...]:
+    """Return the lines where markers of an earlier conflict begin."""
+    if YOURS.encode() not in content:
+        return ()
+    lines = content.split(b"\n")
+    return tuple(n for n, line in enumerate(lines, 1) if line.rstrip(b"\r") == YOURS.encode())
+
+
+MERGING = Merging(merge_text, marker_lines)
+
+
+def _merge_lines(base: list[str], yours: list[str], new: list[str]) -> tuple[list[str], list[int]]:
+    """Return the merged lines, and the numbers of those where conflicts begin."""
+    with tempfile.TemporaryDirectory(prefix="opwest-") as work:
+        for name, lines in (("yours", yours), ("base", base), ("opwest", new)):
+            (Path(work) / name).write_bytes("".join(f"{line}\n" for line in lines).encode())
+        command = ["git", "-c", "merge.conflictStyle=merge", "merge-file", "-p", "--marker-size=7"]
+        command += ["-L", "yours", "-L", "base", "-L", "opwest", "yours", "base", "opwest"]
+        try:
+            done = subprocess.run(command, cwd=work, capture_output=True, check=False)
+        except OSError as error:
+            raise _no_git(f"git can't be started: {error.strerror}") from error
+    if done.returncode > 127:  # up to there it counts conflicts
+        raise _no_git(f"git merge-file failed: {done.stderr.decode(errors='replace').strip()}")
+    merged = _lines(done.stdout.decode(), windows=False)
+    return merged, [number for number, line in enumerate(merged, 1) if line == YOURS] if done.returncode else []
+
+
+def _no_git(message: str) -> OpwestError:
+    hint = "files of yours that opwest changes too are merged by git: install it"
+    return OpwestError([Diagnostic("error", message, hint=hint)])
+
+
+def _is_windows(text: str) -> bool:
+    """Whether every line ends as Windows ends them."""
+    return "\r\n" in text and text.count("\r\n") == text.count("\n")
+
+
+def _lines(text: str, *, windows: bool) -> list[str]:
+    """Return the lines without their ends; form feeds and the like end no line."""
+    if windows or _is_windows(text):
+        text = text.replace("\r\n", "\n")
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def _ends(text: str) -> bool:
+    return text.endswith("\n") or not text

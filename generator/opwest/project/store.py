@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing what a request asked for: a new application, one that was generated before, or models inside a build."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from opwest.diagnostics import Diagnostics
+from opwest.project.origin import Origin, warn_of_dropped_template
+from opwest.project.remarks import report
+from opwest.request import Examination, Request
+from opwest.templates import UserTemplates
+from opwest.write import ProjectFile, WriteResult, write_project
+from opwest.write.writer import refuse_nested, write_list
+
+
+def check_output(request: Request) -> None:
+    """Raise OpwestError where the application would lie inside another one."""
+    if request.layout == "application":
+        refuse_nested(request.folder)
+
+
+def store_inputs(request: Request, found: Sequence[Examination], templates: UserTemplates | None) -> None:
+    """Write the list of the files that were read, where the request asks for it."""
+    if request.inputs is not None:
+        own = [] if templates is None else [Path(templates.folder) / name for name in templates.hashes]
+        write_list(request.inputs, [*request.manifests, *(path for one in found for path in one.files), *own])
+
+
+def store(
+    request: Request, files: Sequence[ProjectFile], record: Mapping[str, Any], faults: Diagnostics
+) -> WriteResult:
+    """Write the project; report what its user should know of it."""
+    output = request.folder
+    if request.layout == "application":
+        version = None if request.zephyr.version is None else str(request.zephyr.version)
+        origin = Origin(request.manifests, request.template, request.zephyr.boards, version)
+        warn_of_dropped_template(origin, output, faults)
+        files = [*files, origin.file(output)]
+    result = write_project(output, files, record)
+    report(output, result.remarks, faults)
+    return result

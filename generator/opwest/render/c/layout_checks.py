@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks at compile time that C lays out structures as LLVM's objects do: for <model>_devices.c."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from opwest.model.model import Model
+from opwest.plan.memory import MemoryPlan
+from opwest.render.c.printer import c_layout
+from opwest.render.records import layout
+from opwest.render.records.types import Struct
+from opwest.render.records.workspace import workspace_struct
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutChecks:
+    """The headers that the checks need beside the model's own, and the checks."""
+
+    headers: tuple[str, ...]
+    asserts: tuple[str, ...]
+
+
+def layout_checks(model: Model, plan: MemoryPlan) -> LayoutChecks:
+    """Return the checks of every structure that the model's object has or addresses."""
+    structs = [layout.VALUE, layout.STATUS, layout.MEASURE, *(s for s in layout.METADATA if s not in _OF_DEVICES)]
+    if model.devices:
+        structs += [*_OF_DEVICES, layout.SLOT]
+    if any(operator.workspace for operator in model.operators):
+        structs.append(layout.TVM_WORKSPACE)
+    asserts = [_assert("OPWEST_METADATA_VERSION", str(layout.METADATA_VERSION), _VERSION_FAULT)]
+    for struct in structs:
+        asserts += _checks(struct)
+    workspace = workspace_struct(model, plan)
+    places = c_layout(workspace)
+    asserts += [_offset(workspace, field.name, places) for field in workspace.fields]
+    return LayoutChecks(tuple(sorted({s.header for s in structs})), tuple(asserts))
+
+
+_OF_DEVICES = (layout.PROGRAM, layout.DEVICE_SET)
+_VERSION_FAULT = "generated for another opwest runtime: generate again"
+
+
+def _checks(struct: Struct) -> Iterator[str]:
+    """Yield the checks of the size and of the last field: a compiler with other rules of layout fails one of them."""
+    places = c_layout(struct)
+    yield _assert(f"sizeof({struct.c_type})", places[""], struct.c_type)
+    yield _offset(struct, struct.fields[-1].name, places)
+
+
+def _offset(struct: Struct, field: str, places: dict[str, str]) -> str:
+    return _assert(f"offsetof({struct.c_type}, {field})", places[field], f"{struct.c_type}: {field}")
+
+
+def _assert(found: str, expected: str, fault: str) -> str:
+    return f'BUILD_ASSERT({found} == {expected}, "{fault}");'

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Constant tables as C spells them: designated initialisers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import assert_never
+
+from opwest.model.dtypes import DTYPES
+from opwest.render.c.literals import c_float, c_integer, c_string
+from opwest.render.records.types import (
+    Abi,
+    Constant,
+    Enumeration,
+    FieldType,
+    Flags,
+    Function,
+    Nested,
+    Pointer,
+    Scalar,
+    Size,
+    String,
+    Struct,
+    Table,
+    Union,
+    offsets,
+    size_and_alignment,
+)
+from opwest.render.records.values import Definition, Null, Number, Record, Reference, Text, Value
+
+_NUMBERS = 8
+"""How many numbers of a table are on a line."""
+
+
+def c_definitions(definitions: Iterable[Definition]) -> str:
+    """Return definitions of constants, with empty lines around those of more than one line."""
+    parts = [_definition(definition) for definition in definitions]
+    text = "".join(parts[:1])
+    for before, after in pairwise(parts):
+        text += ("\n\n" if "\n" in before + after else "\n") + after
+    return text
+
+
+def _definition(definition: Definition) -> str:
+    """Return the definition of a constant; lines that are too long are broken when the file is rendered."""
+    table = definition.type if isinstance(definition.type, Table) else None
+    private = "static " if definition.linkage == "private" else ""
+    suffix = "" if table is None else "[]" if private else f"[{table.count}]"
+    head = f"{private}const {_declared(definition.element, definition.symbol)}{suffix} = "
+    if table is None:
+        (record,) = definition.items
+        fields = "".join(f"\t{member},\n" for member in _members(record))
+        return f"{head}{{\n{fields}}};"
+    items = [_value(definition.element, item) for item in definition.items]
+    if isinstance(definition.element, Struct):
+        rows = items
+    elif len(items) <= _NUMBERS:
+        return f"{head}{{{', '.join(items)}}};"
+    else:
+        rows = [", ".join(items[at : at + _NUMBERS]) for at in range(0, len(items), _NUMBERS)]
+    lines = "".join(f"\t{row},\n" for row in rows)
+    return f"{head}{{\n{lines}}};"
+
+
+def c_type(type_: FieldType) -> str:
+    """Return the C type of a field; "" where it has no name."""
+    match type_:
+        case Scalar(dtype):
+            return dtype.c_type
+        case Size():
+            return "size_t"
+        case String():
+            return "const char *"
+        case Pointer(to, _, is_const):
+            return f"{'const ' if is_const else ''}{_pointee(to)} *"
+        case Function(name):
+            return name
+        case Nested(struct):
+            return struct.c_type
+        case Union():
+            return ""
+        case _ as never:
+            assert_never(never)
+
+
+def c_layout(struct: Struct) -> dict[str, str]:
+    """Return the offset of every field and, under "", the size, as expressions for pointers of 4 and of 8 bytes."""
+    small, large = Abi(4), Abi(8)
+    places = {name: (offset, offsets(struct, large)[name]) for name, offset in offsets(struct, small).items()}
+    places[""] = (size_and_alignment(struct, small)[0], size_and_alignment(struct, large)[0])
+    return {name: _linear(*pair) for name, pair in places.items()}
+
+
+def _linear(small: int, large: int) -> str:
+    """Return what is `small` for pointers of 4 bytes and `large` for 8."""
+    pointers, odd = divmod(large - small, 4)
+    rest = small - 4 * pointers
+    assert odd == 0 and rest >= 0, "a layout that depends on more than the number of pointers"
+    terms = ["sizeof(void *)" if pointers == 1 else f"{pointers}U * sizeof(void *)"] if pointers else []
+    if rest or not terms:
+        terms.append(f"{rest}U")
+    return " + ".join(terms)
+
+
+def _pointee(to: Struct | Scalar | str) -> str:
+    if isinstance(to, Struct):
+        return to.c_type
+    if isinstance(to, Scalar):
+        return to.dtype.c_type
+    return to if to == "void" else f"struct {to}"
+
+
+def _declared(element: Struct | Scalar | String, symbol: str) -> str:
+    if isinstance(element, String):
+        return f"char *const {symbol}"
+    return f"{_pointee(element)} {symbol}"
+
+
+def _members(item: Value) -> list[str]:
+    assert isinstance(item, Record)
+    return [f".{field.name} = {_value(field.type, value)}" for field, value in item.values]
+
+
+def _value(type_: FieldType | Struct, value: Value) -> str:
+    match value:
+        case Null():
+            return "NULL"
+        case Text(text):
+            return c_string(text)
+        case Reference(symbol, None):
+            return symbol
+        case Reference(symbol, index):
+            return f"&{symbol}[{index}]"
+        case Record():
+            return f"{{{', '.join(_members(value))}}}"
+        case Number(number):
+            return _number(type_, number)
+        case _ as never:
+            assert_never(never)
+
+
+def _number(type_: FieldType | Struct, number: int | float) -> str:
+    if not isinstance(type_, Scalar):
+        return f"{number}U"
+    if type_.dtype.is_float:
+        return c_float(float(number), type_.dtype)
+    code = int(number)
+    match type_.names:
+        case Enumeration() as names:
+            return names.constant(code)
+        case Constant(name, named) if code == named:
+            return name
+        case Flags(members=members) as names:
+            known = [member for bit, member in enumerate(members) if code >> bit & 1]
+            rest = code >> len(members) << len(members)
+            return " | ".join([*map(names.constant, known), *([f"0x{rest:02x}U"] if rest else [])]) or "0U"
+        case _:
+            return c_integer(code, DTYPES[type_.dtype.name])

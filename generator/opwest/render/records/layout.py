@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The layouts, codes and flags of the runtime's headers that generated code relies on: their one description.
+
+tests/llvm/test_layout.py compiles the headers for every target and compares them with it.
+"""
+
+from __future__ import annotations
+
+from opwest.model.dtypes import DTYPES
+from opwest.render.records.types import (
+    Constant,
+    Enumeration,
+    Flags,
+    Function,
+    Pointer,
+    Scalar,
+    Size,
+    String,
+    Struct,
+    Union,
+)
+
+METADATA_VERSION = 3
+"""OPWEST_METADATA_VERSION of the runtime that generated code is made for."""
+
+DTYPE = Enumeration(
+    "opwest_dtype", "OPWEST_", tuple(d.name for d in sorted(DTYPES.values(), key=lambda dtype: dtype.number))
+)
+DIRECTION = Enumeration("opwest_direction", "OPWEST_", ("in", "out", "inout", "scratch"))
+HOOK = Enumeration(
+    "opwest_hook",
+    "OPWEST_HOOK_",
+    ("operator", "ready", "activate", "open", "close", "deactivate", "sync", "cache"),
+)
+POINT_KIND = Enumeration("opwest_point_kind", "OPWEST_POINT_", ("run", "step", "launch", "wait", "cache"))
+VALUE_KIND = Enumeration("opwest_value_kind", "OPWEST_VALUE_", ("in", "out", "integer", "real"))
+
+TENSOR_FLAGS = Flags("OPWEST_TENSOR_", ("scalar",))
+TENSOR_ALIGN_SHIFT = 4
+"""The flags of a tensor hold the binary logarithm of its alignment from this bit on: OPWEST_TENSOR_ALIGN()."""
+OPERATOR_FLAGS = Flags("OPWEST_OPERATOR_", ("status", "device", "stateful", "async"))
+DEVICE_FLAGS = Flags("OPWEST_DEVICE_", ("hooks", "foreign"))
+SLOT_FLAGS = Flags("OPWEST_SLOT_", ("active", "open", "lost"))
+
+NO_STEP = Constant("OPWEST_NO_STEP", 0xFFFF)
+NO_DEVICE = Constant("OPWEST_NO_DEVICE", 0xFFFF)
+STATUS_NO_DEVICE = Constant("OPWEST_STATUS_NO_DEVICE", 0xFF)
+VERSION = Constant("OPWEST_METADATA_VERSION", METADATA_VERSION)
+
+U8, U16, U32, U64 = (Scalar(DTYPES[f"uint{bits}"]) for bits in (8, 16, 32, 64))
+I32, I64 = Scalar(DTYPES["int32"]), Scalar(DTYPES["int64"])
+F32 = Scalar(DTYPES["float32"])
+_STEP, _DEVICE = Scalar(U16.dtype, NO_STEP), Scalar(U16.dtype, NO_DEVICE)
+_MODEL_H, _REGISTRY_H, _DEVICES_H = "opwest/model.h", "opwest/registry.h", "opwest/devices.h"
+_PROFILE_H = "opwest/profile.h"
+
+QUANTIZATION = Struct.make(
+    "opwest_quantization",
+    _MODEL_H,
+    scales=Pointer(F32, count="scale_count"),
+    zero_points=Pointer(I32, count="zero_point_count"),
+    scale_count=U32,
+    zero_point_count=U32,
+    axis=I32,
+)
+TENSOR = Struct.make(
+    "opwest_tensor",
+    _MODEL_H,
+    name=String(),
+    shape=Pointer(U32, count="rank", is_unique=True),
+    quantization=Pointer(QUANTIZATION, is_unique=True),
+    size=U32,
+    dtype=Scalar(U8.dtype, DTYPE),
+    rank=U8,
+    direction=Scalar(U8.dtype, DIRECTION),
+    flags=Scalar(U8.dtype, TENSOR_FLAGS),
+)
+OPERATOR = Struct.make(
+    "opwest_operator",
+    _MODEL_H,
+    name=String(),
+    description=String(),
+    args=Pointer(TENSOR, count="arg_count"),
+    arg_count=U16,
+    flags=Scalar(U16.dtype, OPERATOR_FLAGS),
+)
+STEP = Struct.make("opwest_step", _MODEL_H, operator_index=U16, device_index=_DEVICE)
+POOL = Struct.make("opwest_pool", _MODEL_H, name=String(), size=U32, align=U32)
+PROGRAM = Struct.make("opwest_program", "opwest/accelerator.h", name=String(), data=Pointer(U8, count="size"), size=U32)
+DEVICE = Struct.make(
+    "opwest_device",
+    _MODEL_H,
+    name=String(),
+    type=String(),
+    program=Pointer(PROGRAM, is_unique=True),
+    timeout_ms=I32,
+    flags=Scalar(U32.dtype, DEVICE_FLAGS),
+)
+DEVICE_SET = Struct.make(
+    "opwest_device_set", _DEVICES_H, model=String(), devices=Pointer(DEVICE, count="count"), count=U32
+)
+MODEL = Struct.make(
+    "opwest_model",
+    _MODEL_H,
+    name=String(),
+    inputs=Pointer(TENSOR, count="input_count"),
+    outputs=Pointer(TENSOR, count="output_count"),
+    operators=Pointer(OPERATOR, count="operator_count", is_unique=True),
+    steps=Pointer(STEP, count="step_count"),
+    pools=Pointer(POOL, count="pool_count"),
+    devices=Pointer(DEVICE, count="device_count"),
+    constant_size=U32,
+    version=Scalar(U16.dtype, VERSION),
+    input_count=U16,
+    output_count=U16,
+    operator_count=U16,
+    step_count=U16,
+    pool_count=U16,
+    device_count=U16,
+)
+ENTRY = Struct.make(
+    "opwest_entry",
+    _REGISTRY_H,
+    info=Pointer(OPERATOR, is_unique=True),
+    adapter=Function("opwest_adapter_t"),
+)
+REGISTRY = Struct.make(
+    "opwest_registry",
+    _REGISTRY_H,
+    entries=Pointer(ENTRY, count="count"),
+    displacements=Pointer(U16, count="bucket_count"),
+    seed=U32,
+    bucket_count=U32,
+    count=U32,
+)
+POINT = Struct.make(
+    "opwest_point",
+    _PROFILE_H,
+    name=String(),
+    step=_STEP,
+    device=_DEVICE,
+    kind=Scalar(U32.dtype, POINT_KIND),
+)
+MEASURE = Struct.make(
+    "opwest_measure", _PROFILE_H, total=U64, last=U64, min=U64, max=U64, begun=U64, runs=U32, reserved=U32
+)
+VALUE = Struct.make(
+    "opwest_value",
+    _REGISTRY_H,
+    **{"as": Union(I64)},
+    size=Size(),
+    dtype=Scalar(U8.dtype, DTYPE),
+    kind=Scalar(U8.dtype, VALUE_KIND),
+)
+STATUS = Struct.make(
+    "opwest_status",
+    "opwest/status.h",
+    code=I32,
+    step=_STEP,
+    hook=Scalar(U8.dtype, HOOK),
+    device=Scalar(U8.dtype, STATUS_NO_DEVICE),
+)
+SLOT = Struct.make(
+    "opwest_slot",
+    _DEVICES_H,
+    dev=Pointer("device"),
+    launched=_STEP,
+    turn=U8,
+    flags=Scalar(U8.dtype, SLOT_FLAGS),
+)
+TVM_WORKSPACE = Struct.make(
+    "opwest_tvm_workspace",
+    "opwest/tvm_workspace.h",
+    next=Pointer("opwest_tvm_workspace", is_const=False),
+    thread=Pointer("void"),
+    memory=Pointer(U8, is_const=False),
+    units=U32,
+    used=U32,
+    shift=U32,
+    exhausted=U32,
+)
+
+METADATA = (QUANTIZATION, TENSOR, OPERATOR, STEP, POOL, PROGRAM, DEVICE, DEVICE_SET, MODEL, ENTRY, REGISTRY, POINT)
+"""Structures of constants."""
+STRUCTS = (*METADATA, MEASURE, VALUE, STATUS, SLOT, TVM_WORKSPACE)
+"""All structures of the runtime that generated code relies on."""
+ENUMERATIONS = (DTYPE, DIRECTION, HOOK, POINT_KIND, VALUE_KIND)
+FLAGS = (TENSOR_FLAGS, OPERATOR_FLAGS, DEVICE_FLAGS, SLOT_FLAGS)
+CONSTANTS = (NO_STEP, NO_DEVICE, STATUS_NO_DEVICE, VERSION)

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The constant tables of a model: metadata, registry, devices and points, for the printers of C and LLVM IR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from opwest.model.c_names import CNames
+from opwest.model.dtypes import TensorType
+from opwest.model.model import STRUCT_DEVICE, Argument, Direction, Interface, Model, Operator, Quantization
+from opwest.plan.memory import MemoryPlan
+from opwest.render.perfect_hash import perfect_hash
+from opwest.render.points import points
+from opwest.render.records import layout
+from opwest.render.records.types import Scalar, Struct, Table
+from opwest.render.records.values import NULL, Definition, Null, Number, Record, Reference, Text, Value
+from opwest.render.records.workspace import used_pools
+
+_QUANTIZATIONS = "quantizations"
+_PROGRAMS = "programs"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRecords:
+    """The constant tables of a model, in the order of their definition."""
+
+    metadata: tuple[Definition, ...]
+    registry: tuple[Definition, ...]
+    devices: tuple[Definition, ...]
+    """What open, run and close need: programs, device table, device set. Empty without devices."""
+    points: Definition
+
+
+def model_records(model: Model, plan: MemoryPlan) -> ModelRecords:
+    """Return the constant tables of a model."""
+    return ModelRecords(
+        metadata=tuple(_Metadata(model, plan).define()),
+        registry=tuple(_registry(model)),
+        devices=tuple(_devices(model)),
+        points=_points(model, plan),
+    )
+
+
+def callable_by_name(operator: Operator) -> bool:
+    """Whether opwest_call(), which is given a struct device, can call the operator."""
+    return not operator.takes_device or operator.handle == STRUCT_DEVICE
+
+
+class _Metadata:
+    """Collects the definitions; equal shapes and quantizations are defined once."""
+
+    def __init__(self, model: Model, plan: MemoryPlan) -> None:
+        self.model = model
+        self.plan = plan
+        self.names = CNames(model.name)
+        self.shapes: dict[tuple[int, ...], Definition] = {}
+        self.quantizations: dict[Quantization, int] = {}
+
+    def define(self) -> list[Definition]:
+        """Return the definitions, each after those that it refers to."""
+        model = self.model
+        inputs, outputs = (
+            self._interface("inputs", model.inputs, "in"),
+            self._interface("outputs", model.outputs, "out"),
+        )
+        arguments = [
+            _table(self.names.arguments(o.name), layout.TENSOR, [self._argument(a) for a in o.args])
+            for o in model.operators
+        ]
+        operators = Definition(
+            self.names.function("operators"),
+            Table(layout.OPERATOR, len(model.operators)),
+            tuple(_operator(o, table) for o, table in zip(model.operators, arguments, strict=True)),
+            linkage="public",
+        )
+        steps = _table("steps", layout.STEP, self._steps())
+        pools = _table("pools", layout.POOL, self._pools())
+        tables = [*inputs, *outputs, *(d for table in arguments for d in table), operators, *steps, *pools]
+        return [
+            *self.shapes.values(),
+            *self._quantizations(),
+            *tables,
+            self._model(_address(inputs), _address(outputs), _address(pools)),
+        ]
+
+    def _interface(self, role: str, tensors: Iterable[Interface], direction: Direction) -> list[Definition]:
+        rows = [self._tensor(t.name, t.type, t.quantization, direction, t.align) for t in tensors]
+        return _table(role, layout.TENSOR, rows)
+
+    def _tensor(
+        self,
+        name: str,
+        type_: TensorType,
+        quantization: Quantization | None,
+        direction: Direction,
+        align: int,
+        *,
+        scalar: bool = False,
+    ) -> Record:
+        flags = layout.TENSOR_FLAGS.bits(scalar=scalar) | (align.bit_length() - 1) << layout.TENSOR_ALIGN_SHIFT
+        return Record(
+            layout.TENSOR,
+            {
+                "name": Text(name),
+                "shape": self._shape(type_.shape),
+                "quantization": self._quantization(quantization),
+                "size": Number(type_.size),
+                "dtype": Number(type_.dtype.number),
+                "rank": Number(len(type_.shape)),
+                "direction": Number(layout.DIRECTION.code(direction)),
+                "flags": Number(flags),
+            },
+        )
+
+    def _argument(self, argument: Argument) -> Record:
+        return self._tensor(
+            argument.name,
+            argument.type,
+            argument.quantization,
+            argument.direction,
+            argument.align,
+            scalar=argument.scalar,
+        )
+
+    def _shape(self, shape: tuple[int, ...]) -> Reference | Null:
+        if not shape:
+            return NULL
+        if shape not in self.shapes:
+            self.shapes[shape] = _numbers("shape_" + "_".join(map(str, shape)), layout.U32, shape)
+        return Reference(self.shapes[shape].symbol)
+
+    def _quantization(self, quantization: Quantization | None) -> Reference | Null:
+        if quantization is None:
+            return NULL
+        return Reference(_QUANTIZATIONS, self.quantizations.setdefault(quantization, len(self.quantizations)))
+
+    def _quantizations(self) -> list[Definition]:
+        """Return the arrays of all quantizations, then the table of them."""
+        arrays: list[Definition] = []
+        rows: list[Value] = []
+        for quantization, index in self.quantizations.items():
+            scales = _numbers(f"quantization_{index}_scales", layout.F32, quantization.scales)
+            zero_points = _numbers(f"quantization_{index}_zero_points", layout.I32, quantization.zero_points)
+            arrays += [scales, zero_points]
+            fields: dict[str, Value] = {
+                "scales": Reference(scales.symbol),
+                "zero_points": Reference(zero_points.symbol),
+                "scale_count": Number(len(quantization.scales)),
+                "zero_point_count": Number(len(quantization.zero_points)),
+                "axis": Number(-1 if quantization.axis is None else quantization.axis),
+            }
+            rows.append(Record(layout.QUANTIZATION, fields))
+        return [*arrays, *_table(_QUANTIZATIONS, layout.QUANTIZATION, rows)]
+
+    def _steps(self) -> list[Value]:
+        operators = {operator.name: index for index, operator in enumerate(self.model.operators)}
+        devices = {device.name: index for index, device in enumerate(self.model.devices)}
+        return [
+            Record(
+                layout.STEP,
+                {
+                    "operator_index": Number(operators[step.operator.name]),
+                    "device_index": Number(devices[step.device] if step.device else layout.NO_DEVICE.value),
+                },
+            )
+            for step in self.model.steps
+        ]
+
+    def _pools(self) -> list[Value]:
+        return [
+            Record(layout.POOL, {"name": Text(pool.name), "size": Number(pool.size), "align": Number(pool.align)})
+            for pool in used_pools(self.model, self.plan)
+        ]
+
+    def _model(self, inputs: Reference | Null, outputs: Reference | Null, pools: Reference | Null) -> Definition:
+        model, names = self.model, self.names
+        fields: dict[str, Value] = {
+            "name": Text(model.name),
+            "inputs": inputs,
+            "outputs": outputs,
+            "operators": Reference(names.function("operators")),
+            "steps": Reference("steps"),
+            "pools": pools,
+            "devices": Reference(names.function("device_table")) if model.devices else NULL,
+            "constant_size": Number(sum(len(c.content) for c in model.constants)),
+            "version": Number(layout.METADATA_VERSION),
+            "input_count": Number(len(model.inputs)),
+            "output_count": Number(len(model.outputs)),
+            "operator_count": Number(len(model.operators)),
+            "step_count": Number(len(model.steps)),
+            "pool_count": Number(len(used_pools(model, self.plan))),
+            "device_count": Number(len(model.devices)),
+        }
+        return Definition(names.function("model"), layout.MODEL, (Record(layout.MODEL, fields),), linkage="public")
+
+
+def _operator(operator: Operator, arguments: Sequence[Definition]) -> Record:
+    flags = layout.OPERATOR_FLAGS.bits(
+        status=operator.returns_status,
+        device=operator.takes_device,
+        stateful=operator.stateful,
+        **{"async": operator.is_async},
+    )
+    return Record(
+        layout.OPERATOR,
+        {
+            "name": Text(operator.name),
+            "description": Text(operator.description) if operator.description else NULL,
+            "args": _address(arguments),
+            "arg_count": Number(len(operator.args)),
+            "flags": Number(flags),
+        },
+    )
+
+
+def _registry(model: Model) -> list[Definition]:
+    names = CNames(model.name)
+    table = perfect_hash([operator.name for operator in model.operators])
+    entries: list[Value] = []
+    for index in table.order:
+        operator = model.operators[index]
+        adapter = Reference(names.adapter(operator.name)) if callable_by_name(operator) else NULL
+        info = Reference(names.function("operators"), index)
+        entries.append(Record(layout.ENTRY, {"info": info, "adapter": adapter}))
+    fields: dict[str, Value] = {
+        "entries": Reference("entries"),
+        "displacements": Reference("displacements"),
+        "seed": Number(table.seed),
+        "bucket_count": Number(len(table.displacements)),
+        "count": Number(len(entries)),
+    }
+    record = Record(layout.REGISTRY, fields)
+    return [
+        *_table("entries", layout.ENTRY, entries),
+        _numbers("displacements", layout.U16, table.displacements),
+        Definition(names.function("registry"), layout.REGISTRY, (record,), linkage="public"),
+    ]
+
+
+def _devices(model: Model) -> list[Definition]:
+    if not model.devices:
+        return []
+    names = CNames(model.name)
+    places = {program.content: index for index, program in enumerate(model.programs)}
+    programs: list[Value] = [
+        Record(
+            layout.PROGRAM,
+            {
+                "name": Text(program.name),
+                "data": Reference(names.program(program.content)),
+                "size": Number(len(program.content)),
+            },
+        )
+        for program in model.programs
+    ]
+    devices: list[Value] = [
+        Record(
+            layout.DEVICE,
+            {
+                "name": Text(device.name),
+                "type": Text(device.type) if device.type else NULL,
+                "program": Reference(_PROGRAMS, places[device.program.content]) if device.program else NULL,
+                "timeout_ms": Number(device.timeout_ms),
+                "flags": Number(layout.DEVICE_FLAGS.bits(hooks=device.has_hooks, foreign=device.handle is not None)),
+            },
+        )
+        for device in model.devices
+    ]
+    table = names.function("device_table")
+    device_set = Record(
+        layout.DEVICE_SET,
+        {"model": Text(model.name), "devices": Reference(table), "count": Number(len(devices))},
+    )
+    return [
+        *_table(_PROGRAMS, layout.PROGRAM, programs, is_kept=True),
+        Definition(table, Table(layout.DEVICE, len(devices)), tuple(devices), linkage="public", is_kept=True),
+        Definition("device_set", layout.DEVICE_SET, (device_set,), is_kept=True),
+    ]
+
+
+def _points(model: Model, plan: MemoryPlan) -> Definition:
+    rows = tuple(
+        Record(
+            layout.POINT,
+            {
+                "name": Text(point.name),
+                "step": Number(point.step),
+                "device": Number(point.device),
+                "kind": Number(layout.POINT_KIND.code(point.kind)),
+            },
+        )
+        for point in points(model, plan)
+    )
+    return Definition(CNames(model.name).function("points"), Table(layout.POINT, len(rows)), rows, linkage="public")
+
+
+def _numbers(symbol: str, type_: Scalar, numbers: Iterable[int | float]) -> Definition:
+    items = tuple(Number(number) for number in numbers)
+    return Definition(symbol, Table(type_, len(items)), items)
+
+
+def _table(symbol: str, struct: Struct, rows: Sequence[Value], *, is_kept: bool = False) -> list[Definition]:
+    """Return a private table; nothing where it would be empty."""
+    return [Definition(symbol, Table(struct, len(rows)), tuple(rows), is_kept=is_kept)] if rows else []
+
+
+def _address(table: Sequence[Definition]) -> Reference | Null:
+    return Reference(table[0].symbol) if table else NULL

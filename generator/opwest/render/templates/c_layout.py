@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The line length of emitted C: at most 100 columns, tabs count 8 (Zephyr's coding style).
+
+Names have any length, so no template can break its lines itself. Lines that fit stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+WIDTH: Final = 100
+
+_TOKEN: Final = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|/\*.*?\*/|\s+|\w+|&&|\|\||[=<>!]=|.', re.DOTALL)
+_PROSE: Final = re.compile(r"(\s*\* )(\w.*)")
+"""A line of text in a comment: no Doxygen command, and not the comment's end."""
+_BLANK: Final = re.compile(r"(?<=[^\\]) (?=[^\s\"])")
+_AFTER: Final = {",": 0, ";": 0, "&&": 0, "||": 0, "?": 1, "=": 1, "==": 2, ">=": 2, "<=": 2, "+": 2, "*": 2, "{": 2}
+"""Tokens that a line may be broken behind where white space follows, and how good such a break is: 0 is best."""
+
+
+def fit(text: str) -> str:
+    """Return C source text without a line of more than 100 columns, as far as its tokens allow."""
+    lines: list[str] = []
+    in_comment = False
+    carried = carried_prefix = ""
+    for line in text.split("\n"):
+        prose = _PROSE.fullmatch(line) if in_comment else None
+        if carried and prose:
+            line = f"{prose[1]}{carried} {prose[2]}"
+        elif carried:
+            lines.append(carried_prefix + carried)
+        carried = ""
+        was_in_comment = in_comment
+        in_comment = _ends_in_comment(line, in_comment)
+        if _columns(line) <= WIDTH:
+            lines.append(line)
+        elif was_in_comment and prose:
+            *full, rest = _comment(line)
+            lines += full
+            carried_prefix, carried = prose[1], rest.removeprefix(prose[1])
+        elif was_in_comment:
+            lines += _comment(line)
+        else:
+            lines += _line(line)
+    return "\n".join(lines)
+
+
+def _ends_in_comment(line: str, in_comment: bool) -> bool:
+    if in_comment:
+        return "*/" not in line
+    code = "".join(token for token in _TOKEN.findall(line) if not token.startswith(('"', "'", "/*")))
+    return "/*" in code
+
+
+def _line(line: str) -> list[str]:
+    body = line.strip()
+    indent = line[: len(line) - len(line.lstrip())]
+    if body.startswith("/*") and body.endswith("*/") and body.count("/*") == 1:
+        return _one_line_comment(indent, body)
+    if body.startswith("/*"):
+        mark = "/**" if body.startswith("/**") else "/*"
+        return [f"{indent}{mark}", *_comment(f"{indent} * {body.removeprefix(mark).strip()}")]
+    if body.startswith(("#include", "#error", "#warning")):
+        return [line]
+    if body.startswith("#") or body.endswith("\\"):
+        return _broken(indent, body.removesuffix("\\").rstrip(), " \\", last=" \\" if body.endswith("\\") else "")
+    return _broken(indent, body, "")
+
+
+def _comment(line: str) -> list[str]:
+    """Wrap one line of a comment that has several."""
+    match = re.match(r"(\s*\* ?)(\s*)(.*)", line)
+    if match is None:
+        return [line]
+    prefix, inner, words = match.groups()
+    return _wrapped(words, prefix + inner, prefix + inner)
+
+
+def _one_line_comment(indent: str, body: str) -> list[str]:
+    mark = "/**" if body.startswith("/**") else "/*"
+    words = body.removeprefix(mark).removesuffix("*/").strip()
+    return [f"{indent}{mark}", *_wrapped(words, f"{indent} * ", f"{indent} * "), f"{indent} */"]
+
+
+def _wrapped(words: str, first: str, following: str) -> list[str]:
+    width = WIDTH - len(following.expandtabs(8)) + len(following)
+    options = {"break_long_words": False, "break_on_hyphens": False}
+    return textwrap.wrap(words, width, initial_indent=first, subsequent_indent=following, **options)  # type: ignore[arg-type]
+
+
+def _broken(indent: str, body: str, end: str, *, last: str = "") -> list[str]:
+    """Break a line of code; `end` follows every line but the last, which `last` follows."""
+    lines: list[str] = []
+    while _columns(indent + body + last) > WIDTH:
+        place = _place(body, WIDTH - len(end) - _columns(indent))
+        if place is None:
+            break
+        lines.append(indent + place.first(body) + end)
+        body = place.opening + (body[place.at :] if place.opening else body[place.at :].lstrip())
+        indent = indent if len(lines) > 1 else f"{indent}\t"
+    return [*lines, f"{indent}{body}{last}"]
+
+
+class _Break(NamedTuple):
+    """Where a line may be broken: `closing` ends the first part, `opening` begins the second."""
+
+    at: int
+    rank: int
+    depth: int
+    """Parentheses that are open here, counted from the start of the line."""
+    closing: str = ""
+    opening: str = ""
+
+    def first(self, body: str) -> str:
+        """Return the first part; a blank at the end of a string literal is part of the string."""
+        return body[: self.at] + self.closing if self.closing else body[: self.at].rstrip()
+
+
+def _place(body: str, width: int) -> _Break | None:
+    """Return the best place that leaves at most `width` columns, or the first place of the line.
+
+    Outer parentheses are broken before inner ones, unless that leaves most of the line empty.
+    """
+    places = list(_places(body))
+    good = [place for place in places if len(place.first(body)) <= width]
+    if not good:
+        return min(places, key=lambda place: place.at, default=None)
+    return max(good, key=lambda place: (-place.rank, place.at >= width // 4, -place.depth, place.at))
+
+
+def _places(body: str) -> Iterator[_Break]:
+    at = depth = 0
+    previous = ""
+    for token in _TOKEN.findall(body):
+        if token.startswith('"'):
+            if previous.endswith('"') or previous.isidentifier():
+                yield _Break(at, 0 if previous.endswith('"') else 1, depth)
+            for match in _BLANK.finditer(token):
+                yield _Break(at + match.end(), 3, depth, '"', '"')
+        elif token.startswith("/*") and at:
+            yield _Break(at, 1, depth)
+        elif token.isspace() and previous in _AFTER:
+            yield _Break(at, _AFTER[previous], depth)
+        at += len(token)
+        depth += (token in "([") - (token in ")]")
+        if token == "(" and not body.startswith(")", at):
+            yield _Break(at, 2, depth)
+        previous = previous if token.isspace() else token
+
+
+def _columns(line: str) -> int:
+    return len(line.expandtabs(8))

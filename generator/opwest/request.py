@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the pipeline is asked for, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+from opwest.model.examined import Examined
+from opwest.model.model import Model
+from opwest.plan.memory import MemoryPlan
+from opwest.write import ProjectFile, WriteResult
+from opwest.zephyr.options import ZephyrOptions
+
+Metadata = Literal["c", "llvm"]
+"""Where run, metadata and registry come from: C sources, or one object per target."""
+
+Layout = Literal["application", "model"]
+"""What is written: a whole application, or the models alone, for a build that has an application already."""
+
+Stage = Literal["plan", "render", "write"]
+"""Where the pipeline ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One run of the pipeline."""
+
+    manifests: tuple[Path, ...]
+    output: Path | None = None
+    """The folder to write; None where the pipeline ends before the stage `write`."""
+    vendored: bool = True
+    """Whether the application gets a copy of the runtime."""
+    metadata: Metadata = "c"
+    layout: Layout = "application"
+    template: Path | None = None
+    """A folder of the user's own templates."""
+    zephyr: ZephyrOptions = field(default_factory=ZephyrOptions)
+    inputs: Path | None = None
+    """A file that gets the absolute path of every file that was read, faults or not, one a line."""
+    texts: Mapping[Path, bytes] = field(default_factory=dict)
+    """The contents to use in place of those of manifests."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder to write. Raises ValueError where there is none."""
+        if self.output is None:
+            raise ValueError("the request names no output")
+        return self.output
+
+
+class Examination(NamedTuple):
+    """The contents of one manifest; valid only where no fault was reported."""
+
+    model: Model
+    plan: MemoryPlan
+    objects: tuple[Examined, ...]
+    files: tuple[Path, ...]
+    """The files that were read beside the manifest."""
+
+
+class Project(NamedTuple):
+    """What the pipeline made, up to its last stage."""
+
+    found: list[Examination]
+    """One for every manifest that could be loaded."""
+    files: Sequence[ProjectFile] = ()
+    record: Mapping[str, Any] = MappingProxyType({})
+    """The record of the project for later commands."""
+    written: WriteResult = WriteResult((), 0, (), ())

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files that come with opwest: schemas, templates, the runtime. Beside the sources, or in the installed package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def resource(name: str) -> Path:
+    """Return the folder `schemas`, `project_template` or `zephyr_module`."""
+    installed = _PACKAGE / "_share" / name
+    return installed if installed.is_dir() else _PACKAGE.parents[1] / name

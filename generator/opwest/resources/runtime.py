@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of the runtime by feature, and those that an application with given models gets a copy of.
+
+The counterpart is zephyr_module/CMakeLists.txt, which compiles the sources of a feature where its option is set.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from opwest.model.model import Model
+from opwest.resources import resource
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """Files of the runtime that are of use together."""
+
+    files: tuple[str, ...]
+    """Paths in zephyr_module/; one that ends in / is a folder with all that it holds."""
+    needs: tuple[str, ...] = ()
+    """Other features that these files include or call."""
+    option: str | None = None
+    """The option that asks for the feature in the manifest's `application: kconfig`."""
+    compatible: str | None = None
+    """The devicetree nodes that its driver is for."""
+
+
+def _headers(*names: str) -> tuple[str, ...]:
+    return tuple(f"include/opwest/{name}.h" for name in names)
+
+
+def _sources(*names: str) -> tuple[str, ...]:
+    return tuple(f"src/{name}" for name in names)
+
+
+def _driver(name: str, binding: str, *sources: str) -> tuple[str, ...]:
+    shared = (f"dts/bindings/accelerator/opwest,{binding}.yaml", "dts/bindings/vendor-prefixes.txt")
+    return (*(f"drivers/{name}/{file}" for file in ("Kconfig", *sources)), *shared)
+
+
+FEATURES: Mapping[str, Feature] = {
+    "core": Feature(
+        (
+            *("CMakeLists.txt", "Kconfig", "cmake/opwest.cmake", "zephyr/module.yml"),
+            *_headers("model", "port", "profile", "registry", "stack", "status"),
+            *_sources("call.c", "metadata.c", "port_zephyr.c", "registry.c", "status.c"),
+        )
+    ),
+    "devices": Feature(
+        (*_headers("accelerator", "devices"), *_sources("accelerator.c", "devices.c", "port_devices_zephyr.c"))
+    ),
+    "drivers": Feature(
+        (*_headers("accelerator_context", "port_sync"), *_sources("accelerator_context.c", "port_sync_zephyr.c")),
+        needs=("devices",),
+        option="CONFIG_OPWEST_PORT_SYNC",
+    ),
+    "npu_emul": Feature(
+        (
+            *_headers("npu_emul", "npu_emul_state"),
+            *_driver(
+                "npu_emul",
+                "npu-emul",
+                *(f"npu_emul{part}.c" for part in ("", "_enqueue", "_faults", "_kernels", "_program", "_queue")),
+                *("npu_emul_internal.h", "npu_emul_zephyr.c"),
+            ),
+        ),
+        needs=("drivers",),
+        option="CONFIG_OPWEST_NPU_EMUL",
+        compatible="opwest,npu-emul",
+    ),
+    "ethos_u": Feature(
+        (*_headers("ethos_u"), *_driver("ethos_u", "ethos-u", "ethos_u.c")),
+        needs=("drivers",),
+        option="CONFIG_OPWEST_ETHOS_U",
+        compatible="opwest,ethos-u",
+    ),
+    "tvm": Feature(
+        (
+            *_headers("dlpack", "tvm_backend", "tvm_ffi", "tvm_packed", "tvm_workspace"),
+            *_sources("port_tvm_zephyr.c", "tvm_backend.c"),
+            "include_tvm/",
+        ),
+        option="CONFIG_OPWEST_TVM",
+    ),
+    "shell": Feature((*_headers("zephyr"), *_sources("models.ld", "shell.c")), option="CONFIG_OPWEST_SHELL"),
+    "profile": Feature(
+        (
+            *_headers("port_profile"),
+            *_sources("port_profile_native.c", "port_profile_zephyr.c", "profile.c", "profile.ld", "profile_shell.c"),
+        ),
+        option="CONFIG_OPWEST_PROFILE",
+    ),
+    "service": Feature(
+        (
+            *_headers("service"),
+            *_sources("service.c", "service.ld", "service_internal.h"),
+            *_sources("service_shell.c", "service_smp.c", "service_zephyr.c"),
+            "snippets/opwest-service/",
+        ),
+        needs=("shell",),
+        option="CONFIG_OPWEST_SERVICE",
+    ),
+    "vectors": Feature((*_headers("compare"), *_sources("compare.c"))),
+}
+"""What applications get copies of."""
+
+NOT_COPIED = (
+    *_headers("npu_emul_host"),
+    *(f"src/port{part}_host.c" for part in ("", "_profile", "_sync", "_tvm")),
+    "src/port_host_cache.c",
+    "drivers/npu_emul/make_program.py",
+    "drivers/npu_emul/npu_emul_host.c",
+)
+"""Files for `opwest run --host` and for developers: they are used where opwest is installed."""
+
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]((?:opwest|tvm|dlpack)/[\w./-]+)[>"]', re.MULTILINE)
+
+
+def vendored_files(models: Sequence[Model]) -> dict[PurePosixPath, bytes]:
+    """Return the files of the runtime that an application with these models gets, by path in modules/opwest."""
+    root = resource("zephyr_module")
+    return {PurePosixPath(path): (root / path).read_bytes() for path in files_of(features_of(models))}
+
+
+def features_of(models: Sequence[Model]) -> frozenset[str]:
+    """Return the features that the models and their applications use, with what those need."""
+    found = {"core"}
+    waiting = [name for model in models for name in _used(model)]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += FEATURES[name].needs
+    return frozenset(found)
+
+
+def files_of(features: Iterable[str]) -> list[str]:
+    """Return the paths in zephyr_module/ of all files of some features, sorted."""
+    root = resource("zephyr_module")
+    found: set[str] = set()
+    for path in (path for name in features for path in FEATURES[name].files):
+        if path.endswith("/"):
+            found |= {file.relative_to(root).as_posix() for file in (root / path).rglob("*") if file.is_file()}
+        else:
+            found.add(path)
+    return sorted(found)
+
+
+def _used(model: Model) -> Iterator[str]:
+    if model.devices:
+        yield "devices"
+    if any(device.handle is None for device in model.devices):
+        yield "drivers"  # one of the application's own may be built on the class and its context
+    if model.needs_tvm or model.compat or any(operator.is_bridged for operator in model.operators):
+        yield "tvm"
+    if model.suite.vectors:
+        yield "vectors"
+    if any(device.host_latency_us is not None for device in model.devices):
+        yield "npu_emul"
+    options = {key for key, value in model.application.kconfig if value == "y"}
+    trees = [file.content.decode("utf-8", errors="replace") for _, file in model.application.overlays]
+    trees += [tree.value for device in model.devices for _, tree in device.boards]
+    trees += [device.devicetree.value for device in model.devices if device.devicetree]
+    for name, feature in FEATURES.items():
+        if feature.option in options or (feature.compatible and any(feature.compatible in text for text in trees)):
+            yield name
+    yield from _included(model)
+
+
+def _included(model: Model) -> Iterator[str]:
+    """Yield the features whose headers the user's own files include."""
+    contents = [source.content for build in model.builds for source in build.sources]
+    contents += [file.content for file in model.application.files]
+    contents += [f"#include <{device.handle.header}>".encode() for device in model.devices if device.handle]
+    headers = {header.decode() for content in contents for header in _INCLUDE.findall(content)}
+    places = {f"{folder}/{header}" for folder in ("include", "include_tvm") for header in headers}
+    for name in FEATURES if places else ():
+        if not places.isdisjoint(files_of([name])):
+            yield name

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generated applications have few files, the parts of the runtime that they use, and no file without content."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from requirements_support import need
+
+ROOT = Path(__file__).resolve().parents[2]
+STUBS = ROOT / "tests" / "compile" / "zephyr_stubs"
+MOST_FILES = {"digits": 75, "readme": 45}
+FEATURES = {
+    "readme": {"core"},
+    "digits": {"core", "vectors"},
+    "two_npus": {"core", "devices", "drivers", "npu_emul"},
+}
+# They include Zephyr's headers, and are compiled by the tests that build images.
+ZEPHYR_ONLY = re.compile(r"_zephyr\.c$|shell\.c$|_smp\.c$|_native\.c$")
+
+
+def opwest(*words):
+    done = subprocess.run(
+        [sys.executable, "-m", "opwest", *map(str, words)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def source_of(name, folder):
+    """Write what an example's manifest names, and return the manifests."""
+    if name == "readme":
+        folder.mkdir()
+        text = (ROOT / "README.md").read_text(encoding="utf-8")
+        (folder / "operators.c").write_text(re.search(r"```c\n(.*?)```", text, re.DOTALL)[1])
+        (folder / "manifest.yaml").write_text(re.search(r"```yaml\n(version: .*?)```", text, re.DOTALL)[1])
+        return [folder / "manifest.yaml"]
+    shutil.copytree(ROOT / "examples" / name, folder, ignore=shutil.ignore_patterns("__pycache__", "objects"))
+    if name == "digits":
+        command = [sys.executable, folder / "compile_operators.py"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return [folder / "manifest.yaml"]
+
+
+@pytest.fixture(scope="module", params=FEATURES)
+def application(request, tmp_path_factory):
+    """Return the name of an example and its application."""
+    need("gcc")
+    work = tmp_path_factory.mktemp(request.param)
+    opwest("generate", *source_of(request.param, work / "source"), "-o", work / "app")
+    return request.param, work / "app"
+
+
+def files_in(app):
+    return sorted(path.relative_to(app).as_posix() for path in app.rglob("*") if path.is_file())
+
+
+def test_the_number_of_files(application):
+    name, app = application
+    assert len(files_in(app)) <= MOST_FILES.get(name, 100), "\n".join(files_in(app))
+
+
+def test_the_runtime_is_what_the_models_use(application):
+    from opwest.resources.runtime import files_of
+
+    name, app = application
+    assert files_in(app / "modules" / "opwest") == files_of(FEATURES[name])
+
+
+def test_no_file_is_without_content(application):
+    _, app = application
+    for name in files_in(app):
+        if name.endswith((".conf", ".overlay", "Kconfig", ".cmake")):
+            lines = (app / name).read_text().splitlines()
+            assert [line for line in lines if line.strip() and not line.lstrip().startswith("#")], name
+    for path in app.glob("models/*/src/*_devices.*"):
+        assert json.loads((app / ".opwest/lock.json").read_text())["record"]["models"][0]["devices"], path
+    bases = json.loads((app / ".opwest/bases.json").read_text())
+    assert {"CMakeLists.txt", "prj.conf"} < bases.keys()
+    assert "src/held_out.h" not in bases
+
+
+def test_the_copied_runtime_is_enough(application, tmp_path):
+    """All that needs no Zephyr compiles with no other header than those in the application."""
+    _, app = application
+    models = list((app / "models").iterdir())
+    includes = [f"-I{folder / 'include'}" for folder in (app / "modules" / "opwest", *models)]
+    sources = [path for path in (app / "modules" / "opwest").rglob("*.c") if not ZEPHYR_ONLY.search(path.name)]
+    emitted = [path for folder in models for path in (folder / "src").glob("*.c")]
+    flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", *includes]
+    stubs = ["-D__ZEPHYR__=1", "-DCONFIG_BOARD_MPS2_AN385=1", f"-I{STUBS}"]
+    assert len(sources) >= 4 and len(emitted) >= 3
+    for index, source in enumerate([*sources, *emitted]):
+        options = stubs if source in emitted else []
+        command = ["gcc", *flags, *options, "-c", source, "-o", tmp_path / f"{index}.o"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr

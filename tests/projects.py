@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Projects from manifests, as the commands make them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from opwest import pipeline
+from opwest.diagnostics import Diagnostics
+from opwest.render.application import Planned
+from opwest.request import Request
+from opwest.write import WriteResult
+
+
+def check(manifests: Sequence[Path], faults: Diagnostics) -> list[Planned]:
+    """Return the checked and planned models. Raises OpwestError with every fault of every manifest."""
+    found = pipeline.run(Request(tuple(manifests)), faults, "plan").found
+    faults.raise_if_errors()
+    return [(one.model, one.plan) for one in found]
+
+
+def generate(manifests: Sequence[Path], output: Path, *, faults: Diagnostics, **options) -> WriteResult:
+    """Write an application; `options` are those of a Request."""
+    return pipeline.run(Request(tuple(manifests), output, **options), faults).written

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a test needs of the machine: the only place that skips a test.
+
+`need("clang")` returns where the program (or Python module) is installed. Otherwise it skips the running test, and
+fails it in CI (the variable CI is set), because a package of apt or pip provides each name of the table. `make test`
+uses only what `HOST` names: there a test that needs more is left to `make test-rest`.
+
+`skip_here(reason)` is for what no package provides: a Zephyr workspace, downloaded models, another processor.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+HOST = frozenset(
+    "ar as cc gcc git ld nm objcopy strip unshare cbor2 coverage hypothesis llvmlite serial smpclient".split()
+)
+"""What `make test` uses: Python, a C compiler with its binutils, git, and the packages of `opwest[dev]`."""
+
+_INSTALL = {
+    "ar": "apt-get install binutils",
+    "as": "apt-get install binutils",
+    "ld": "apt-get install binutils",
+    "nm": "apt-get install binutils",
+    "objcopy": "apt-get install binutils",
+    "strip": "apt-get install binutils",
+    "cc": "apt-get install gcc libc6-dev",
+    "gcc": "apt-get install gcc libc6-dev",
+    "g++": "apt-get install g++",
+    "gcc -m32": "apt-get install gcc-multilib g++-multilib",
+    "static libc": "apt-get install libc6-dev",
+    "git": "apt-get install git",
+    "patch": "apt-get install patch",
+    "strip": "apt-get install binutils",
+    "unshare": "apt-get install util-linux",
+    "clang": "apt-get install clang",
+    "clang++": "apt-get install clang",
+    "clang runtime": "apt-get install libclang-rt-14-dev (of the version of clang)",
+    "valgrind": "apt-get install valgrind",
+    "cmake": "apt-get install cmake",
+    "ninja": "apt-get install ninja-build",
+    "dtc": "apt-get install device-tree-compiler",
+    "chromium": "apt-get install chromium",
+    "arm-none-eabi-gcc": "apt-get install gcc-arm-none-eabi libnewlib-arm-none-eabi",
+    "riscv64-unknown-elf-gcc": "apt-get install gcc-riscv64-unknown-elf",
+    "aarch64-linux-gnu": "apt-get install binutils-aarch64-linux-gnu libc6-dev-arm64-cross libgcc-12-dev-arm64-cross",
+    "qemu-aarch64": "apt-get install qemu-user",
+    "qemu-system-arm": "apt-get install qemu-system-arm",
+    "qemu-system-riscv32": "apt-get install qemu-system-misc",
+    "qemu-system-riscv64": "apt-get install qemu-system-misc",
+    "cbor2": "pip install smpclient",
+    "smpclient": "pip install 'opwest[board]'",
+    "serial": "pip install 'opwest[board]'",
+    "llvmlite": "pip install 'opwest[llvm]'",
+    "hatchling": "pip install hatchling",
+    "tvm": "pip install 'opwest[tvm]'",
+    "onnx": "pip install 'opwest[tvm]'",
+    "tflite": "pip install 'opwest[tvm]'",
+    "onnxruntime": "pip install 'opwest[all]'",
+    "ai_edge_litert": "pip install 'opwest[all]'",
+    "sklearn": "pip install 'opwest[examples]'",
+}
+_MODULES = frozenset(name for name, how in _INSTALL.items() if how.startswith("pip "))
+_BINUTILS = {
+    "arm-none-eabi-": "apt-get install binutils-arm-none-eabi",
+    "riscv64-unknown-elf-": "apt-get install binutils-riscv64-unknown-elf",
+    "aarch64-linux-gnu-": "apt-get install gcc-aarch64-linux-gnu",
+}
+"""Of the tools with a prefix that _INSTALL does not name."""
+LEFT = "left to `make test-rest`: "
+
+
+class Tier:
+    """Which tests this session runs: set by conftest.py from `--tier`."""
+
+    name = "all"
+
+
+def need(*names: str) -> None:
+    """Skip the running test, or fail it in CI, unless every program and module is installed."""
+    for name in names:
+        leave_to_rest(name)
+        if not is_present(name):
+            absent(f"{name} is not installed", name)
+
+
+def need_x86_64() -> None:
+    """Skip the running test where its objects or its code for x86-64 cannot run."""
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        skip_here(f"the objects are for x86-64, this machine is {platform.machine()}")
+
+
+def leave_to_rest(name: str) -> None:
+    """Leave a test to `make test-rest` in a session of `make test` that does not use `name`."""
+    if Tier.name == "host" and name not in HOST:
+        pytest.skip(f"{LEFT}needs {name}", allow_module_level=True)
+
+
+def absent(reason: str, name: str) -> NoReturn:
+    """Skip the running test because of what the package of `name` would provide; fail it in CI."""
+    if name in os.environ.get("OPWEST_TESTS_WITHOUT", "").split():
+        skip_here(f"{name} is left out on purpose")
+    if "CI" in os.environ:
+        pytest.fail(f"{reason}. CI has to install it: {how_to_install(name)}", pytrace=False)
+    skip_here(f"{reason}: {how_to_install(name)}")
+
+
+def skip_here(reason: str) -> NoReturn:
+    """Skip the running test, in CI too: no package provides what it needs."""
+    pytest.skip(reason, allow_module_level=True)
+
+
+def how_to_install(name: str) -> str:
+    """Return the command that installs a program or a module. Raises ValueError for a name without one."""
+    found = _INSTALL.get(name) or next((how for prefix, how in _BINUTILS.items() if name.startswith(prefix)), None)
+    if found is None:
+        raise ValueError(f"requirements_support.py does not name the package of {name!r}")
+    return found
+
+
+def is_present(name: str) -> bool:
+    """Return whether a program or a module of the table is installed."""
+    how_to_install(name)
+    if name in _MODULES:
+        return importlib.util.find_spec(name) is not None
+    if name == "gcc -m32":
+        return fault_of_compiler("gcc", ("-m32",), True) is None
+    if name == "clang runtime":
+        return fault_of_compiler("clang", ("-fsanitize=address,undefined",), True) is None
+    return shutil.which(name) is not None
+
+
+def need_compiler(compiler: str, flags: Sequence[str] = (), *, link: bool = False) -> None:
+    """Skip the running test, or fail it in CI, where a compiler is missing or cannot do what `flags` ask for."""
+    need(compiler, *(["gcc -m32"] if "-m32" in flags else []))
+    if fault := fault_of_compiler(compiler, tuple(flags), link):
+        absent(fault, "clang runtime" if compiler.startswith("clang") else compiler)
+
+
+@functools.cache
+def fault_of_compiler(compiler: str, flags: tuple[str, ...], link: bool) -> str | None:
+    """Return why an empty program does not compile (or link and run), None when it does."""
+    if shutil.which(compiler) is None:
+        return f"{compiler} is not installed"
+    with tempfile.TemporaryDirectory() as work:
+        program = Path(work) / "program"
+        language = "c++" if compiler.endswith("++") else "c"
+        command = [compiler, *flags, "-x", language, "-", "-o", str(program), *([] if link else ["-c"])]
+        text = "#include <errno.h>\n#include <stdint.h>\n#include <stdio.h>\n"
+        text += "int main(void) { return 0; }\n" if link else "int32_t x;\n"
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        if done.returncode == 0 and link:
+            done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return None
+    return f"{compiler} {' '.join(flags)} does not work here: {done.stderr.strip()[:200]}"

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the processes of one test session make once: the first that needs it makes it, the others wait."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+VARIABLE = "OPWEST_TESTS_SESSION"
+"""Names the folder of the session; the processes of pytest-xdist inherit it."""
+
+
+def begin_session() -> None:
+    """Make the folder of the session."""
+    os.environ[VARIABLE] = tempfile.mkdtemp(prefix="opwest-tests-")
+
+
+def end_session() -> None:
+    """Remove the folder of the session."""
+    shutil.rmtree(os.environ.pop(VARIABLE), ignore_errors=True)
+
+
+def session_folder() -> Path:
+    """Return the folder of the session."""
+    return Path(os.environ[VARIABLE])
+
+
+def made_once(key: str, make: Callable[[Path], None]) -> Path:
+    """Return a folder that `make` filled. If `make` fails, the next caller tries again in an empty folder."""
+    folder = session_folder() / key
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    done = folder.with_name(f"{folder.name}.done")
+    with folder.with_name(f"{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            make(folder)
+            done.touch()
+    return folder
+
+
+def digest(*parts: str | bytes) -> str:
+    """Return a short name for a sequence of texts."""
+    found = hashlib.sha256()
+    for part in parts:
+        content = part.encode() if isinstance(part, str) else part
+        found.update(len(content).to_bytes(8, "little") + content)
+    return found.hexdigest()[:24]
+
+
+def digest_of_files(folder: Path) -> str:
+    """Return a short name for the names and contents of all files of a folder."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return digest(*(part for path in files for part in (str(path.relative_to(folder)), path.read_bytes())))
