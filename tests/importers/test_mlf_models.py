@@ -304,7 +304,7 @@ def test_several_devices_are_refused(tmp_path):
 def test_names_of_inputs_from_the_relay_text_alone(tmp_path):
     """Packed arguments, no C interface, and metadata.json of a version without ports."""
     files = {**made.packed(), "metadata.json": made.metadata(5, with_ports=False)}
-    with pytest.raises(OpwestError, match="which parameters of tvmgen_default___tvm_main__ are inputs"):
+    with pytest.raises(OpwestError, match="which parameters of 'tvmgen_default___tvm_main__' are inputs"):
         imported({**files, "src/default.relay": b""}, tmp_path)
     _, text = imported({n.replace("default.relay", "relay.txt"): c for n, c in files.items()}, tmp_path)
     assert "x: {dtype: float32, shape: [1, 4]}" in text
