@@ -2,6 +2,7 @@
 """Model Library Format in every variant: imported, compiled here, compared with numpy."""
 
 import json
+import struct
 import subprocess
 
 import mlf_made as made
@@ -315,3 +316,27 @@ def test_includes_of_any_length_are_no_traceback(tmp_path):
     files[name] = b'#include "' + b"x" * 5000 + b'.h"\n' + files[name]
     imported(files, tmp_path)
     planned(tmp_path / "mine")
+
+
+@pytest.mark.parametrize("linked", [False, True], ids=["params", "linked"])
+def test_a_graph_with_weights_of_bfloat16(linked, tmp_path):
+    """TVM writes them with DLPack's code, or into the C code as uint16_t."""
+    files = made.graph()
+    name = "executor-config/graph/default.graph"
+    graph = json.loads(files[name])
+    graph["attrs"]["dltype"][1][2] = "bfloat16"
+    bits = (made.W1.view(np.uint32) >> 16).astype(np.uint16)
+    packed = made.params({"p0": bits})
+    unsigned, brain = (struct.pack("<BBH", code, 16, 1) for code in (1, 4))
+    assert packed.count(unsigned) == 1
+    if linked:
+        values = ", ".join(str(n) for n in bits.reshape(-1))
+        code = f"static const uint16_t __tvm_param__p0[{bits.size}] = {{\n    {values}\n}};\n".encode()
+        files["codegen/host/src/default_lib1.c"] += code
+        packed = made.params({})
+    files |= {name: json.dumps(graph).encode(), "parameters/default.params": packed.replace(unsigned, brain)}
+    _, text = imported(files, tmp_path)
+    assert "p0: {file: constants.npz, key: p0, dtype: bfloat16}" in text
+    assert "dtype: uint16" not in text
+    with np.load(next(tmp_path.rglob("constants.npz"))) as loaded:
+        np.testing.assert_array_equal(loaded["p0"], bits)

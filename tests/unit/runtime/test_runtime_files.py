@@ -7,8 +7,8 @@ from pathlib import Path, PurePosixPath
 import pytest
 from golden_support import copy_project
 from opwest.diagnostics import Diagnostics
-from opwest.pipeline import check
-from opwest.runtime_files import FEATURES, NOT_COPIED, features_of, files_of, vendored_files
+from opwest.resources.runtime import FEATURES, NOT_COPIED, features_of, files_of, vendored_files
+from projects import check
 
 RUNTIME = Path(__file__).resolve().parents[3] / "zephyr_module"
 SHARED = "dts/bindings/vendor-prefixes.txt"

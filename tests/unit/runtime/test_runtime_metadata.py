@@ -16,7 +16,7 @@ from opwest.diagnostics import Diagnostics
 from requirements_support import need_compiler
 
 SIZES = {"int8": 1, "uint8": 1, "bool": 1, "int16": 2, "uint16": 2, "float16": 2, "int32": 4, "uint32": 4}
-SIZES |= {"float32": 4, "int64": 8, "uint64": 8, "float64": 8}
+SIZES |= {"float32": 4, "int64": 8, "uint64": 8, "float64": 8, "bfloat16": 2}
 BUILDABLE = [name for name in PROJECTS if name != "targets"]
 
 
@@ -184,6 +184,6 @@ def test_dtype_names_and_sizes(tmp_path):
         ["gcc", *SANITIZED, f"-I{runtime / 'include'}", main, runtime / "src" / "metadata.c", "-o", "program"], tmp_path
     )
     lines = [line.split() for line in execute(tmp_path / "program").stdout.splitlines()]
-    order = "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 bool".split()
-    assert [(name, int(size)) for name, size in lines[:12]] == [(name, SIZES[name]) for name in order]
-    assert lines[12:] == [["-", "0"]] * 244
+    order = "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 bool bfloat16".split()
+    assert [(name, int(size)) for name, size in lines[:13]] == [(name, SIZES[name]) for name in order]
+    assert lines[13:] == [["-", "0"]] * 243

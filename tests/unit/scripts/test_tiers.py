@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -63,6 +64,14 @@ def test_names_without_a_package_are_refused() -> None:
     assert all(how_to_install(name) for name in HOST - {"coverage", "hypothesis"})
     with pytest.raises(ValueError, match="does not name the package of 'klang'"):
         need("klang")
+
+
+def test_no_other_file_skips() -> None:
+    words = re.compile(r"pytest\.(skip|importorskip)\(|mark\.(skip|skipif|xfail)\b")
+    own = (Path(__file__), Path(requirements_support.__file__))
+    sources = [path for path in (ROOT / "tests").rglob("*.py") if path not in own]
+    assert len(sources) > 100
+    assert [path.name for path in sources if words.search(path.read_text(encoding="utf-8"))] == []
 
 
 def row(lines: int, branches: int) -> dict[str, object]:

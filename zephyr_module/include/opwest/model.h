@@ -49,7 +49,8 @@ struct opwest_program;
 	ROW(FLOAT16, 8, "float16", 2, BITS, 5)                                                     \
 	ROW(FLOAT32, 9, "float32", 4, REAL, 8)                                                     \
 	ROW(FLOAT64, 10, "float64", 8, REAL, 11)                                                   \
-	ROW(BOOL, 11, "bool", 1, BOOLEAN, 0)
+	ROW(BOOL, 11, "bool", 1, BOOLEAN, 0)                                                       \
+	ROW(BFLOAT16, 12, "bfloat16", 2, BITS, 8)
 
 /** @cond INTERNAL_HIDDEN */
 #define OPWEST_DTYPE_VALUE(NAME, value, name, size, kind, exponent) OPWEST_##NAME = (value),
