@@ -42,7 +42,6 @@ _INSTALL = {
     "static libc": "apt-get install libc6-dev",
     "git": "apt-get install git",
     "patch": "apt-get install patch",
-    "strip": "apt-get install binutils",
     "unshare": "apt-get install util-linux",
     "clang": "apt-get install clang",
     "clang++": "apt-get install clang",

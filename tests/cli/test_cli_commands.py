@@ -228,7 +228,7 @@ def test_foreign_folders_are_refused(opwest, manifest, tmp_path):
     app.mkdir()
     (app / "precious.txt").write_text("mine")
     done = opwest("generate", manifest, "-o", app)
-    assert done.code == 1 and "is not empty and was not made by opwest" in done.err
+    assert done.code == 1 and "is not empty and was not created by opwest" in done.err
     assert [path.name for path in app.iterdir()] == ["precious.txt"]
     assert (app / "precious.txt").read_text() == "mine"
 

@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands. Their docstrings are the text of `--help`."""
+"""The commands. Their docstrings are the text of `--help`.
+
+Each command imports its modules when it runs: importing all of them takes longer than generating a small model.
+"""
 
 from __future__ import annotations
 
-import argparse
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from opwest import pipeline
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
-from opwest.request import Request
 from opwest.result import Result
-from opwest.targets import named_targets
-from opwest.zephyr.options import ZephyrOptions
+
+if TYPE_CHECKING:
+    import argparse
+
+    from opwest.zephyr.options import ZephyrOptions
 
 
 def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Generate a complete Zephyr application. A repeated run replaces the generated files and keeps your own."""
+    from opwest import pipeline
+    from opwest.request import Request
+
     request = Request(
         tuple(options.manifests),
         options.output,
@@ -57,6 +63,9 @@ def update(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 def _zephyr(options: argparse.Namespace) -> ZephyrOptions:
     """Return the boards, version and workspace of Zephyr from the command line, or from the current workspace."""
+    from dataclasses import replace
+
+    from opwest.zephyr.options import ZephyrOptions
     from opwest.zephyr.version import parse_version
     from opwest.zephyr.workspace import find_workspace
 
@@ -83,10 +92,12 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
     With errors, print only the table of objects: whether each can be exported, and if not, why.
     """
+    from opwest import pipeline
     from opwest.cli.exportability import table
     from opwest.cli.schedule import schedule_rows, timeline
     from opwest.cli.summary import summary, summary_json
     from opwest.model.exportability import exportability
+    from opwest.request import Request
 
     request = Request(tuple(options.manifests), zephyr=_zephyr(options))
     found = pipeline.run(request, faults, "plan").found
@@ -187,6 +198,8 @@ def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 def targets(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """List the named targets: machine and ABI of their objects, and the Zephyr configuration that selects each."""
+    from opwest.targets import named_targets
+
     table = named_targets()
     lines = []
     for name, entry in table.items():

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from c_support import run
 from opwest.model.dtypes import DTYPES
-from opwest.render.c.literals import (
+from opwest.render.literals import (
     c_comment,
     c_float,
     c_integer,
