@@ -23,7 +23,9 @@ from typing import NoReturn
 
 import pytest
 
-HOST = frozenset("ar as cc gcc git ld nm objcopy unshare cbor2 coverage hypothesis llvmlite serial smpclient".split())
+HOST = frozenset(
+    "ar as cc gcc git ld nm objcopy strip unshare cbor2 coverage hypothesis llvmlite serial smpclient".split()
+)
 """What `make test` uses: Python, a C compiler with its binutils, git, and the packages of `opwest[dev]`."""
 
 _INSTALL = {
@@ -32,6 +34,7 @@ _INSTALL = {
     "ld": "apt-get install binutils",
     "nm": "apt-get install binutils",
     "objcopy": "apt-get install binutils",
+    "strip": "apt-get install binutils",
     "cc": "apt-get install gcc libc6-dev",
     "gcc": "apt-get install gcc libc6-dev",
     "g++": "apt-get install g++",
@@ -49,9 +52,7 @@ _INSTALL = {
     "dtc": "apt-get install device-tree-compiler",
     "chromium": "apt-get install chromium",
     "arm-none-eabi-gcc": "apt-get install gcc-arm-none-eabi libnewlib-arm-none-eabi",
-    "arm-none-eabi-ld": "apt-get install binutils-arm-none-eabi",
     "riscv64-unknown-elf-gcc": "apt-get install gcc-riscv64-unknown-elf",
-    "riscv64-unknown-elf-ld": "apt-get install binutils-riscv64-unknown-elf",
     "aarch64-linux-gnu": "apt-get install binutils-aarch64-linux-gnu libc6-dev-arm64-cross libgcc-12-dev-arm64-cross",
     "qemu-aarch64": "apt-get install qemu-user",
     "qemu-system-arm": "apt-get install qemu-system-arm",
@@ -70,6 +71,12 @@ _INSTALL = {
     "sklearn": "pip install 'opwest[examples]'",
 }
 _MODULES = frozenset(name for name, how in _INSTALL.items() if how.startswith("pip "))
+_BINUTILS = {
+    "arm-none-eabi-": "apt-get install binutils-arm-none-eabi",
+    "riscv64-unknown-elf-": "apt-get install binutils-riscv64-unknown-elf",
+    "aarch64-linux-gnu-": "apt-get install gcc-aarch64-linux-gnu",
+}
+"""Of the tools with a prefix that _INSTALL does not name."""
 LEFT = "left to `make test-rest`: "
 
 
@@ -104,8 +111,8 @@ def absent(reason: str, name: str) -> NoReturn:
     if name in os.environ.get("OPWEST_TESTS_WITHOUT", "").split():
         skip_here(f"{name} is left out on purpose")
     if "CI" in os.environ:
-        pytest.fail(f"{reason}. CI has to install it: {_INSTALL[name]}", pytrace=False)
-    skip_here(f"{reason}: {_INSTALL[name]}")
+        pytest.fail(f"{reason}. CI has to install it: {how_to_install(name)}", pytrace=False)
+    skip_here(f"{reason}: {how_to_install(name)}")
 
 
 def skip_here(reason: str) -> NoReturn:
@@ -113,10 +120,17 @@ def skip_here(reason: str) -> NoReturn:
     pytest.skip(reason, allow_module_level=True)
 
 
+def how_to_install(name: str) -> str:
+    """Return the command that installs a program or a module. Raises ValueError for a name without one."""
+    found = _INSTALL.get(name) or next((how for prefix, how in _BINUTILS.items() if name.startswith(prefix)), None)
+    if found is None:
+        raise ValueError(f"requirements_support.py does not name the package of {name!r}")
+    return found
+
+
 def is_present(name: str) -> bool:
     """Return whether a program or a module of the table is installed."""
-    if name not in _INSTALL:
-        raise ValueError(f"requirements_support.py does not name the package of {name!r}")
+    how_to_install(name)
     if name in _MODULES:
         return importlib.util.find_spec(name) is not None
     if name == "gcc -m32":

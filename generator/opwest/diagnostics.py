@@ -7,7 +7,6 @@ All layers report to one `Diagnostics` and continue after an error where possibl
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -134,6 +133,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     names = sorted(known)
     if not names:
         return None
+    import difflib  # only commands that report a fault need it
+
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if close:
         return f"did you mean {close[0]!r}?"

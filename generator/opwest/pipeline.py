@@ -13,11 +13,11 @@ from opwest.model.together import check_together
 from opwest.plan.memory import plan_model
 from opwest.project.store import check_output, store, store_inputs
 from opwest.render.project_files import project_record, render_project
-from opwest.render.templates.environment import using
+from opwest.render.templates.renderer import Renderer
 from opwest.request import Examination, Project, Request, Stage
-from opwest.resources.runtime import vendored_files
-from opwest.resources.template_folder import read_templates
+from opwest.resources.templates import read_templates
 from opwest.zephyr.checks import check_zephyr
+from opwest.zephyr.runtime import vendored_files
 
 
 def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project:
@@ -40,19 +40,15 @@ def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project
     if last == "plan":
         return Project(found)
 
-    with using(templates, faults) as user:
-        faults.raise_if_errors()
-        metadata = compile_metadata(planned, faults) if request.metadata == "llvm" else None
-        faults.raise_if_errors()
-        runtime = vendored_files(models) if request.vendored else None
-        files = render_project(planned, runtime, metadata, user, layout=request.layout)
-        record = project_record(
-            planned,
-            vendored=request.vendored,
-            metadata=request.metadata,
-            layout=request.layout,
-            template=None if templates is None else templates.hashes,
-        )
-        faults.raise_if_errors()
+    render = Renderer(templates, faults)
+    faults.raise_if_errors()
+    metadata = compile_metadata(planned, faults) if request.metadata == "llvm" else None
+    faults.raise_if_errors()
+    runtime = vendored_files(models) if request.vendored else None
+    files = render_project(render, planned, runtime, metadata, layout=request.layout)
+    faults.raise_if_errors()
+    record = project_record(
+        planned, templates.hashes, vendored=request.vendored, metadata=request.metadata, layout=request.layout
+    )
     project = Project(found, files, record)
     return project if last == "render" else project._replace(written=store(request, files, record, faults))

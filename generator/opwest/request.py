@@ -9,10 +9,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
+from opwest.files import ProjectFile
 from opwest.model.examined import Examined
 from opwest.model.model import Model
 from opwest.plan.memory import MemoryPlan
-from opwest.write import ProjectFile, WriteResult
+from opwest.write import WriteResult
 from opwest.zephyr.options import ZephyrOptions
 
 Metadata = Literal["c", "llvm"]

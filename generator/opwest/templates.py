@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -36,6 +36,30 @@ class UserTemplates:
     def place(self, name: str, line: int = 0) -> Location:
         """Return a line of a template as a place."""
         return Location(str(Path(self.folder) / name), line, 1 if line else 0)
+
+
+@dataclass(frozen=True)
+class Templates:
+    """All templates that a project is rendered with."""
+
+    own: Mapping[str, str]
+    """The text of every file of project_template, by its path."""
+    user: UserTemplates | None = None
+
+    @property
+    def files(self) -> list[Path]:
+        """The paths of the files that were read from the user's folder."""
+        return [] if self.user is None else [Path(self.user.folder) / name for name in self.user.hashes]
+
+    @property
+    def hashes(self) -> Mapping[str, str] | None:
+        """The SHA-256 of every file of the user's folder; None where there is no such folder."""
+        return None if self.user is None else self.user.hashes
+
+
+def known_templates(own: Iterable[str]) -> list[str]:
+    """Return the templates of opwest that make files of a project, by path."""
+    return sorted(path for path in own if not path.startswith("host/"))
 
 
 def is_extra(name: str) -> bool:

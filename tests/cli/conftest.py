@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the command line share: the digits example, compiled for this machine, in a folder of its own."""
+"""Fixtures of the command line tests: the digits example, copied and compiled for this machine."""
 
 import shutil
 import subprocess
@@ -22,7 +22,7 @@ DIGITS = _TESTS.parent / "examples" / "digits"
 
 @pytest.fixture
 def opwest(capsys):
-    """Return a function that runs the command line in this process: exit code, standard output, standard error."""
+    """Return a function that runs the command line in this process and returns exit code, stdout and stderr."""
 
     def run(*arguments):
         capsys.readouterr()
@@ -51,7 +51,7 @@ def digits(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def digits_app(digits, tmp_path_factory):
-    """The generated application; tests only read it."""
+    """The generated application, read-only."""
     app = tmp_path_factory.mktemp("digits_app") / "app"
     assert main(["generate", str(digits / "manifest.yaml"), "-o", str(app)]) == 0
     return app
@@ -59,7 +59,7 @@ def digits_app(digits, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def digits_of(digits, metadata, tmp_path_factory):
-    """The same with each back end."""
+    """The generated application with each back end."""
     app = tmp_path_factory.mktemp(f"digits_{metadata}") / "app"
     assert main(["generate", str(digits / "manifest.yaml"), "-o", str(app), f"--metadata={metadata}"]) == 0
     return app

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: exit codes, help, JSON, and what `generate` leaves alone."""
+"""The command line: exit codes, help, JSON, and files that `generate` keeps."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def manifest(tmp_path):
 
 @pytest.fixture
 def broken(manifest):
-    """A manifest with two faults."""
+    """A manifest with two errors."""
     text = manifest.read_text().replace("call: negate", "call: negat").replace("files: [negate.c]", "files: [absent.c]")
     path = manifest.with_name("broken.yaml")
     path.write_text(text)
@@ -30,7 +30,7 @@ def broken(manifest):
 
 
 def report_of(text):
-    """Return the JSON that a command printed; NaN and Infinity are no JSON."""
+    """Parse the output of a command as strict JSON, without NaN and Infinity."""
 
     def refuse(word):
         raise AssertionError(f"{word} is no JSON")
@@ -228,7 +228,7 @@ def test_foreign_folders_are_refused(opwest, manifest, tmp_path):
     app.mkdir()
     (app / "precious.txt").write_text("mine")
     done = opwest("generate", manifest, "-o", app)
-    assert done.code == 1 and "is not empty and was not made by opwest" in done.err
+    assert done.code == 1 and "is not empty and was not created by opwest" in done.err
     assert [path.name for path in app.iterdir()] == ["precious.txt"]
     assert (app / "precious.txt").read_text() == "mine"
 
@@ -290,7 +290,7 @@ def test_as_a_module_of_python(manifest):
 
 
 def test_a_reader_that_goes_away(manifest):
-    """`opwest targets | head -0` is no failure and shows no traceback."""
+    """`opwest targets | head -0` succeeds without a traceback."""
     read, write = os.pipe()
     os.close(read)
     command = [sys.executable, "-m", "opwest", "targets"]

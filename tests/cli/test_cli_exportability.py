@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of `check`: every object with its kind and target, exportable or why not, and its stack."""
+"""The table of `check`: kind, target, exportability and stack of every object."""
 
 import json
 from itertools import pairwise
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.needs(ARM)
 
 @pytest.fixture
 def manifest(tmp_path):
-    """Return a function that writes a manifest with these entries of `objects`."""
+    """Return a function that writes a manifest with the given entries of `objects`."""
 
     def write(*entries):
         path = tmp_path / "manifest.yaml"
@@ -47,7 +47,7 @@ def manifest(tmp_path):
 
 
 def rows_of(done):
-    """Return the rows of the table, each as its columns."""
+    """Return the rows of the table as lists of columns."""
     lines = done.out.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("  object "))
     head = lines[start]
@@ -84,26 +84,26 @@ def test_each_object_is_exportable_or_says_why_not(opwest, manifest, tmp_path):
     )
     done = opwest("check", path)
     assert done.code == 1
-    assert done.out.startswith("tiny: the objects, as far as they were read\n\n")
+    assert done.out.startswith("tiny: objects read so far\n\n")
     assert "error" not in done.out and done.err.endswith(" errors\n")
     assert [row[:4] for row in rows_of(done)] == [
         ["lib.a(relu.o)", "archive member", "cortex-m3", "yes"],
         ["m4.o", "ELF object", "cortex-m3", "no: compiled for the Arm architecture v7E-M"],
-        ["needs.o", "ELF object", "cortex-m3", "yes"],  # its symbols are not looked at beside broken files
-        ["absent.o", "ELF object", "cortex-m3", "no: there is no such file"],
+        ["needs.o", "ELF object", "cortex-m3", "yes"],  # symbols are not checked after an error in a file
+        ["absent.o", "ELF object", "cortex-m3", "no: file not found"],
         ["text.o", "ELF object", "cortex-m3", "no: not an object: this is text"],
-        ["state.o", "ELF object", "cortex-m7", "no: keeps writable state of 4 bytes: state"],
+        ["state.o", "ELF object", "cortex-m7", "no: writable state of 4 bytes: state"],
         ["m4.o", "ELF object", "cortex-m4", "yes"],
-        ["source.c", "C source", "any", "no: it is a source, in an entry for one target"],
-        ["relu.o", "ELF object", "cortex-m99", "no: the target 'cortex-m99' can't be used"],
+        ["source.c", "C source", "any", "no: C source in an entry with 'target'"],
+        ["relu.o", "ELF object", "cortex-m99", "no: invalid target 'cortex-m99'"],
     ]
 
 
 def test_symbols_that_nobody_provides(opwest, manifest, tmp_path):
     compile_object(tmp_path, f"{RELU}void vendor(void); void start(void) {{ vendor(); }}", ARM, M3, "relu.o")
     done = opwest("check", manifest("target: cortex-m3, files: [relu.o]"))
-    assert done.code == 1 and "relu.o needs symbol 'vendor', which nobody provides" in done.err
-    assert rows_of(done)[0][3] == "no: needs symbol 'vendor', which nobody provides"
+    assert done.code == 1 and "undefined symbol 'vendor' in relu.o" in done.err
+    assert rows_of(done)[0][3] == "no: undefined symbol 'vendor'"
 
 
 def test_the_table_is_shown_whatever_the_fault(opwest, manifest, tmp_path):

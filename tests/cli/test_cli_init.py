@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opwest init`: from the objects of the digits example to a model that gives right answers, and what it refuses."""
+"""`opwest init`: from the objects of the digits example to a working model; error messages."""
 
 import importlib.util
 import json
@@ -40,7 +40,7 @@ constants:
 
 
 def fill_in(text):
-    """Write what somebody who knows the network would write, in place of the marks and nowhere else."""
+    """Replace the marks, and nothing else, by the values of the network."""
     operator, lines = "", []
     for line in text.splitlines():
         heading = re.match(r"  (\w+):", line)
@@ -63,7 +63,7 @@ def fill_in(text):
 
 
 def args_of(operator):
-    """Return the arguments of an operator of which nothing is known, as a person writes them."""
+    """Return the arguments of an operator without a known signature, as a user writes them."""
     rows = []
     for name, shape in SHAPES[operator].items():
         dtype = "int32" if name in WIDE else "int8"
@@ -82,7 +82,7 @@ def reference():
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """The example without its manifests; the current folder."""
+    """The example without its manifests, as the current directory."""
     folder = tmp_path / "digits"
     shutil.copytree(DIGITS, folder, ignore=shutil.ignore_patterns("objects", "manifest*.yaml", "__pycache__"))
     monkeypatch.chdir(folder)
@@ -168,9 +168,9 @@ def test_an_existing_file_is_never_overwritten(opwest, project):
         done = opwest("init", "operators/arg_max.c", "-o", name)
         assert done.code == 1 and not done.out
         assert done.err == (
-            f"{name}: error: the file exists already, and is left as it is\n"
-            "  expected: a file that does not exist\n"
-            "  hint: -o names another file; `-o -` prints the draft\n"
+            f"{name}: error: the file exists and is not overwritten\n"
+            "  expected: the name of a new file\n"
+            "  hint: choose another file with -o, or print the draft with '-o -'\n"
         )
     assert (project / "manifest.yaml").read_text() == "mine\n" and not (project / "absent").exists()
 
@@ -190,7 +190,7 @@ def test_another_folder(opwest, project):
     assert "files: [arg_max.c]" in text and "model: net\n" in text
     done = opwest("init", "operators/arg_max.c", "-o", "new/manifest.yaml")
     assert done.code == 1 and not (project / "new").exists()
-    assert done.err.startswith("operators/arg_max.c: error: the file is outside the manifest's folder\n")
+    assert done.err.startswith("operators/arg_max.c: error: the file is outside the manifest's directory\n")
 
 
 def test_json(opwest, project):
@@ -204,11 +204,11 @@ def test_json(opwest, project):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["absent.o"], "absent.o: error: there is no such file"),
-        (["operators"], "operators: error: this is a directory"),
+        (["absent.o"], "absent.o: error: file not found"),
+        (["operators"], "operators: error: is a folder"),
         (["README.md"], "README.md: error: not an object: this is text"),
         (["empty.c"], "error: the file is empty"),
-        (["held.c"], "none of the functions in these files looks like an operator"),
+        (["held.c"], "no operator found in the files"),
         (["operators/dense.c", "--model", "int"], "error: model name 'int' is a keyword of C"),
         (["operators/dense.c", "--target", "cortex-m33x"], "hint: did you mean 'cortex-m33'?"),
         (["operators/dense.c", "-o", "README.md/manifest.yaml"], "error: "),
@@ -226,4 +226,4 @@ def test_ir_without_llvmlite(opwest, project, monkeypatch):
     monkeypatch.setattr("opwest.drafting.files.is_available", lambda: False)
     done = opwest("init", "operators_ir/dense.ll")
     assert done.code == 1
-    assert done.err.startswith("operators_ir/dense.ll: error: LLVM IR needs the Python package llvmlite")
+    assert done.err.startswith("operators_ir/dense.ll: error: missing Python package llvmlite")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""opwest installed from a wheel brings its schemas, templates and runtime, and works from any folder."""
+"""opwest installed from a wheel contains its schemas, templates and runtime, and works in any directory."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """Return a folder with opwest as a wheel installs it; the build needs hatchling, from the network or from here."""
+    """Return a directory with opwest installed from a wheel; the build requires hatchling."""
     target = tmp_path_factory.mktemp("site") / "packages"
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target), str(ROOT)]
     command += ["--disable-pip-version-check", "--no-input", "--retries", "0", "--timeout", "10"]
@@ -24,12 +24,12 @@ def installed(tmp_path_factory):
     except subprocess.TimeoutExpired:
         absent("pip install --target took more than two minutes: no network for hatchling?", "hatchling")
     if done.returncode:
-        absent(f"pip can't build the wheel here (hatchling, network?): {done.stderr.strip()[-300:]}", "hatchling")
+        absent(f"pip cannot build the wheel (no hatchling, or no network): {done.stderr.strip()[-300:]}", "hatchling")
     return target
 
 
 def run(installed, *arguments, cwd):
-    """Run the installed package: the checkout is not on the path."""
+    """Run the installed package, without the checkout in sys.path."""
     environment = {**os.environ, "PYTHONPATH": str(installed), "PYTHONDONTWRITEBYTECODE": "1"}
     code = "import sys, opwest; assert opwest.__file__.startswith(sys.argv.pop(1)), opwest.__file__; "
     code += "from opwest.cli.main import main; sys.exit(main())"
@@ -44,7 +44,7 @@ def test_the_wheel_holds_its_resources(installed):
 
 
 def files_of(folder):
-    """Return all files of a folder but those that Python adds: pip compiles what is in a package."""
+    """Return all files of a directory except compiled Python files."""
     found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     return {path.relative_to(folder): path.read_bytes() for path in found}
 

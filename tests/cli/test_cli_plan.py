@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opwest plan`: tables in MiniMalloc's format, their faults, and what is said of a plan."""
+"""`opwest plan`: tables in MiniMalloc's format, error messages and output."""
 
 import csv
 import json
@@ -31,7 +31,7 @@ def read(path):
 
 
 def lines(done):
-    """Return what was printed but for the time, which differs."""
+    """Return the output without the time."""
     found = done.out.splitlines()
     assert found[-1].startswith("  time ")
     return found[1:-1]
@@ -43,7 +43,7 @@ def test_the_example_of_the_format(opwest, table, tmp_path):
     assert lines(done) == [
         "  lower bound  12",
         "  greedy       12",
-        "  peak         12 (search, the best there is)",
+        "  peak         12 (search, optimal)",
         "  capacity     12: fits",
     ]
     rows = read(tmp_path / "out.csv")
@@ -59,12 +59,12 @@ def test_the_example_of_the_format(opwest, table, tmp_path):
 def test_a_capacity_that_nothing_fits(opwest, table):
     done = opwest("plan", table(TABLE), "--capacity", 11)
     assert (done.code, done.err) == (1, "")
-    assert lines(done)[-1] == "  capacity     11: does not fit, and no plan can: the lower bound exceeds it"
+    assert lines(done)[-1] == "  capacity     11: does not fit (below the lower bound)"
 
 
 def test_without_a_capacity_the_plan_is_made_small(opwest, table):
     done = opwest("plan", table(HARD))
-    assert lines(done) == ["  lower bound  13", "  greedy       14", "  peak         13 (search, the best there is)"]
+    assert lines(done) == ["  lower bound  13", "  greedy       14", "  peak         13 (search, optimal)"]
     done = opwest("plan", table(HARD), "--planner", "greedy", "--capacity", 13)
     assert done.code == 1
     assert lines(done)[2:] == [
@@ -104,17 +104,17 @@ def test_an_output_that_exists_is_left_alone(opwest, table, tmp_path):
     out.write_text("mine")
     done = opwest("plan", table(TABLE), "-o", out)
     assert done.code == 1 and out.read_text() == "mine"
-    assert f"{out}: error: the file exists already, and is left as it is" in done.err
+    assert f"{out}: error: the file exists and is not overwritten" in done.err
 
 
 HEADER = "id,lower,upper,size\n"
 FAULTS = {
     "empty": ("", ": error: the table is empty"),
     "no buffer": (HEADER, ": error: the table has no buffer"),
-    "a column lacks": ("id,lower,size\n", ":1:1: error: the header lacks 'upper'"),
-    "an unknown column": ("id,lower,uper,size\n", ":1:1: error: there is no column 'uper' in such a table"),
-    "a column twice": ("id,lower,upper,size,size\n", ":1:1: error: column 'size' stands twice"),
-    "solved": ("id,lower,upper,size,offset\n", ":1:1: error: the table has an offset column: it is solved"),
+    "a column lacks": ("id,lower,size\n", ":1:1: error: missing columns in the header: 'upper'"),
+    "an unknown column": ("id,lower,uper,size\n", ":1:1: error: unknown column 'uper'"),
+    "a column twice": ("id,lower,upper,size,size\n", ":1:1: error: duplicate column 'size'"),
+    "solved": ("id,lower,upper,size,offset\n", ":1:1: error: the table has an offset column"),
     "short line": (HEADER + "a,0,1,4\nb,0,1\n", ":3:1: error: the line has 3 values, the header 4"),
     "no number": (HEADER + "a,0,x,4\n", ":2:5: error: upper is 'x'"),
     "negative": (HEADER + "a,-1,2,4\n", ":2:3: error: lower is '-1'"),
@@ -123,10 +123,10 @@ FAULTS = {
     "a huge size": (HEADER + f"a,0,2,{10**30}\n", ":2:7: error: size is '1000000000000000000000000000000'"),
     "foreign digits": (HEADER + "a,0,2,٤\n", ":2:7: error: size is '٤'"),
     "backwards": (HEADER + "a,5,5,4\n", ":2:5: error: buffer 'a' ends at 5 and begins at 5"),
-    "twice": (HEADER + "a,0,1,4\na,0,1,4\n", ":3:1: error: buffer 'a' stands twice"),
+    "twice": (HEADER + "a,0,1,4\na,0,1,4\n", ":3:1: error: duplicate buffer 'a'"),
     "no id": (HEADER + ",0,1,4\n", ":2:1: error: the id is empty"),
-    "an open quote": (HEADER + 'a,0,1,"4\n', ":2:1: error: this is no CSV: unexpected end of data"),
-    "no text": (b"id,lower\xff", ": error: the table can't be read: it is not UTF-8 (byte 8)"),
+    "an open quote": (HEADER + 'a,0,1,"4\n', ":2:1: error: invalid CSV: unexpected end of data"),
+    "no text": (b"id,lower\xff", ": error: cannot read the table: not UTF-8 (byte 8)"),
 }
 
 
@@ -149,7 +149,7 @@ def test_a_table_that_is_not_there(opwest, tmp_path):
     done = opwest("plan", tmp_path / "none.csv")
     assert (done.code, done.err) == (
         1,
-        f"{tmp_path / 'none.csv'}: error: the table can't be read: No such file or directory\n",
+        f"{tmp_path / 'none.csv'}: error: cannot read the table: No such file or directory\n",
     )
 
 

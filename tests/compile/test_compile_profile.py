@@ -13,7 +13,7 @@ from golden_support import Metadata
 from opwest.diagnostics import Diagnostics
 from opwest.objects.calls import functions
 from opwest.objects.inspect import inspect_object
-from opwest.render.points import points
+from opwest.render.records.points import points
 from requirements_support import need, need_compiler
 
 PROGRAM = Path(__file__).parent / "programs" / "profiled.c"

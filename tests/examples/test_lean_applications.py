@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from requirements_support import need
 
 ROOT = Path(__file__).resolve().parents[2]
 STUBS = ROOT / "tests" / "compile" / "zephyr_stubs"
@@ -49,8 +50,7 @@ def source_of(name, folder):
 @pytest.fixture(scope="module", params=FEATURES)
 def application(request, tmp_path_factory):
     """Return the name of an example and its application."""
-    if shutil.which("gcc") is None:
-        pytest.skip("gcc not found on PATH")
+    need("gcc")
     work = tmp_path_factory.mktemp(request.param)
     opwest("generate", *source_of(request.param, work / "source"), "-o", work / "app")
     return request.param, work / "app"

@@ -13,10 +13,11 @@ from fuzz_yaml import mutate_yaml
 from golden_support import GOLDEN
 from opwest.cli.summary import summary
 from opwest.diagnostics import Diagnostics, OpwestError
+from opwest.host.own_templates import own_renderer
 from opwest.manifest.yaml_reader import read_yaml
 from opwest.render.project_files import project_record, render_project
-from opwest.resources.runtime import vendored_files
 from opwest.write.lock import Lock
+from opwest.zephyr.runtime import vendored_files
 from projects import check
 
 _PROJECTS = ("minimal", "many_kinds", "devices", "asynchronous", "vectors")
@@ -77,7 +78,8 @@ def _start_manifest(folder: Path) -> Read:
             return words(faults)
         for model, plan in planned:
             summary(model, plan)
-        files = render_project(planned, vendored_files([model for model, _ in planned]), None, layout="application")
+        runtime = vendored_files([model for model, _ in planned])
+        files = render_project(own_renderer(), planned, runtime, None, layout="application")
         assert len({str(file.path) for file in files}) == len(files)
         Lock(project_record(planned, vendored=True, metadata="c")).to_bytes()
         return "rendered " + words(faults)

@@ -13,11 +13,12 @@ from fuzz_mutators import mutate_json
 from fuzz_readers import Read, Reader
 from golden_support import GOLDEN
 from opwest.diagnostics import Diagnostics, OpwestError
+from opwest.files import ProjectFile
 from opwest.host.compile import host_build
 from opwest.host.project_data import choose_model, project_record, read_inputs, tensors_of
 from opwest.project.origin import Origin, read_origin
 from opwest.update.regenerate import UpdateRequest, update_project
-from opwest.write import ProjectFile, disk, preview_project, recover
+from opwest.write import disk, preview_project, recover
 from opwest.write.journal import Change, Journal
 from opwest.write.lock import Lock
 from opwest.zephyr.options import ZephyrOptions

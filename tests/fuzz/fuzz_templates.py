@@ -16,6 +16,7 @@ from fuzz_readers import Read, Reader
 from opwest.diagnostics import Diagnostics
 from opwest.render.templates.user import UserRenderer
 from opwest.resources import resource
+from opwest.resources.templates import read_own_templates
 from opwest.templates import UserTemplates
 
 _SEEDS = (
@@ -73,6 +74,7 @@ class Row:
 
 def _start(_folder: Path) -> Read:
     own = resource("project_template")
+    templates = read_own_templates()
     watch = _Watch([own])
     rows = {"models": [Row(), Row()], "name": "digits", "count": 3, "pairs": [("a", 1), ("b", 2)]}
     part = "{% set x = 'part' %}{{ x }}"
@@ -81,7 +83,7 @@ def _start(_folder: Path) -> Read:
         faults = Diagnostics()
         text = content.decode("utf-8", "replace")
         user = UserTemplates("templates", {"src/main.c.jinja": text, "_part.jinja": part})
-        renderer = UserRenderer(user, own, faults)
+        renderer = UserRenderer(user, templates, faults)
         renderer.check()
         watch.seen.clear()
         watch.active = True

@@ -16,10 +16,11 @@ sys.path.insert(0, str(GOLDEN.parent / "unit" / "objects"))
 import projects  # noqa: E402
 from elf_writer import build_elf  # noqa: E402
 from opwest.diagnostics import Diagnostics  # noqa: E402
+from opwest.host.own_templates import own_renderer  # noqa: E402
 from opwest.metadata_objects import compile_metadata  # noqa: E402
 from opwest.render.project_files import project_record, render_project  # noqa: E402
-from opwest.resources.runtime import vendored_files  # noqa: E402
 from opwest.write.lock import Lock  # noqa: E402
+from opwest.zephyr.runtime import vendored_files  # noqa: E402
 
 PROJECTS = {
     "minimal": ["manifest.yaml"],
@@ -78,7 +79,8 @@ def generate_quickly(manifests: Sequence[Path], app: Path, *, vendored: bool = F
     planned = projects.check(manifests, faults)
     objects = compile_metadata(planned, faults) if metadata == "llvm" else None
     faults.raise_if_errors()
-    rendered = render_project(planned, vendored_files([model for model, _ in planned]) if vendored else None, objects)
+    runtime = vendored_files([model for model, _ in planned]) if vendored else None
+    rendered = render_project(own_renderer(), planned, runtime, objects)
     files = {str(f.path): f.content for f in rendered}
     files[".opwest/lock.json"] = Lock(project_record(planned, vendored=vendored, metadata=metadata)).to_bytes()
     for name, content in files.items():

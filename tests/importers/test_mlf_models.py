@@ -2,6 +2,7 @@
 """Model Library Format in every variant: imported, compiled here, compared with numpy."""
 
 import json
+import struct
 import subprocess
 
 import mlf_made as made
@@ -257,7 +258,7 @@ def test_compiled_operators(variant, tmp_path):
     if variant != "graph":
         assert (
             "not in the registry: main is compiled, and nothing in the folder tells the sizes of what operators take "
-            "(tvmgen_default_fused_dense, tvmgen_default_fused_dense_relu). Declare those that you want to call"
+            "(tvmgen_default_fused_dense, tvmgen_default_fused_dense_relu). Declare the operators to call"
         ) in done.remarks
     x = np.array([[1, -2, 3, 0.5]], np.float32)
     built = Built(tmp_path / "mine", tmp_path)
@@ -266,7 +267,7 @@ def test_compiled_operators(variant, tmp_path):
 
 def test_compiled_operators_of_an_unknown_target(tmp_path):
     files = made.usmp()
-    with pytest.raises(OpwestError, match="'cortex-m99' is no named target"):
+    with pytest.raises(OpwestError, match="'cortex-m99' is not a named target"):
         imported({**files, "codegen/host/lib/x.o": b""}, tmp_path, target="cortex-m99")
 
 
@@ -284,7 +285,7 @@ def test_workspaces_that_the_caller_brought_to_tvm(tmp_path):
     done, text = imported(files, tmp_path)
     assert "{name: sram, dtype: uint8, shape: [64], direction: scratch, align: 16}" in text
     assert (
-        "the size of sram, 64 bytes, is an upper bound of the header's or metadata.json's: there is no array"
+        "the size of 'sram', 64 bytes, is an upper bound from the header or metadata.json: no array found"
         in done.remarks
     )
     planned(tmp_path / "mine")
@@ -303,7 +304,7 @@ def test_several_devices_are_refused(tmp_path):
 def test_names_of_inputs_from_the_relay_text_alone(tmp_path):
     """Packed arguments, no C interface, and metadata.json of a version without ports."""
     files = {**made.packed(), "metadata.json": made.metadata(5, with_ports=False)}
-    with pytest.raises(OpwestError, match="which parameters of tvmgen_default___tvm_main__ are inputs"):
+    with pytest.raises(OpwestError, match="which parameters of 'tvmgen_default___tvm_main__' are inputs"):
         imported({**files, "src/default.relay": b""}, tmp_path)
     _, text = imported({n.replace("default.relay", "relay.txt"): c for n, c in files.items()}, tmp_path)
     assert "x: {dtype: float32, shape: [1, 4]}" in text
@@ -315,3 +316,27 @@ def test_includes_of_any_length_are_no_traceback(tmp_path):
     files[name] = b'#include "' + b"x" * 5000 + b'.h"\n' + files[name]
     imported(files, tmp_path)
     planned(tmp_path / "mine")
+
+
+@pytest.mark.parametrize("linked", [False, True], ids=["params", "linked"])
+def test_a_graph_with_weights_of_bfloat16(linked, tmp_path):
+    """TVM writes them with DLPack's code, or into the C code as uint16_t."""
+    files = made.graph()
+    name = "executor-config/graph/default.graph"
+    graph = json.loads(files[name])
+    graph["attrs"]["dltype"][1][2] = "bfloat16"
+    bits = (made.W1.view(np.uint32) >> 16).astype(np.uint16)
+    packed = made.params({"p0": bits})
+    unsigned, brain = (struct.pack("<BBH", code, 16, 1) for code in (1, 4))
+    assert packed.count(unsigned) == 1
+    if linked:
+        values = ", ".join(str(n) for n in bits.reshape(-1))
+        code = f"static const uint16_t __tvm_param__p0[{bits.size}] = {{\n    {values}\n}};\n".encode()
+        files["codegen/host/src/default_lib1.c"] += code
+        packed = made.params({})
+    files |= {name: json.dumps(graph).encode(), "parameters/default.params": packed.replace(unsigned, brain)}
+    _, text = imported(files, tmp_path)
+    assert "p0: {file: constants.npz, key: p0, dtype: bfloat16}" in text
+    assert "dtype: uint16" not in text
+    with np.load(next(tmp_path.rglob("constants.npz"))) as loaded:
+        np.testing.assert_array_equal(loaded["p0"], bits)

@@ -16,6 +16,7 @@ import projects
 from golden_support import copy_project
 from opwest.diagnostics import Diagnostics
 from opwest.host.compile import RUNTIME_SOURCES
+from opwest.host.own_templates import own_renderer
 from opwest.metadata_objects import compile_metadata
 from opwest.model import targets
 from opwest.objects.compat import TargetAbi
@@ -89,7 +90,7 @@ def write_application(planned: list[Planned], app: Path, metadata: str) -> Path:
     faults = Diagnostics()
     objects = compile_metadata(planned, faults) if metadata == "llvm" else None
     faults.raise_if_errors()
-    files = {str(f.path): f.content for f in render_project(planned, None, objects)}
+    files = {str(f.path): f.content for f in render_project(own_renderer(), planned, None, objects)}
     files[".opwest/lock.json"] = Lock(project_record(planned, vendored=False, metadata=metadata)).to_bytes()
     for name, content in files.items():
         path = app / name

@@ -120,6 +120,7 @@ def test_the_walk_says_what_the_manifest_says(reference):
     for name, operator in manifest["operators"].items():
         args, found = operator["args"], operators[name]
         assert found["arg_count"] == [len(args)]
+        assert found["description"] == [operator.get("description", "NULL")]
         is_status, is_stateful = operator.get("returns") != "void", bool(operator.get("stateful"))
         assert found["flags"] == [layout.OPERATOR_FLAGS.bits(status=is_status, stateful=is_stateful)]
         for arg, tensor in zip(args, found["args"][0], strict=True):

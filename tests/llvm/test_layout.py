@@ -6,11 +6,12 @@ import subprocess
 from dataclasses import replace
 
 import pytest
-from backends_support import PROGRAMS, TARGETS, machine_of
+from backends_support import MODELS, PROGRAMS, TARGETS, includes, machine_of
 from c_support import RUNTIME
 from layout_support import Description, layout_program
+from opwest.model.dtypes import DTYPES
 from opwest.render.records import layout
-from opwest.render.records.types import Abi, Constant, Field
+from opwest.render.records.types import Abi, Constant, Field, Scalar, String
 from opwest.targets import named_targets
 
 
@@ -37,27 +38,28 @@ def test_headers_have_the_described_layout(target):
     assert compile_for(target, Description()) == ""
 
 
-def with_operator(*fields):
-    """The description with other fields of struct opwest_operator."""
-    changed = replace(layout.OPERATOR, fields=fields)
+def with_operator(**changes):
+    """The description with other fields of struct opwest_operator: None removes one, a new name adds one."""
+    fields = {field.name: field for field in layout.OPERATOR.fields} | changes
+    changed = replace(layout.OPERATOR, fields=tuple(field for field in fields.values() if field))
     return Description(structs=tuple(changed if s is layout.OPERATOR else s for s in layout.STRUCTS))
 
 
-NAME, ARGS, COUNT, FLAGS = layout.OPERATOR.fields
+COUNT, FLAGS = layout.OPERATOR.field("arg_count"), layout.OPERATOR.field("flags")
 PLANTED = {
-    "a wider field": (with_operator(NAME, ARGS, Field("arg_count", layout.U32), FLAGS), "offsetof"),
-    "a signed field": (with_operator(NAME, ARGS, COUNT, Field("flags", layout.I32)), "flags"),
-    "another pointer": (with_operator(NAME, Field("args", NAME.type), COUNT, FLAGS), "_Generic"),
-    "exchanged fields": (with_operator(NAME, ARGS, FLAGS, COUNT), "offsetof"),
-    "a missing field": (with_operator(NAME, ARGS, COUNT), "missing initializer|missing-field-initializers"),
-    "a new field": (with_operator(NAME, ARGS, COUNT, FLAGS, Field("more", layout.U32)), "more"),
+    "a wider field": (with_operator(arg_count=Field("arg_count", layout.U32)), "offsetof"),
+    "a signed field": (with_operator(flags=Field("flags", Scalar(DTYPES["int16"]))), "_Generic"),
+    "another pointer": (with_operator(args=Field("args", String())), "_Generic"),
+    "exchanged fields": (with_operator(arg_count=FLAGS, flags=COUNT), "offsetof"),
+    "a missing field": (with_operator(flags=None), "missing initializer|missing-field-initializers"),
+    "a new field": (with_operator(more=Field("more", layout.U32)), "more"),
     "exchanged codes": (
         Description(enumerations=(replace(layout.HOOK, members=layout.HOOK.members[::-1]),)),
         "OPWEST_HOOK_OPERATOR is not 7",
     ),
     "a missing code": (
         Description(enumerations=(replace(layout.DTYPE, members=layout.DTYPE.members[:-1]),)),
-        "OPWEST_BOOL",
+        rf"{layout.DTYPE.constant(-1)}\W not handled",
     ),
     "a wrong flag": (Description(flags=(replace(layout.DEVICE_FLAGS, members=("foreign", "hooks")),)), "FOREIGN"),
     "another version": (
@@ -79,3 +81,26 @@ def test_all_flags_of_the_headers_are_described():
     for flags in layout.FLAGS:
         found = re.findall(rf"^#define ({flags.prefix}\w+) +0x", text, re.MULTILINE)
         assert found == [flags.constant(member) for member in flags.members]
+
+
+@pytest.mark.parametrize("profile", ["", "-DCONFIG_OPWEST_PROFILE"])
+@pytest.mark.parametrize("target", ["x86-64", "i386", "cortex-m3", "rv32imac"])
+def test_the_checks_of_an_application_hold(target, profile, apps):
+    machine = machine_of(target)
+    app = apps["llvm"]
+    for model in MODELS:
+        text = (app / "models" / model / "src" / f"{model}_devices.c").read_text()
+        checks = re.findall(r"^BUILD_ASSERT\(.*?\);$", text, re.MULTILINE | re.DOTALL)
+        headers = re.findall(r"^#include <opwest/.*>$", text, re.MULTILINE)
+        assert len(checks) > 30
+        if not profile:
+            checks = [check for check in checks if "profile" not in check]
+        lines = ["#define BUILD_ASSERT _Static_assert", f"#include <{model}.h>", *headers, *checks]
+        options = [flag for flag in machine.flags if flag != "-no-pie"] + [
+            "-std=c11",
+            "-ffreestanding",
+            "-fsyntax-only",
+        ]
+        command = [machine.compiler, *options, *filter(None, [profile]), *includes(app), "-x", "c", "-"]
+        done = subprocess.run(command, input="\n".join(lines), capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from opwest.host.own_templates import own_renderer
 from opwest.render.model_files import render_service, service_file
 
 
@@ -15,11 +16,12 @@ def write_services(folder: Path, project: Path, record: Mapping[str, Any]) -> No
 
     A source that is there already is not touched: it would be compiled again.
     """
+    render = own_renderer()
     for model in record["models"]:
         name = service_file(model["name"])
         if (project / "models" / model["name"] / "src" / name).is_file():
             continue
-        content = render_service(model["name"], model["manifest"], model["tensors"])
+        content = render_service(render, model["name"], model["manifest"], model["tensors"])
         place = folder / name
         if not place.is_file() or place.read_bytes() != content:
             folder.mkdir(parents=True, exist_ok=True)

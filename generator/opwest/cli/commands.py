@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each command does and prints. The docstrings are the commands' help."""
+"""The commands. Their docstrings are the text of `--help`.
+
+Each command imports its modules when it runs: importing all of them takes longer than generating a small model.
+"""
 
 from __future__ import annotations
 
-import argparse
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from opwest import pipeline
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
-from opwest.request import Request
 from opwest.result import Result
-from opwest.targets import named_targets
-from opwest.zephyr.options import ZephyrOptions
+
+if TYPE_CHECKING:
+    import argparse
+
+    from opwest.zephyr.options import ZephyrOptions
 
 
 def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Write a complete Zephyr application. Run again, it updates what is opwest's and leaves alone what is yours."""
+    """Generate a complete Zephyr application. A repeated run replaces the generated files and keeps your own."""
+    from opwest import pipeline
+    from opwest.request import Request
+
     request = Request(
         tuple(options.manifests),
         options.output,
@@ -31,7 +37,7 @@ def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
         f"{options.output}: {len(done.written)} files written, {len(done.removed)} removed, {done.unchanged} unchanged"
     ]
     if done.kept:
-        lines.append(f"{len(done.kept)} files of yours left alone")
+        lines.append(f"{len(done.kept)} user files kept")
     return Result(
         "\n".join(lines),
         {
@@ -45,9 +51,10 @@ def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 
 def update(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Make projects again from their manifests, with this opwest and the options and templates that they remember.
+    """Generate projects again from their manifests, with the recorded options and templates.
 
-    Files of opwest are replaced; yours are merged with what is new, and get markers where both changed the same lines.
+    Generated files are replaced. Files that you may edit are merged, with conflict markers where both sides changed the
+    same lines.
     """
     from opwest.cli.update import update as update_projects
 
@@ -55,35 +62,42 @@ def update(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 
 def _zephyr(options: argparse.Namespace) -> ZephyrOptions:
-    """Return what the command line, or the workspace around us, says of Zephyr."""
+    """Return the boards, version and workspace of Zephyr from the command line, or from the current workspace."""
+    from dataclasses import replace
+
+    from opwest.zephyr.options import ZephyrOptions
     from opwest.zephyr.version import parse_version
     from opwest.zephyr.workspace import find_workspace
 
     workspace = find_workspace(options.zephyr_base)
     if options.zephyr_base is not None and (workspace is None or workspace.version is None):
-        raise OpwestError([Diagnostic("error", f"{options.zephyr_base} is no Zephyr tree: it has no VERSION")])
-    if workspace is not None and "output" in options:  # an application may have boards of its own
+        raise OpwestError(
+            [Diagnostic("error", f"'{options.zephyr_base}' is not a Zephyr tree: missing file 'VERSION'")]
+        )
+    if workspace is not None and "output" in options:  # an application may define boards
         workspace = replace(workspace, roots=(options.output,))
     version = None
     if options.zephyr_version is not None:
         version = parse_version(options.zephyr_version)
         if version is None:
-            message = f"--zephyr-version {options.zephyr_version!r} is no version"
-            raise OpwestError([Diagnostic("error", message, expected="for example 4.2 or 3.7.1")])
+            message = f"invalid --zephyr-version {options.zephyr_version!r}"
+            raise OpwestError([Diagnostic("error", message, expected="a version, such as 4.2 or 3.7.1")])
         if workspace is not None and workspace.version is not None and workspace.version.pair != version.pair:
-            workspace = None  # it is about another Zephyr
+            workspace = None  # the workspace has another version of Zephyr
     return ZephyrOptions(tuple(options.board), version, workspace)
 
 
 def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Check manifests and their objects as `generate` would, write nothing, and show what would be made.
+    """Check manifests and their objects like `generate`, without writing files, and print a summary.
 
-    Where something is at fault, only the table of objects is shown: which can be exported, and why the others can't.
+    With errors, print only the table of objects: whether each can be exported, and if not, why.
     """
+    from opwest import pipeline
     from opwest.cli.exportability import table
     from opwest.cli.schedule import schedule_rows, timeline
     from opwest.cli.summary import summary, summary_json
     from opwest.model.exportability import exportability
+    from opwest.request import Request
 
     request = Request(tuple(options.manifests), zephyr=_zephyr(options))
     found = pipeline.run(request, faults, "plan").found
@@ -97,13 +111,13 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
                 texts.append(timeline(model, plan))
                 values[-1]["schedule"] = schedule_rows(model, plan)
         elif rows:
-            texts.append(f"{model.name}: the objects, as far as they were read\n\n{table(rows)}")
+            texts.append(f"{model.name}: objects read so far\n\n{table(rows)}")
             values.append({"model": model.name, "exportability": rows})
     return Result("\n\n".join(texts), values or None)
 
 
 def inspect(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Show the machine, the ABI, the symbols and the sizes of objects, and whether each can be linked as it is."""
+    """Print machine, ABI, symbols and sizes of objects, and whether they can be linked."""
     from opwest.objects.facts import ObjectError
     from opwest.objects.inspect import inspect_object
     from opwest.objects.report import as_json, as_text
@@ -123,7 +137,7 @@ def inspect(options: argparse.Namespace, faults: Diagnostics) -> Result:
 def init(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Draft a manifest from compiled operators: symbols, and signatures from debug information, C or LLVM IR.
 
-    FILL_IN marks what they do not tell. `opwest check` lists what is left to fill in.
+    FILL_IN marks missing information. `opwest check` lists the remaining marks.
     """
     from opwest.cli.init import draft
 
@@ -131,9 +145,9 @@ def init(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 
 def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Turn a TFLite or ONNX model into a folder of a manifest, operators, constants and golden vectors, through TVM.
+    """Import a TFLite or ONNX model through TVM: write a manifest, operators, constants and golden vectors.
 
-    The operators are C, compiled for whatever is built; with --target they are objects. It needs the packages of
+    The operators are C sources, compiled with the application, or objects with --target. Required packages:
     `pip install 'opwest[tvm]'`.
     """
     from opwest.cli.imports import import_tvm as convert
@@ -142,9 +156,9 @@ def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 
 def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Show what was planned, measured and checked as one page: memory over time, the schedule, flash and RAM.
+    """Generate a report of one page: memory over time, schedule, flash and RAM, measurements.
 
-    The page needs nothing else: no network, no scripts of others. It can be compared with an earlier one.
+    The page is self-contained: no network, no external scripts. It can show the differences from an earlier report.
     """
     from opwest.cli.report import report as make
 
@@ -152,9 +166,9 @@ def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 
 def import_mlf(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Make a manifest with operators and constants from a model in microTVM's Model Library Format.
+    """Import a model in microTVM's Model Library Format: write a manifest, operators and constants.
 
-    A tar of TVM 0.8 to 0.18, or the folder that one was unpacked to. Needs no TVM.
+    The input is a tar file of TVM 0.8 to 0.18, or its unpacked directory. TVM is not required.
     """
     from opwest.cli.imports import import_mlf as convert
 
@@ -162,7 +176,7 @@ def import_mlf(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 
 def run(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Run a generated application, on this machine or under Zephyr: once on your arrays, or its own main()."""
+    """Run a generated application on this machine or under Zephyr, on given arrays or with its own main()."""
     if options.host:
         from opwest.host.run import run_on_host
 
@@ -173,9 +187,9 @@ def run(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 
 def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Plan memory for a table of buffers (CSV: id,lower,upper,size), as the generator does it for a model.
+    """Plan memory for a table of buffers (CSV: id,lower,upper,size), as the generator does for a model.
 
-    Without a capacity the plan is made as small as the search can; the exit code is 1 where a capacity is exceeded.
+    Without --capacity, search for the smallest plan. The exit code is 1 if the plan exceeds the capacity.
     """
     from opwest.cli.plan import plan as plan_table
 
@@ -183,7 +197,9 @@ def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 
 def targets(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """List the named targets: what an object may be compiled for, and the Zephyr configuration that selects each."""
+    """List the named targets: machine and ABI of their objects, and the Zephyr configuration that selects each."""
+    from opwest.targets import named_targets
+
     table = named_targets()
     lines = []
     for name, entry in table.items():

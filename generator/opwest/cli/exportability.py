@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of `check`: every object, fit or not, with its kind, its target, sizes, state and stack."""
+"""The table of `check`: kind, target, exportability, sizes, state and stack of every object."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _LONGEST_NAME = 80
 
 
 def _cell(value: object) -> str:
-    """Return a value as the table shows it: of a long path its end."""
+    """Return a value as text; a long path is shortened to its end."""
     text = "-" if value is None else printable(str(value))
     return text if len(text) <= _LONGEST_NAME else "…" + text[1 - _LONGEST_NAME :]
 
 
 def table(rows: Sequence[dict[str, Any]], most: int = 24) -> str:
-    """Return the rows as a table; stack is the largest frame of the object's own operators, bytes."""
+    """Return the rows as a table; stack is the largest frame of the object's operators, in bytes."""
     if len(rows) > most:
-        rows = sorted(rows, key=lambda row: not row["reasons"])  # those that are refused have to be seen
+        rows = sorted(rows, key=lambda row: not row["reasons"])  # rejected objects first, so that they are shown
     shown = [
         [
             _cell(row[key])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opwest import`: another compiler's output becomes a folder with a manifest."""
+"""`opwest import`: convert a model or the output of another compiler to a directory with a manifest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from opwest.result import Result
 
 
 def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Import a model through TVM; tell how far it is on standard error."""
+    """Import a model through TVM; print progress on standard error."""
     _check_name(options, faults)
     wanted = Options(options.model, tuple(dict.fromkeys(options.target)), options.vectors, _tell)
     done = import_apart(options.file, options.output, wanted)
@@ -27,12 +27,12 @@ def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:
     for remark in done.remarks:
         faults.note(remark, place)
     for warning in done.warnings:
-        faults.warning(warning, place, hint="look at vectors.npz and at `tolerance` before trusting the model")
+        faults.warning(warning, place, hint="check vectors.npz and 'tolerance' before using the model")
     return Result(_words(done), {**dataclasses.asdict(done), "folder": str(done.folder)})
 
 
 def import_mlf(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Import a model in microTVM's Model Library Format (versions 5, 6 and 7). Needs no TVM."""
+    """Import a model in microTVM's Model Library Format, versions 5, 6 and 7; TVM is not required."""
     _check_name(options, faults)
     tensors = _tensors(options.tensor, faults)
     done = mlf.import_mlf(
@@ -47,7 +47,7 @@ def import_mlf(options: argparse.Namespace, faults: Diagnostics) -> Result:
     counted = "1 step" if done.steps == 1 else f"{done.steps} steps"
     words = (
         f"{manifest}: {done.operators} operators, {counted}, {done.constant_bytes} bytes of constants\n"
-        f"`opwest generate {manifest} -o app` makes the application"
+        f"next: opwest generate {manifest} -o app"
     )
     return Result(words, {**dataclasses.asdict(done), "folder": str(done.folder)})
 
@@ -61,15 +61,15 @@ def _check_name(options: argparse.Namespace, faults: Diagnostics) -> None:
 
 
 def _tensors(given: list[str], faults: Diagnostics) -> dict[str, Wanted]:
-    """Return what --tensor says, by name."""
+    """Return the values of --tensor by tensor name."""
     found = {}
     for text in given:
         match = re.fullmatch(r"([^=]+)=(?:(\w+):)?(\d{1,9}(?:,\d{1,9})*)", text)
         if match is None or match[2] not in (None, *DTYPES):
             faults.error(
-                f"--tensor {text}: not understood",
+                f"invalid --tensor {text!r}",
                 expected="NAME=SHAPE or NAME=DTYPE:SHAPE, such as input=1,49,10,1 or scores=int8:1,12",
-                hint=f"element types are {', '.join(DTYPES)}",
+                hint=f"valid dtypes: {', '.join(DTYPES)}",
             )
             continue
         found[match[1]] = Wanted(match[2], tuple(int(n) for n in match[3].split(",")))
@@ -85,5 +85,5 @@ def _words(done: Imported) -> str:
     manifest = done.folder / "manifest.yaml"
     return (
         f"{manifest}: {done.operators} operators, {done.steps} steps, {done.constant_bytes} bytes of constants\n"
-        f"`opwest generate {manifest} -o app` makes the application"
+        f"next: opwest generate {manifest} -o app"
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opwest init`: a draft, written where nothing was."""
+"""`opwest init`: draft a manifest; never overwrite a file."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from opwest.drafting.draft import draft_manifest
 from opwest.result import Result
 from opwest.write.new_file import refuse_existing, write_new
 
-_HINT = "-o names another file; `-o -` prints the draft"
+_HINT = "choose another file with -o, or print the draft with '-o -'"
 
 
 def draft(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Draft a manifest and write it; for `-` print it."""
+    """Draft a manifest and write it to a file, or to standard output for `-`."""
     to_stdout = str(options.output) == "-"
     output = Path("manifest.yaml") if to_stdout else options.output
     if not to_stdout:
@@ -33,4 +33,4 @@ def draft(options: argparse.Namespace, faults: Diagnostics) -> Result:
     write_new(output, made.text, _HINT)
     count = len(made.operators)
     words = f"{output}: {count} operator{'' if count == 1 else 's'}, {made.marks} marks to fill in"
-    return Result(f"{words}; `opwest check {output}` lists them", shown)
+    return Result(f"{words} (listed by 'opwest check {output}')", shown)

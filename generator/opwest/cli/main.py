@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `opwest`: its exit codes (0 fine, 1 the input is at fault, 2 usage) and its output."""
+"""The command `opwest`: output and exit codes (0 success, 1 error in the input, 2 wrong usage)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "opwest") -> int:
-    """Run the command line, which is called `program` in help and messages; return the exit code."""
+    """Run the command line and return the exit code; `program` is its name in help and messages."""
     collecting = gc.isenabled()
-    gc.disable()  # one run, no cycles worth collecting: a fourth of the time of a large model
+    gc.disable()  # saves a fourth of the time of a large model; the process is short-lived
     words = sys.argv[1:] if arguments is None else arguments
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # names of files need not be text, nor text of the terminal's kind
+        if isinstance(stream, io.TextIOWrapper):  # file names may be undecodable, and the terminal may lack a character
             stream.reconfigure(errors="backslashreplace")
     try:
         return _main(parser(program).parse_args(words))
@@ -54,7 +54,7 @@ def _main(options: argparse.Namespace) -> int:
         print("opwest: interrupted", file=sys.stderr)
         return 130
     found = faults.in_order()
-    if sys.stdout is None:  # closed by whoever started us
+    if sys.stdout is None:  # closed by the parent process
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
     try:
         if options.json:
@@ -82,14 +82,14 @@ def _main(options: argparse.Namespace) -> int:
 
 
 def _unwritable(error: OSError) -> int:
-    """Say that the output could not be written: a full disk, say."""
-    sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - the interpreter flushes it at its end
-    print(f"opwest: error: the output can't be written: {error.strerror}", file=sys.stderr)
+    """Report that standard output cannot be written, for example on a full disk."""
+    sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - the interpreter flushes it on exit
+    print(f"opwest: error: cannot write standard output: {error.strerror}", file=sys.stderr)
     return 1
 
 
 def _finite(value: Any) -> Any:
-    """Return a value that JSON can hold: NaN and the infinities become strings."""
+    """Return a JSON value: NaN and the infinities become strings."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):
@@ -100,6 +100,6 @@ def _finite(value: Any) -> Any:
 
 
 def _closed_pipe() -> int:
-    """Whoever read our output has gone, as `| head` does: no fault of the input."""
+    """Exit without an error after the reader closed the pipe, as `| head` does."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

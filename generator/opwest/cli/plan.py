@@ -13,18 +13,18 @@ from opwest.packing.verify import verify
 from opwest.result import Result
 from opwest.write.new_file import refuse_existing, write_new
 
-_HINT = "-o names another file"
+_HINT = "choose another file with -o"
 
 
 def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Plan a table and show what the plan needs; the status is 1 where it exceeds the capacity."""
+    """Plan a table and print the size of the plan; the status is 1 if it exceeds the capacity."""
     if options.output is not None:
         refuse_existing(options.output, _HINT)
     try:
         text = options.file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else f"it is not UTF-8 (byte {error.start})"
-        faults.error(f"the table can't be read: {reason}", Location(str(options.file)))
+        reason = error.strerror if isinstance(error, OSError) else f"not UTF-8 (byte {error.start})"
+        faults.error(f"cannot read the table: {reason}", Location(str(options.file)))
         faults.raise_if_errors()
     rows = read_table(text, str(options.file), faults)
     faults.raise_if_errors()
@@ -57,10 +57,10 @@ def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
     if fits is not None:
         lines.append(f"  capacity     {options.capacity}: {'fits' if fits else 'does not fit'}")
         if not fits and done.lower_bound > options.capacity:
-            lines[-1] += ", and no plan can: the lower bound exceeds it"
+            lines[-1] += " (below the lower bound)"
     lines.append(f"  time         {seconds:.2f} s")
     return Result("\n".join(lines), shown, 1 if fits is False else 0)
 
 
 def _judged(size: int, bound: int, planner: str) -> str:
-    return f"{planner}, the best there is" if size == bound else f"{planner}, {size - bound} above the lower bound"
+    return f"{planner}, optimal" if size == bound else f"{planner}, {size - bound} above the lower bound"

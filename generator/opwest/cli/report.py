@@ -19,7 +19,7 @@ FORMATS = ("html", "svg", "json")
 
 
 def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Make the report that the command line asks for."""
+    """Generate the report."""
     before = None if options.compare is None else read_report(options.compare)
     made = make_report(options.paths, options.profile, faults, options.firmware)
     changes = None if before is None else compare(before, made)
@@ -33,7 +33,7 @@ def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 
 def _format(options: argparse.Namespace) -> str:
-    """Return what is asked for: as an option, or by the name of the file."""
+    """Return the format: the option, else the suffix of the file."""
     if options.format is not None:
         return str(options.format)
     suffix = options.output.suffix.lower().removeprefix(".")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`check --schedule`: a timeline of the steps, the devices they run on, where these are waited for, and live bytes."""
+"""`check --schedule`: a timeline of steps, devices, waits and live bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opwest.plan.memory import MemoryPlan
 
 
 def schedule_rows(model: Model, plan: MemoryPlan) -> list[dict[str, Any]]:
-    """Return what happens, in order: steps and waits, with the live bytes of every pool while a step runs."""
+    """Return the steps and waits in execution order, with the live bytes of every pool during a step."""
     rows: list[dict[str, Any]] = []
     schedule = plan.schedule
     for index, syncs in enumerate(schedule.syncs):
@@ -32,7 +32,7 @@ def schedule_rows(model: Model, plan: MemoryPlan) -> list[dict[str, Any]]:
 
 
 def live_bytes(model: Model, plan: MemoryPlan, step: int) -> dict[str, int]:
-    """Return the bytes of every pool that are alive in a step."""
+    """Return the live bytes of every pool in a step."""
     live = dict.fromkeys(plan.pools, 0)
     for buffer in model.buffers:
         life = plan.schedule.lives[buffer.name]
@@ -42,7 +42,7 @@ def live_bytes(model: Model, plan: MemoryPlan, step: int) -> dict[str, int]:
 
 
 def timeline(model: Model, plan: MemoryPlan) -> str:
-    """Return the schedule as a table: a column per device, `>` where a step is launched, `|` while it may run."""
+    """Return the schedule as a table with a column per device: `>` marks a launch, `|` a possibly running step."""
     agents = ["cpu", *(device.name for device in model.devices)]
     header = ["step", *agents, *(f"{pool} bytes" for pool in plan.pools), "line"]
     lines = [header]
@@ -71,5 +71,5 @@ def timeline(model: Model, plan: MemoryPlan) -> str:
         ).rstrip()
         for line in lines
     ]
-    order = "any (steps were reordered where no tensor forbids it)" if model.reorder else "given"
+    order = "any (steps reordered as far as tensors allow)" if model.reorder else "given"
     return "\n".join([f"{model.name}: schedule, order: {order}", *(f"  {line}" for line in shown)])

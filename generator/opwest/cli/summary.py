@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `check` shows of a good model: targets, memory, steps."""
+"""The summary of a valid model in `check`: targets, memory, steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opwest.render.devices import device_origin
 
 
 def summary(model: Model, plan: MemoryPlan) -> str:
-    """Return a few lines about a model."""
+    """Return the summary of a model as text."""
     lines = [f"{model.name}: {_counted(len(model.operators), 'operator')}, {_counted(len(model.steps), 'step')}"]
     for tensor, role in [(t, "input") for t in model.inputs] + [(t, "output") for t in model.outputs]:
         lines.append(f"  {role:<9} {tensor.name}: {tensor.type}, {tensor.type.size} bytes")
@@ -28,7 +28,7 @@ def summary(model: Model, plan: MemoryPlan) -> str:
     lines += [f"  target    {_target(build)}" for build in model.builds]
     lines += [f"  stack     {stack_text(need)}" for need in model.stack]
     if not model.stack:
-        lines.append("  stack     unknown: the operators are compiled with the firmware, whose tests measure it")
+        lines.append("  stack     unknown: the operators are compiled with the firmware and measured by its tests")
     return "\n".join(lines)
 
 
@@ -46,12 +46,12 @@ def _target(build: TargetBuild) -> str:
     return (
         f"{text}; undefined symbols checked against {libc}"
         if build.objects
-        else f"{text}; undefined symbols are left to the linker"
+        else f"{text}; undefined symbols not checked before linking"
     )
 
 
 def summary_json(model: Model, plan: MemoryPlan) -> dict[str, Any]:
-    """Return the same for programs."""
+    """Return the summary of a model as JSON."""
     return {
         "model": model.name,
         "operators": [o.name for o in model.operators],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opwest update`: many projects, one after the other; one that is broken does not stop the rest."""
+"""`opwest update`: update projects one after the other; continue after a failure."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from opwest.zephyr.options import ZephyrOptions
 
 _OWN = ".opwest/"
 _EXPENSIVE_EVERY = 10
-"""The collector of garbage is off during a command; many projects need it now and then."""
+"""Projects between two garbage collections, as the automatic collection is disabled."""
 
 
 @dataclass(frozen=True)
 class _Row:
-    """What is told of one project."""
+    """The result for one project."""
 
     project: Path
     outcome: Outcome | None
@@ -35,11 +35,11 @@ class _Row:
 def update(
     options: argparse.Namespace, faults: Diagnostics, zephyr: Callable[[argparse.Namespace], ZephyrOptions]
 ) -> Result:
-    """Update every project that the command line names; `zephyr` reads options of a command line."""
+    """Update every project of the command line; `zephyr` reads the options about Zephyr."""
     projects = _distinct(options.directories)
     if options.manifest and len(projects) > 1:
-        message = "--manifest says where one project comes from, and there are several"
-        raise OpwestError([Diagnostic("error", message, hint="update the projects that were moved one at a time")])
+        message = "--manifest requires a single project"
+        raise OpwestError([Diagnostic("error", message, hint="update the projects with moved manifests one at a time")])
     request = UpdateRequest(
         _cached(options, zephyr),
         tuple(options.manifest),
@@ -70,7 +70,7 @@ def _one(project: Path, request: UpdateRequest, faults: Diagnostics) -> _Row:
         for diagnostic in error.diagnostics:
             found.add(diagnostic)
     except OSError as error:
-        found.error(f"cannot read the project or what it is made from: {error}", Location(str(project)))
+        found.error(f"cannot read the project or its inputs: {error}", Location(str(project)))
     for diagnostic in found:
         faults.add(diagnostic)
     if outcome is None or (found.has_errors and outcome.state != "conflicts"):
@@ -79,7 +79,7 @@ def _one(project: Path, request: UpdateRequest, faults: Diagnostics) -> _Row:
 
 
 def _distinct(directories: list[Path]) -> list[Path]:
-    """Return the folders, each once, however it is spelled."""
+    """Return the directories without duplicates; different spellings of a path are the same."""
     known: dict[str, Path] = {}
     for directory in directories:
         known.setdefault(os.path.realpath(directory), directory)
@@ -87,7 +87,7 @@ def _distinct(directories: list[Path]) -> list[Path]:
 
 
 def _cached(options: argparse.Namespace, zephyr: Callable[[argparse.Namespace], ZephyrOptions]) -> FindZephyr:
-    """Return how to find a Zephyr, which looks for it once for every version that projects ask for."""
+    """Return a function that finds Zephyr, with a cache by requested version."""
     known: dict[str | None, ZephyrOptions] = {}
 
     def find(boards: tuple[str, ...], version: str | None) -> ZephyrOptions:
@@ -116,7 +116,7 @@ def _text(rows: list[_Row], options: argparse.Namespace) -> str:
 
 
 def _line(row: _Row) -> str:
-    """Return one line about one project."""
+    """Return the line for one project."""
     if row.outcome is None:
         return f"{row.project}: {row.state}"
     done = row.outcome.result
@@ -126,18 +126,18 @@ def _line(row: _Row) -> str:
 
 
 def _would_change(row: _Row) -> list[str]:
-    """Return a line for every file that would change."""
+    """Return a line per file that would change."""
     if row.outcome is None or row.outcome.changes is None:
         return []
     merged = set(row.outcome.result.merged)
-    lines = [f"  {change.path}: bring to a newer version" for change in row.outcome.migrated]
+    lines = [f"  {change.path}: migrate to the current version" for change in row.outcome.migrated]
     for change in sorted(row.outcome.changes, key=lambda change: change.path):
         if change.path.startswith(_OWN):
             continue
         verb = "remove" if change.new is None else "write" if change.old is None else "replace"
         lines.append(f"  {row.project / change.path}: {'merge' if change.path in merged else verb}")
     if not lines and row.outcome.changes:
-        lines.append(f"  {row.project / _OWN}: what opwest notes for itself")
+        lines.append(f"  {row.project / _OWN}: internal records of opwest")
     return lines
 
 

@@ -173,9 +173,9 @@ def make_measure(kind: str, name: str, step: int, device: int, *numbers: int) ->
     _check_counts(step, device, *numbers)
     if not (kind.isprintable() and name.isprintable()):
         raise ValueError(f"invalid name: {kind!r:.20} {name!r:.60}")
-    return Measure(
-        kind, name, None if step == NO_STEP.value else step, None if device == NO_DEVICE.value else device, *numbers
-    )
+    known_step = None if step == NO_STEP.value else step
+    known_device = None if device == NO_DEVICE.value else device
+    return Measure(kind, name, known_step, known_device, *numbers)
 
 
 def _check_counts(*numbers: int) -> None:

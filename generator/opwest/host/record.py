@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from opwest.diagnostics import Diagnostic, Location, OpwestError
+from opwest.files import is_inside
 from opwest.model.dtypes import DTYPES
-from opwest.write.lock import is_inside
 
 _TENSOR = {
     **dict.fromkeys(("name", "role", "dtype", "c_type", "macro", "buffer", "elements"), str),

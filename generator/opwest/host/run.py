@@ -13,11 +13,11 @@ from typing import Any
 
 from opwest.diagnostics import Diagnostics
 from opwest.host.compile import HostCompiler, build_program, fail
+from opwest.host.own_templates import own_renderer
 from opwest.host.profile import keep_profile, parse_measures
 from opwest.host.project_data import choose_model, keep_outputs, make_folder, project_record, read_inputs, tensors_of
 from opwest.model.dtypes import DTYPES
 from opwest.model.elements import numbers_from
-from opwest.render.templates.environment import render
 from opwest.result import Result
 
 HOOKS = ("operator", "ready", "activate", "open", "close", "deactivate", "sync", "cache")
@@ -86,6 +86,7 @@ def _run_model(
     if options.output_dir:
         make_folder(options.output_dir)
     harness = work / "host_main.c"
+    render = own_renderer()
     rows = [{**t, "position": i + 1, "buffer": _buffer(t)} for i, t in enumerate([*inputs, *outputs])]
     harness.write_bytes(
         render(

@@ -205,6 +205,20 @@ _ROWS = (
         from_c=("bool", "_Bool"),
         from_ir="i1",
     ),
+    DType(
+        name="bfloat16",
+        kind="float",
+        size=2,
+        number=12,
+        c_type="uint16_t",
+        numpy="uint16",
+        dlpack=Dlpack("kDLBfloat", 16),
+        llvm="i16",
+        from_c=("__bf16",),
+        from_ir="bfloat",
+        exponent=8,
+        bits="bfloat16 bits",
+    ),
 )
 
 DTYPES = {dtype.name: dtype for dtype in _ROWS}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every object, fit or not, as rows: its kind, its target, sizes, state and stack."""
+"""The table of objects: kind, target, sizes, state and stack of each, and why it cannot be exported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST_REASON = 60
 
 
 def exportability(model: Model, objects: Sequence[Examined]) -> list[dict[str, Any]]:
-    """Return a row for every object that is linked, or that can't be."""
+    """Return a row for every linked and every rejected object."""
     symbols = {operator.symbol: operator.name for operator in model.operators}
     return [_row(one, symbols) for one in objects if one.linked or one.reasons]
 
@@ -23,7 +23,7 @@ def exportability(model: Model, objects: Sequence[Examined]) -> list[dict[str, A
 def _row(one: Examined, symbols: dict[str, str]) -> dict[str, Any]:
     member = one.member
     stack = _stack(one, member, symbols) if member else {}
-    exportable = "when it is compiled" if one.kind == "C source" else "yes"
+    exportable = "after compilation" if one.kind == "C source" else "yes"
     return {
         "object": one.name,
         "kind": one.kind,
@@ -39,7 +39,7 @@ def _row(one: Examined, symbols: dict[str, str]) -> dict[str, Any]:
 
 
 def _stack(one: Examined, member: Member, symbols: dict[str, str]) -> dict[str, StackUse]:
-    """Return the stack of the operators that an object holds; nothing where its tables are damaged."""
+    """Return the stack of the operators in an object; empty if its tables are damaged."""
     try:
         known = stack_usage(member, one.stack_files)
     except ObjectError:
@@ -48,7 +48,7 @@ def _stack(one: Examined, member: Member, symbols: dict[str, str]) -> dict[str, 
 
 
 def _short(reason: str) -> str:
-    """Return the first part of a reason: what to do about it stands in the error."""
+    """Return the first part of a reason; the error contains the rest."""
     text = reason.split("; ")[0]
     return text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 1].rstrip() + "…"
 

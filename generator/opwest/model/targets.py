@@ -12,7 +12,7 @@ from opwest.manifest.located import Mapping
 from opwest.model.context import Context, located_items
 from opwest.model.model import Target
 from opwest.objects.compat import ARM_ARCHITECTURES, FLOAT_ABIS, ISA_STRING, WORD_SIZES, TargetAbi
-from opwest.objects.elf import MACHINES
+from opwest.objects.elf import COMMON_MACHINES, machines
 from opwest.targets import named_targets
 
 
@@ -51,12 +51,12 @@ def _check_values(context: Context, name: str, entry: Mapping) -> bool:
     """Return whether the values of a target are valid for its machine; report those that are not."""
     before = len(context.faults)
     machine = entry["machine"]
-    if machine not in MACHINES:
+    if machine not in COMMON_MACHINES and machine not in machines():
         context.faults.error(
             f"unknown machine {machine!r} in target {name!r}",
             entry.value_location("machine"),
             expected="arm, riscv, x86-64, i386, aarch64, or another ELF machine: xtensa, arc_compact2, mips, …",
-            hint=_did_you_mean(machine, MACHINES) or "`opwest inspect` prints the machine of an object",
+            hint=_did_you_mean(machine, machines()) or "`opwest inspect` prints the machine of an object",
         )
         return False
     bits = WORD_SIZES.get(machine, entry["bits"])

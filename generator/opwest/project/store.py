@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from opwest.diagnostics import Diagnostics
+from opwest.files import ProjectFile
 from opwest.project.origin import Origin, warn_of_dropped_template
 from opwest.project.remarks import report
 from opwest.request import Examination, Request
-from opwest.templates import UserTemplates
-from opwest.write import ProjectFile, WriteResult, write_project
+from opwest.templates import Templates
+from opwest.write import WriteResult, write_project
 from opwest.write.writer import refuse_nested, write_list
 
 
@@ -22,11 +22,11 @@ def check_output(request: Request) -> None:
         refuse_nested(request.folder)
 
 
-def store_inputs(request: Request, found: Sequence[Examination], templates: UserTemplates | None) -> None:
+def store_inputs(request: Request, found: Sequence[Examination], templates: Templates) -> None:
     """Write the list of the files that were read, where the request asks for it."""
     if request.inputs is not None:
-        own = [] if templates is None else [Path(templates.folder) / name for name in templates.hashes]
-        write_list(request.inputs, [*request.manifests, *(path for one in found for path in one.files), *own])
+        read = [*request.manifests, *(path for one in found for path in one.files), *templates.files]
+        write_list(request.inputs, read)
 
 
 def store(

@@ -12,10 +12,10 @@ from opwest.model.model import Model
 from opwest.plan.memory import MemoryPlan
 from opwest.render.boards import board_file
 from opwest.render.c.header import pool_rows
-from opwest.render.c.literals import kconfig_value, yaml_string
+from opwest.render.literals import kconfig_value, yaml_string
 from opwest.render.stacks import stack_reason, stack_size
 from opwest.render.suite import suite_application
-from opwest.render.templates.environment import render
+from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import initialisers, interface_rows
 from opwest.zephyr.modules import SERVICE, cortex_m, full_libc, of_externals
 
@@ -30,7 +30,7 @@ def application_name(models: Sequence[Model]) -> str:
     return "_".join(m.name for m in models)
 
 
-def application_files(planned: Sequence[Planned], *, vendored: bool) -> dict[str, bytes]:
+def application_files(render: Renderer, planned: Sequence[Planned], *, vendored: bool) -> dict[str, bytes]:
     """Return the files that are written once, by path."""
     models = [model for model, _ in planned]
     name = application_name(models)
@@ -51,13 +51,13 @@ def application_files(planned: Sequence[Planned], *, vendored: bool) -> dict[str
             stack_reason="As the manifest asks" if asked else stack_reason(models),
         ),
         "VERSION": render("VERSION"),
-        "README.md": _readme(name, planned, boards, vendored=vendored),
-        "sample.yaml": _sample(name, models, boards),
+        "README.md": _readme(render, name, planned, boards, vendored=vendored),
+        "sample.yaml": _sample(render, name, models, boards),
         **_overlays(models),
         **{f"src/{file}": content for file, content in own.items()},
     }
     for model in models:
-        files |= suite_application(model, integration_boards(model.boards))
+        files |= suite_application(render, model, integration_boards(model.boards))
     if not has_main:
         floats = any(t.type.dtype.is_float for model in models for t in model.outputs)
         placed = any(tensor.placed for model in models for tensor in model.inputs)
@@ -81,7 +81,7 @@ def _overlays(models: Sequence[Model]) -> dict[str, bytes]:
     return {f"boards/{board_file(board)}.overlay": b"\n".join(contents) for board, contents in found.items()}
 
 
-def _sample(name: str, models: Sequence[Model], boards: Sequence[str]) -> bytes:
+def _sample(render: Renderer, name: str, models: Sequence[Model], boards: Sequence[str]) -> bytes:
     console = [line for model in models for line in model.application.console]
     if not console:
         console = [f"{model.name}: run returned 0" for model in models]
@@ -96,7 +96,7 @@ def _sample(name: str, models: Sequence[Model], boards: Sequence[str]) -> bytes:
     )
 
 
-def _readme(name: str, planned: Sequence[Planned], boards: Sequence[str], *, vendored: bool) -> bytes:
+def _readme(render: Renderer, name: str, planned: Sequence[Planned], boards: Sequence[str], *, vendored: bool) -> bytes:
     board = boards[0] if boards else DEFAULT_BOARD
     commands = [f"west build -p -b {board} PATH_OF_THIS_FOLDER", "west build -t run"]
     rows = []

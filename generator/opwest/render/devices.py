@@ -8,7 +8,7 @@ from typing import Any
 from opwest.model.c_names import CNames
 from opwest.model.model import Device, Devicetree, Model
 from opwest.render.boards import board_kconfig
-from opwest.render.c.literals import c_comment, c_string
+from opwest.render.literals import c_comment, c_string
 from opwest.render.tensors import devicetree_node, where_fault
 
 

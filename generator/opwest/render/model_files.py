@@ -17,18 +17,19 @@ from opwest.plan.memory import MemoryPlan
 from opwest.render.c.bridges import render_bridges
 from opwest.render.c.header import render_headers
 from opwest.render.c.layout_checks import layout_checks
-from opwest.render.c.literals import c_comment, cmake_string, kconfig_string
 from opwest.render.c.metadata import render_metadata, render_registry
 from opwest.render.c.run import render_internal, render_run
 from opwest.render.c.system_library import render_system_library
 from opwest.render.call_arrays import has_bridges
 from opwest.render.devices import device_rows, reach_rows
+from opwest.render.literals import c_comment, cmake_string, kconfig_string
 from opwest.render.records.model_records import model_records
-from opwest.render.templates.environment import render
+from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name
 
 
 def model_files(
+    render: Renderer,
     model: Model,
     plan: MemoryPlan,
     compiled: Mapping[tuple[str, str], bytes] | None = None,
@@ -43,7 +44,7 @@ def model_files(
     the runtime that goes with the model lets a host run it.
     """
     names = CNames(model.name)
-    table = render_system_library(model, library) if library else None
+    table = render_system_library(render, model, library) if library else None
     common = {"model": model.name, "manifest": manifest_name(model)}
     files = {
         "zephyr/module.yml": render("models/model/zephyr/module.yml", module=names.module),
@@ -55,25 +56,25 @@ def model_files(
             tvm=model.needs_tvm,
             manifest=manifest_name(model),
         ),
-        **_cmake(model, has_library=compiled is None and table is not None, in_c=compiled is None),
-        **render_headers(model, plan),
-        **_devices(model, plan, common, in_c=compiled is None),
-        **_driver_checks(model, common),
-        **_objects(model),
+        **_cmake(render, model, has_library=compiled is None and table is not None, in_c=compiled is None),
+        **render_headers(render, model, plan),
+        **_devices(render, model, plan, common, in_c=compiled is None),
+        **_driver_checks(render, model, common),
+        **_objects(render, model),
     }
     if service:
         tensors = interface_rows(model)
-        files[f"src/{service_file(model.name)}"] = render_service(model.name, manifest_name(model), tensors)
+        files[f"src/{service_file(model.name)}"] = render_service(render, model.name, manifest_name(model), tensors)
     if compiled is None:
         records = model_records(model, plan)
         files |= {
-            f"src/{model.name}_internal.h": render_internal(model),
-            f"src/{model.name}_run.c": render_run(model, plan, records),
-            f"src/{model.name}_metadata.c": render_metadata(model, records),
-            f"src/{model.name}_registry.c": render_registry(model, records),
-            **({f"src/{model.name}_bridges.c": render_bridges(model)} if has_bridges(model) else {}),
+            f"src/{model.name}_internal.h": render_internal(render, model),
+            f"src/{model.name}_run.c": render_run(render, model, plan, records),
+            f"src/{model.name}_metadata.c": render_metadata(render, model, records),
+            f"src/{model.name}_registry.c": render_registry(render, model, records),
+            **({f"src/{model.name}_bridges.c": render_bridges(render, model)} if has_bridges(model) else {}),
             **({f"src/{model.name}_tvm_crt.c": table} if table else {}),
-            **_constants(model, common),
+            **_constants(render, model, common),
         }
     else:
         for build in model.builds:
@@ -87,7 +88,7 @@ def service_file(model: str) -> str:
     return f"{model}_service.c"
 
 
-def render_service(model: str, manifest: str, tensors: Sequence[Mapping[str, Any]]) -> bytes:
+def render_service(render: Renderer, model: str, manifest: str, tensors: Sequence[Mapping[str, Any]]) -> bytes:
     """Return the source that lets a host run a model, from the rows of its inputs and outputs."""
     macro = CNames(model).macro
     return render("models/model/src/model_service.c", model=model, manifest=manifest, macro=macro, tensors=tensors)
@@ -108,7 +109,7 @@ def rename_header(build: TargetBuild) -> str:
     return f"objects/{target_folder(build)}/rename.h"
 
 
-def _cmake(model: Model, *, has_library: bool, in_c: bool) -> dict[str, bytes]:
+def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> dict[str, bytes]:
     """Return CMakeLists.txt, for the model as a Zephyr module, and model.cmake, which says what it is made of."""
     names = CNames(model.name)
     targets = [
@@ -172,14 +173,15 @@ def big_endian(model: Model, dtype: DType, content: bytes) -> bytes | None:
     return b"".join(content[i : i + dtype.size][::-1] for i in range(0, len(content), dtype.size))
 
 
-def _devices(model: Model, plan: MemoryPlan, common: dict[str, Any], *, in_c: bool) -> dict[str, bytes]:
+def _devices(
+    render: Renderer, model: Model, plan: MemoryPlan, common: dict[str, Any], *, in_c: bool
+) -> dict[str, bytes]:
     if not has_devices(model) and in_c:
         return {}
     return {
         f"src/{model.name}_devices.c": render(
             "models/model/src/model_devices.c",
             **common,
-            in_c=in_c,
             layouts=None if in_c else layout_checks(model, plan),
             bridges=has_bridges(model),
             reached=reach_rows(model),
@@ -193,7 +195,7 @@ def has_devices(model: Model) -> bool:
     return bool(model.devices) or any(pool.boards for pool in model.pools)
 
 
-def _driver_checks(model: Model, common: dict[str, Any]) -> dict[str, bytes]:
+def _driver_checks(render: Renderer, model: Model, common: dict[str, Any]) -> dict[str, bytes]:
     if not has_drivers(model):
         return {}
     return {
@@ -214,7 +216,7 @@ def _flash_files(model: Model) -> list[str]:
     return constants + [f"{CNames.program(program.content)}.bin" for program in model.programs]
 
 
-def _constants(model: Model, common: dict[str, Any]) -> dict[str, bytes]:
+def _constants(render: Renderer, model: Model, common: dict[str, Any]) -> dict[str, bytes]:
     if not model.constants and not model.programs:
         return {}
     names = CNames(model.name)
@@ -241,7 +243,7 @@ def _constants(model: Model, common: dict[str, Any]) -> dict[str, bytes]:
     return {"constants.S": render("models/model/constants.S", **common, constants=rows, programs=programs), **files}
 
 
-def _objects(model: Model) -> dict[str, bytes]:
+def _objects(render: Renderer, model: Model) -> dict[str, bytes]:
     """Return the operators: objects with their symbols renamed, sources as they are with a header that renames."""
     names = CNames(model.name)
     files: dict[str, bytes] = {}

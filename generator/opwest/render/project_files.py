@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
+from opwest.files import ProjectFile
 from opwest.model.c_names import CNames
 from opwest.model.crt_table import Library, adapted, system_library
 from opwest.model.model import Model, TargetBuild
@@ -14,12 +15,11 @@ from opwest.plan.memory import MemoryPlan
 from opwest.render.application import Planned, application_files
 from opwest.render.call_arrays import has_bridges
 from opwest.render.devices import device_rows
+from opwest.render.extra_files import extra_files
 from opwest.render.model_files import model_files, rename_header, target_folder
 from opwest.render.suite import suite_files
-from opwest.render.templates.extra_files import extra_files
-from opwest.render.templates.user import UserRenderer
+from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name
-from opwest.write.plan import ProjectFile
 
 _SERVICE = PurePosixPath("src/service.c")
 """The file of a runtime that lets hosts run models."""
@@ -29,19 +29,19 @@ _OWN_IGNORE = b"# SPDX-License-Identifier: Apache-2.0\nmutex\njournal.json\nstag
 
 
 def render_project(
+    render: Renderer,
     planned: Sequence[Planned],
     runtime: dict[PurePosixPath, bytes] | None,
     objects: Mapping[tuple[str, str], bytes] | None = None,
-    user: UserRenderer | None = None,
     *,
     layout: str = "application",
 ) -> list[ProjectFile]:
     """Return every file of the project.
 
     `runtime` holds the runtime's files where it is vendored; `objects` the compiled metadata module of each model
-    and target, None where it is C; `user` renders the files that a template folder adds.
+    and target, None where it is C.
     """
-    own = application_files(planned, vendored=runtime is not None) if layout == "application" else {}
+    own = application_files(render, planned, vendored=runtime is not None) if layout == "application" else {}
     copies = {f"src/{file.name}" for model, _ in planned for file in model.application.files}
     files = [
         ProjectFile(PurePosixPath(path), content, "copy" if path in copies else "user") for path, content in own.items()
@@ -50,25 +50,25 @@ def render_project(
     service = runtime is None or _SERVICE in runtime
     for model, plan in planned:
         root = PurePosixPath("models") / model.name
-        of_model = model_files(model, plan, objects, library, service=service)
+        of_model = model_files(render, model, plan, objects, library, service=service)
         if layout == "application":
-            of_model |= suite_files(model, plan)
+            of_model |= suite_files(render, model, plan)
         files += [ProjectFile(root / path, content, "generator") for path, content in of_model.items()]
     for path, content in (runtime or {}).items():
         files.append(ProjectFile(PurePosixPath("modules/opwest") / path, content, "generator"))
     files.append(ProjectFile(PurePosixPath(".opwest/.gitignore"), _OWN_IGNORE, "generator"))
-    if user is not None and layout == "application":
-        files += extra_files(user, planned, files, vendored=runtime is not None)
+    if render.user is not None and layout == "application":
+        files += extra_files(render.user, planned, files, vendored=runtime is not None)
     return files
 
 
 def project_record(
     planned: Sequence[Planned],
+    template: Mapping[str, str] | None = None,
     *,
     vendored: bool,
     metadata: str = "c",
     layout: str = "application",
-    template: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return what later commands need to know of a project without its manifests.
 

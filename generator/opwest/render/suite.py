@@ -18,17 +18,17 @@ from opwest.model.suite import Vectors
 from opwest.plan.memory import MemoryPlan
 from opwest.render.boards import board_file
 from opwest.render.c.header import pool_rows
-from opwest.render.c.literals import c_float, c_string, kconfig_string, kconfig_value
 from opwest.render.devices import device_rows
+from opwest.render.literals import c_float, c_string, kconfig_string, kconfig_value
 from opwest.render.model_files import big_endian
 from opwest.render.stacks import stack_is_known, stack_reason, stack_size
-from opwest.render.templates.environment import render
+from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import initialisers, interface_rows, manifest_name
 
 _DOUBLE = DTYPES["float64"]
 
 
-def suite_application(model: Model, integration: Sequence[str]) -> dict[str, bytes]:
+def suite_application(render: Renderer, model: Model, integration: Sequence[str]) -> dict[str, bytes]:
     """Return the application that runs the tests, by path inside the project; twister tries it on `integration`."""
     template = "tests/model"
     files = {
@@ -51,14 +51,14 @@ def suite_application(model: Model, integration: Sequence[str]) -> dict[str, byt
     return {f"tests/{model.name}/{path}": content for path, content in files.items()}
 
 
-def suite_files(model: Model, plan: MemoryPlan) -> dict[PurePosixPath, bytes]:
+def suite_files(render: Renderer, model: Model, plan: MemoryPlan) -> dict[PurePosixPath, bytes]:
     """Return the suite and its vectors, by path inside the model's folder."""
     common = {"model": model.name, "manifest": manifest_name(model)}
     vectors = [_vector_rows(model, index, one) for index, one in enumerate(model.suite.vectors)]
     arrays = [array for rows in vectors for array in rows["arrays"]]
     contents = {file: content for array in arrays for file, content in array["contents"].items()}
     files = {
-        f"{model.name}_suite.c": _suite(model, plan, common, vectors),
+        f"{model.name}_suite.c": _suite(render, model, plan, common, vectors),
         "suite.cmake": render("models/model/tests/suite.cmake", model=model.name, files=list(contents)),
     }
     if arrays:
@@ -91,7 +91,9 @@ def _vector_rows(model: Model, index: int, vectors: Vectors) -> dict[str, Any]:
     return {"file": c_string(vectors.file), "count": vectors.count, "arrays": arrays}
 
 
-def _suite(model: Model, plan: MemoryPlan, common: dict[str, str], vectors: Sequence[dict[str, Any]]) -> bytes:
+def _suite(
+    render: Renderer, model: Model, plan: MemoryPlan, common: dict[str, str], vectors: Sequence[dict[str, Any]]
+) -> bytes:
     tensors = [_tensor_row(model, tensor) for tensor in interface_rows(model)]
     pools = pool_rows(model, plan)
     devices = device_rows(model)

@@ -8,7 +8,7 @@ from typing import Any
 from opwest.model.c_names import CNames
 from opwest.model.dtypes import DTYPES
 from opwest.model.model import Interface, Model, Quantization
-from opwest.render.c.literals import c_comment, c_float, c_string
+from opwest.render.literals import c_comment, c_float, c_string
 
 _FLOAT32 = DTYPES["float32"]
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a report says, as plain values: the form of `opwest report --format json`, embedded in every page.
+"""The data of a report: the form of `opwest report --format json`, embedded in every page.
 
 Sizes and offsets are bytes, steps count from 0 in the order in which they run. Paths are those of the manifest,
-never absolute, and there is no date: the same inputs give the same report. `SCHEMA` grows when a field changes its
-meaning or goes; new optional fields do not change it.
+never absolute, and there is no date: the same inputs give the same report. `SCHEMA` increases when the meaning of a
+field changes or a field is removed; new optional fields do not change it.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class OutputError:
-    """How far an output is from its reference. Numbers are None where they are no finite ones."""
+    """The difference between an output and its reference. Numbers are None if not finite."""
 
     name: str
     elements: int

@@ -10,10 +10,13 @@ from typing import Any
 import yaml
 import yamlcore
 
+_LOADER = getattr(yamlcore, "CCoreLoader", yamlcore.CoreLoader)
+"""libyaml's parser where PyYAML was built with it: a tenth of the time."""
+
 
 @cache
 def named_targets() -> dict[str, dict[str, Any]]:
-    """Return the entries of targets.yaml, shaped as `targets` of a manifest is."""
+    """Return the entries of targets.yaml, in the form of `targets` in a manifest."""
     text = files(__name__).joinpath("targets.yaml").read_text(encoding="utf-8")
-    table: dict[str, dict[str, Any]] = yaml.load(text, Loader=yamlcore.CoreLoader)
+    table: dict[str, dict[str, Any]] = yaml.load(text, Loader=_LOADER)
     return table

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing: the only layer that changes files. The whole new project or the whole old one, never a mixture."""
+"""Write projects atomically: after an interruption, either the new or the old project is complete."""
 
 from .changes import Merged, Merging, Remark
 from .writer import (
     FileChange,
     Preview,
-    ProjectFile,
     WriteResult,
     preview_project,
     read_record,
@@ -18,7 +17,6 @@ __all__ = [
     "Merged",
     "Merging",
     "Preview",
-    "ProjectFile",
     "Remark",
     "WriteResult",
     "preview_project",

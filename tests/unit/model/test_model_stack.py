@@ -131,7 +131,7 @@ def test_sources_alone_are_unknown(tmp_path: Path) -> None:
     )
     ((model, plan),) = projects.check([tmp_path / "manifest.yaml"], Diagnostics())
     assert model.stack == () and stack_size([model]) == 4096
-    assert "  stack     unknown: the operators are compiled with the firmware, whose tests" in summary(model, plan)
+    assert "  stack     unknown: the operators are compiled with the firmware and measured" in summary(model, plan)
 
 
 @pytest.mark.parametrize("profile", [[], ["-DCONFIG_OPWEST_PROFILE"]], ids=["plain", "profiled"])

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from c_support import run
 from opwest.model.dtypes import DTYPES
-from opwest.render.c.literals import (
+from opwest.render.literals import (
     c_comment,
     c_float,
     c_integer,
@@ -122,7 +122,7 @@ def test_numbers_read_back(tmp_path):
     generator = random.Random(9)
     rows = []
     forms = {"int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q"}
-    forms |= {"uint64": "Q", "float16": "H", "float32": "f", "float64": "d", "bool": "B"}
+    forms |= {"uint64": "Q", "float16": "H", "float32": "f", "float64": "d", "bool": "B", "bfloat16": "H"}
     for name, dtype in DTYPES.items():
         values = floats(dtype, generator) if dtype.is_float else limits(name)
         rows += [(dtype, value, struct.pack("<" + forms[name], value)) for value in values]

@@ -8,6 +8,7 @@ import projects
 import pytest
 import yaml
 from opwest.diagnostics import Diagnostics, OpwestError
+from opwest.host.own_templates import own_renderer
 from opwest.render.c.header import board_kconfig
 from opwest.render.c.run import call_text
 from opwest.render.project_files import render_project
@@ -38,7 +39,8 @@ def rendered(work, *, model="m", head="", source="op.c", extra="", argument="", 
         f"run:\n  inputs: {{x: {{dtype: int8, shape: {shape}}}}}\n"
         f"  outputs: {{y: {{dtype: int8, shape: {shape}}}}}\n  steps: [{steps}]\n"
     )
-    return {str(f.path): f.content.decode() for f in render_project(projects.check([manifest], Diagnostics()), None)}
+    planned = projects.check([manifest], Diagnostics())
+    return {str(f.path): f.content.decode() for f in render_project(own_renderer(), planned, None)}
 
 
 TWISTER = {"sample", "common", "tests"}
@@ -79,7 +81,8 @@ def test_overlays_of_two_models(tmp_path):
         (folder / "own.overlay").write_text(f"/* {model} */\n")
         rendered(folder, model=model, extra=f"application: {{overlays: {overlays}}}")
         manifests.append(folder / "manifest.yaml")
-    files = {str(f.path): f.content for f in render_project(projects.check(manifests, Diagnostics()), None)}
+    planned = projects.check(manifests, Diagnostics())
+    files = {str(f.path): f.content for f in render_project(own_renderer(), planned, None)}
     assert files["boards/a.overlay"] == b"/* same */\n"
     assert files["boards/b.overlay"] == b"/* one */\n\n/* two */\n"
 

@@ -7,7 +7,7 @@ import pytest
 from opwest.diagnostics import Diagnostics
 from opwest.render.templates import sandbox
 from opwest.render.templates.user import UserRenderer
-from opwest.resources import resource
+from opwest.resources.templates import read_own_templates
 from opwest.templates import UserTemplates
 
 NAME = "src/main.c.jinja"
@@ -19,7 +19,7 @@ WIDTH = "a field of more than 9999 characters, or of a width that is an argument
 
 def render(text, monkeypatch=None):
     faults = Diagnostics()
-    renderer = UserRenderer(UserTemplates("t", {NAME: text}), resource("project_template"), faults)
+    renderer = UserRenderer(UserTemplates("t", {NAME: text}), read_own_templates(), faults)
     renderer.check()
     made = renderer.render(NAME, {"models": ["m1", "m2"]})
     return made.decode(), [one.message for one in faults]
@@ -96,5 +96,5 @@ def test_what_templates_do(text, made):
 def test_passes_are_counted_for_each_file():
     faults = Diagnostics()
     text = "{% for a in range(15000) %}{% endfor %}done"
-    renderer = UserRenderer(UserTemplates("t", {NAME: text}), resource("project_template"), faults)
+    renderer = UserRenderer(UserTemplates("t", {NAME: text}), read_own_templates(), faults)
     assert [renderer.render(NAME, {}) for _ in range(3)] == [b"done"] * 3 and not len(faults)

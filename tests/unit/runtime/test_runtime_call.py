@@ -24,6 +24,7 @@ TYPES = {
     "float32": (9, "float", "f", None, None),
     "float64": (10, "double", "d", None, None),
     "bool": (11, "uint8_t", "B", 0, 1),
+    "bfloat16": (12, "uint16_t", "H", 0, 2**16 - 1),
 }
 UINT8, INT32 = 1, 4
 OK, INVALID, NO_DEVICE, NO_ENTRY, IO = 0, -errno.EINVAL, -errno.ENODEV, -errno.ENOENT, -errno.EIO
@@ -133,7 +134,7 @@ def test_scalars_of_another_kind_or_type_are_refused(program, name):
     code, *_ = TYPES[name]
     right = "r" if name in ("float32", "float64") else "i"
     wrong = "i" if right == "r" else "r"
-    others = [other for other, *_ in TYPES.values() if other != code] + [12, 255]
+    others = [other for other, *_ in TYPES.values() if other != code] + [len(TYPES), 255]
     lines = [f"s_{name} 0 {right}:{other}:1 out:{UINT8}:8:0" for other in others]
     lines += [
         f"s_{name} 0 {kind} out:{UINT8}:8:0" for kind in (f"{wrong}:{code}:1", f"in:{code}:8:0", f"out:{code}:8:0")

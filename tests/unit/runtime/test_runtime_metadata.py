@@ -13,10 +13,11 @@ import yamlcore
 from c_support import ROOT, SANITIZED, build, execute, read_record, run
 from golden_support import PROJECTS, copy_project, generate_quickly
 from opwest.diagnostics import Diagnostics
+from opwest.render.records.layout import METADATA_VERSION
 from requirements_support import need_compiler
 
 SIZES = {"int8": 1, "uint8": 1, "bool": 1, "int16": 2, "uint16": 2, "float16": 2, "int32": 4, "uint32": 4}
-SIZES |= {"float32": 4, "int64": 8, "uint64": 8, "float64": 8}
+SIZES |= {"float32": 4, "int64": 8, "uint64": 8, "float64": 8, "bfloat16": 2}
 BUILDABLE = [name for name in PROJECTS if name != "targets"]
 
 
@@ -68,12 +69,13 @@ def expected_model(manifest: dict, folder: Path) -> dict:
     run = manifest["run"]
     return {
         "name": manifest["model"],
-        "version": 2,
+        "version": METADATA_VERSION,
         "inputs": [expected_tensor(name, entry, "in") for name, entry in run["inputs"].items()],
         "outputs": [expected_tensor(name, entry, "out") for name, entry in run["outputs"].items()],
         "operators": [
             {
                 "name": name,
+                "description": entry.get("description"),
                 "status": entry.get("returns", "status") == "status",
                 "device": "device" in entry,
                 "stateful": entry.get("stateful", False),
@@ -128,7 +130,7 @@ def describe(app: Path, work: Path, name: str) -> dict:
     main.write_text(text.replace("MODEL_HEADER", f"{name}.h").replace("&MODEL", f"&{name}_model"))
     done = execute(build(app, work / "build", main, "gcc", SANITIZED))
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(done.stdout, strict=False)
 
 
 @pytest.mark.parametrize("project", BUILDABLE)
@@ -184,6 +186,6 @@ def test_dtype_names_and_sizes(tmp_path):
         ["gcc", *SANITIZED, f"-I{runtime / 'include'}", main, runtime / "src" / "metadata.c", "-o", "program"], tmp_path
     )
     lines = [line.split() for line in execute(tmp_path / "program").stdout.splitlines()]
-    order = "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 bool".split()
-    assert [(name, int(size)) for name, size in lines[:12]] == [(name, SIZES[name]) for name in order]
-    assert lines[12:] == [["-", "0"]] * 244
+    order = "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 bool bfloat16".split()
+    assert [(name, int(size)) for name, size in lines[:13]] == [(name, SIZES[name]) for name in order]
+    assert lines[13:] == [["-", "0"]] * 243

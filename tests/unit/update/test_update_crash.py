@@ -13,7 +13,8 @@ from pathlib import PurePosixPath
 import pytest
 from opwest.cli.main import main
 from opwest.diagnostics import OpwestError
-from opwest.write import ProjectFile, disk, recover
+from opwest.files import ProjectFile
+from opwest.write import disk, recover
 from opwest.write.single import replace_file
 from update_support import change, merge, source_and_app
 from write_support import child, gen, killed_at, tree, user, write

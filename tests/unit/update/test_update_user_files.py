@@ -6,8 +6,9 @@ import shutil
 from pathlib import PurePosixPath
 
 import pytest
+from opwest.files import ProjectFile
 from opwest.project.merge import BETWEEN, OPWESTS, YOURS
-from opwest.write import ProjectFile, preview_project
+from opwest.write import preview_project
 from update_support import MERGING, RECORD, merge, remarks
 from write_support import gen, refusal, times, tree, user, write
 
@@ -253,7 +254,7 @@ def test_a_base_that_was_tampered_with_is_not_used(app, damage):
     if damage == "folder":
         place.mkdir()
         assert refusal(merge, app, user("a", NEW), user("b", OLD)) == (
-            f"{place}: error: a folder is where opwest keeps a file of its own\n  hint: delete it and run opwest again"
+            f"{place}: error: a folder in place of an internal file of opwest\n  hint: delete it and run opwest again"
         )
         return
     result = merge(app, user("a", NEW), user("b", OLD))

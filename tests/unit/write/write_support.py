@@ -8,7 +8,8 @@ import warnings
 from pathlib import Path, PurePosixPath
 
 from opwest.diagnostics import OpwestError
-from opwest.write import ProjectFile, WriteResult, disk, write_project
+from opwest.files import ProjectFile
+from opwest.write import WriteResult, disk, write_project
 
 RECORD = {"manifests": {"models/digits.yaml": "aa"}, "options": {"runtime": "vendored"}}
 

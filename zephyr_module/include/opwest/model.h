@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 /** The layout of the structures below; generated code checks that it was made for this one. */
-#define OPWEST_METADATA_VERSION 2
+#define OPWEST_METADATA_VERSION 3
 
 struct opwest_program;
 
@@ -49,7 +49,8 @@ struct opwest_program;
 	ROW(FLOAT16, 8, "float16", 2, BITS, 5)                                                     \
 	ROW(FLOAT32, 9, "float32", 4, REAL, 8)                                                     \
 	ROW(FLOAT64, 10, "float64", 8, REAL, 11)                                                   \
-	ROW(BOOL, 11, "bool", 1, BOOLEAN, 0)
+	ROW(BOOL, 11, "bool", 1, BOOLEAN, 0)                                                       \
+	ROW(BFLOAT16, 12, "bfloat16", 2, BITS, 8)
 
 /** @cond INTERNAL_HIDDEN */
 #define OPWEST_DTYPE_VALUE(NAME, value, name, size, kind, exponent) OPWEST_##NAME = (value),
@@ -133,6 +134,8 @@ struct opwest_tensor {
 /** An operator's signature. */
 struct opwest_operator {
 	const char *name;
+	/** The manifest's description; NULL where there is none. */
+	const char *description;
 	/** @ref arg_count arguments in the order of the C function, the device left out. */
 	const struct opwest_tensor *args;
 	uint16_t arg_count;

@@ -129,7 +129,7 @@ def _bind_packed(model: Model, function: Function) -> list[_Bound]:
     entries = packed_entries(function)
     if not entries:
         raise fault(
-            f"the arguments of {function.name} can't be read", model.code.places[function.name], "packed arguments"
+            f"cannot parse the arguments of '{function.name}'", model.code.places[function.name], "packed arguments"
         )
     shown = Function(function.name, function.returns, tuple(Parameter("void", 1, e.name) for e in entries), "", 0, 0)
     given = _by_names(model, shown)
@@ -144,7 +144,7 @@ def _bind_opaque(model: Model, wrapper: Wrapper | None) -> list[_Bound]:
         given += [Given("output", p.name) for p in model.metadata.outputs]
     if not given:
         raise fault(
-            f"{model.code.main} is compiled, and nothing tells its parameters",
+            f"cannot determine the parameters of the compiled function '{model.code.main}'",
             model.place,
             "metadata.json with inputs and outputs, or the C source of the wrapper",
         )
@@ -175,7 +175,7 @@ def _by_names(model: Model, function: Function) -> list[Given]:
         found.append(Given(role, plain))
     if not any(g.role == "input" for g in found) or not any(g.role == "output" for g in found):
         raise fault(
-            f"which parameters of {function.name} are inputs, and which are outputs, is nowhere in the folder",
+            f"the directory does not record which parameters of '{function.name}' are inputs and outputs",
             model.code.places[function.name],
             "the generated header (codegen/host/include), the wrapper's source, or metadata.json",
         )
@@ -217,15 +217,15 @@ def _pool(model: Model, name: str, role: Role, made: Draft) -> Pool:
     if known is not None:
         return known
     if role == "constants":
-        raise fault(f"the constants {name!r} are nowhere in the folder", model.place, "their source, <module>_lib0.c")
+        raise fault(f"the source of constants {name!r} is missing", model.place, "<module>_lib0.c")
     sizes = model.header.sizes or {}
     module = model.metadata.module.upper()
     macros = [f"TVMGEN_{module}_{name.upper()}_WORKSPACE_POOL_SIZE", f"TVMGEN_{module}_WORKSPACE_SIZE"]
     size = next((sizes[m] for m in macros if m in sizes), None) or model.metadata.workspace
     if not size:
-        raise fault(f"the size of the workspace {name!r} is nowhere in the folder", model.place, "<module>_lib0.c")
+        raise fault(f"the directory does not record the size of workspace {name!r}", model.place, "<module>_lib0.c")
     made.remarks.append(
-        f"the size of {name}, {size} bytes, is an upper bound of the header's or metadata.json's: there is no array"
+        f"the size of '{name}', {size} bytes, is an upper bound from the header or metadata.json: no array found"
     )
     return Pool(name, size, ALIGN)
 
@@ -249,7 +249,7 @@ def _peak(model: Model) -> int:
         return 0
     if not model.metadata.workspace:
         raise fault(
-            f"{code.main} takes workspaces while it runs, and how much is nowhere in the folder",
+            f"'{code.main}' allocates workspaces, but the directory does not record their size",
             model.place,
             "workspace_size_bytes in metadata.json",
         )
@@ -303,7 +303,7 @@ def _untold(code: Code) -> list[str]:
     if not names:
         return []
     why = "main is compiled, and nothing in the folder tells the sizes of what operators take"
-    return [f"not in the registry: {why} ({_listed(names)}). Declare those that you want to call"]
+    return [f"not in the registry: {why} ({_listed(names)}). Declare the operators to call"]
 
 
 def _listed(names: Sequence[str]) -> str:

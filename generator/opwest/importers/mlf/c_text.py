@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C as TVM writes it, in parts: functions with their bodies, and the values of constant arrays.
+"""Parser for the C code of TVM: functions with their bodies, and the values of constant arrays.
 
 TVM's code generator has one layout: definitions begin at the start of a line, and end with the first `}` there.
 """
@@ -130,13 +130,13 @@ def values(text: str, start: int, dtype: str, count: int, place: str) -> bytes:
     opened = text.find("{", start)
     closed = text.find("}", opened)
     if opened < 0 or closed < 0:
-        raise fault("an array's values do not end", place, "`{…}`")
+        raise fault("missing end of an array's values", place, "`{…}`")
     body = text[opened + 1 : closed]
     found = _NUMBER.findall(body)
     code = DTYPES[dtype].struct_code
     separators = body.count(",") + (1 if body.rstrip()[-1:] not in ("", ",") else 0)
     if code is None or len(found) > count or len(found) != separators:
-        raise fault(f"an array of {count} {dtype} has {len(found)} values that can be read", place, "plain numbers")
+        raise fault(f"array of {count} {dtype} with {len(found)} valid values", place, "plain numbers")
     try:
         if DTYPES[dtype].kind == "float":
             numbers: list[float] = [_real(one) for one in found]
@@ -144,7 +144,7 @@ def values(text: str, start: int, dtype: str, count: int, place: str) -> bytes:
         whole = [int(one.rstrip("uUlL"), 0) for one in found]
         return struct.pack(f"<{count}{code}", *whole, *[0] * (count - len(found)))
     except (ValueError, OverflowError, struct.error) as error:
-        raise fault(f"an array of {dtype} has a value that can't be read: {error}", place, "plain numbers") from None
+        raise fault(f"invalid value in an array of {dtype}: {error}", place, "plain numbers") from None
 
 
 def _real(text: str) -> float:

@@ -67,7 +67,7 @@ def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Impo
     options = options or Options()
     if options.target is not None and options.target not in named_targets():
         hint = nearest(options.target, named_targets())
-        raise fault(f"{options.target!r} is no named target", None, "a name that `opwest targets` lists", hint)
+        raise fault(f"{options.target!r} is not a named target", None, "a name that `opwest targets` lists", hint)
     refuse_occupied(folder)
     library = read_library(path)
     metadata = read_metadata(library, options.module)

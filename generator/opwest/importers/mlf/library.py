@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a model in Model Library Format, from a tar or from the folder that one was unpacked to."""
+"""The files of a model in Model Library Format, from a tar file or its unpacked directory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Library:
 
 
 def read_library(path: Path) -> Library:
-    """Return what a tar or a folder holds. Raises OpwestError."""
+    """Return the files of a tar or a directory. Raises OpwestError."""
     files = _folder(path) if path.is_dir() else read_tar(path, _maybe)
     root = _root(files)
     if root is None:
@@ -71,7 +71,7 @@ def _root(files: Mapping[str, bytes]) -> str | None:
 def _folder(path: Path) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     kept = count = 0
-    with system_faults(path, "the folder can't be read"):
+    with system_faults(path, "cannot read the directory"):
         for name in (_METADATA, *_FOLDERS):
             for file in _walk(path, path / name):
                 count += 1
@@ -79,7 +79,7 @@ def _folder(path: Path) -> dict[str, bytes]:
                 kept += size
                 if count > MEMBERS or size > MEMBER_BYTES or kept > KEPT_BYTES:
                     limits = f"at most {MEMBERS} files, {MEMBER_BYTES} bytes each, {KEPT_BYTES} together"
-                    raise fault("the folder is too large for a model", str(file), limits)
+                    raise fault("the directory is too large for a model", str(file), limits)
                 found[file.relative_to(path).as_posix()] = file.read_bytes()
     return found
 
@@ -100,5 +100,5 @@ def _walk(root: Path, start: Path) -> list[Path]:
             kind = "a symbolic link" if stat.S_ISLNK(mode) else "no file and no folder"
             raise fault(f"{one.relative_to(root).as_posix()!r} is {kind}", str(one), "files and folders only")
         if len(found) + len(pending) > MEMBERS:
-            raise fault("the folder has too many files for a model", str(root), f"at most {MEMBERS}")
+            raise fault("the directory has too many files for a model", str(root), f"at most {MEMBERS}")
     return found

@@ -36,17 +36,17 @@ def read_params(content: bytes, place: str) -> Parameters:
     """Return the arrays by their names. Raises OpwestError for a damaged file."""
     reader = _Reader(content, place)
     if reader.number("<Q", "the magic number") != LIST_MAGIC:
-        raise fault("not a parameter file: its magic number is wrong", place, f"{LIST_MAGIC:#x}")
+        raise fault("not a parameter file: wrong magic number", place, f"{LIST_MAGIC:#x}")
     reader.number("<Q", "the reserved word")
     names = [reader.name() for _ in range(reader.count("names"))]
     count = reader.count("arrays")
     if count != len(names):
-        raise fault(f"{count} arrays for {len(names)} names", place, "one array a name")
+        raise fault(f"{count} arrays for {len(names)} names", place, "one array per name")
     if len(set(names)) != len(names):
-        raise fault("a parameter is there twice", place, "each name once")
+        raise fault("duplicate parameter", place, "unique names")
     found = {name: reader.array(name) for name in names}
     if reader.at != len(content):
-        raise fault(f"{len(content) - reader.at} bytes follow the last array", place, "nothing")
+        raise fault(f"{len(content) - reader.at} bytes after the last array", place, "the end of the file")
     return found
 
 
@@ -85,7 +85,7 @@ class _Reader:
 
         what = f"parameter {name[:80]!r}"
         if self.number("<Q", what) != ARRAY_MAGIC:
-            raise fault(f"{what} does not begin with an array's magic number", self.place, f"{ARRAY_MAGIC:#x}")
+            raise fault(f"{what} does not start with the magic number of an array", self.place, f"{ARRAY_MAGIC:#x}")
         self.take(16, what)
         dimensions = self.number("<i", what)
         if not 0 <= dimensions <= DIMENSIONS:

@@ -66,11 +66,11 @@ def _tensor(name: str, role: str, one: Seen, port: Port | None, typed: Typed | N
     dtypes = {"--tensor": named["--tensor"], "the definition of main": of_main, **named}
     said = {source: dtype for source, dtype in dtypes.items() if dtype is not None}
     if not said:
-        hint = f"say it: --tensor {name}=float32:1,10"
-        raise fault(f"the element type of {role} {name!r} is nowhere in the folder", place, hint=hint)
+        hint = f"specify it, for example --tensor {name}=float32:1,10"
+        raise fault(f"the directory does not record the element type of {role} {name!r}", place, hint=hint)
     if len(set(said.values())) > 1:
-        words = ", ".join(f"{source} says {dtype}" for source, dtype in said.items())
-        raise fault(f"the element type of {role} {name!r}: {words}", place, "one type")
+        words = ", ".join(f"{dtype} in {source}" for source, dtype in said.items())
+        raise fault(f"conflicting element types of {role} {name!r}: {words}", place, "the same type")
     dtype = next(iter(said.values()))
     if dtype not in DTYPES:
         raise fault(f"{role} {name!r} has the element type {dtype[:40]}", place, ", ".join(DTYPES))
@@ -80,24 +80,24 @@ def _tensor(name: str, role: str, one: Seen, port: Port | None, typed: Typed | N
     if shape is None and size is not None and size % item == 0:
         shape = (size // item,)
     if shape is None:
-        hint = f"say it: --tensor {name}=1,10"
-        raise fault(f"the shape of {role} {name!r} ({dtype}) is nowhere in the folder", place, hint=hint)
+        hint = f"specify it, for example --tensor {name}=1,10"
+        raise fault(f"the directory does not record the shape of {role} {name!r} ({dtype})", place, hint=hint)
     if any(n <= 0 for n in shape) or prod(shape) > ELEMENTS:
         raise fault(f"{role} {name!r} has the shape {list(shape)}", place, "dimensions from 1, as numbers")
     if size is not None and prod(shape) * item != size:
         raise fault(
             f"{role} {name!r} has the shape {list(shape)} of {dtype}, {prod(shape) * item} bytes",
             place,
-            f"{size} bytes, as the folder says elsewhere",
+            f"{size} bytes, as recorded elsewhere in the directory",
         )
     return Tensor(name, dtype, shape)
 
 
 def check_wanted(wanted: WantedTensors, known: Sequence[str], place: str) -> None:
-    """Raise OpwestError for a --tensor that names no input or output."""
+    """Raise OpwestError for a --tensor without a matching input or output."""
     for name in wanted:
         if name not in known:
-            raise fault(f"--tensor {name}: the model has no such input or output", place, nearest(name, known))
+            raise fault(f"unknown input or output {name!r} in --tensor", place, nearest(name, known))
 
 
 def _port(ports: Sequence[Port], name: str, number: int, count: int) -> Port | None:

@@ -81,7 +81,7 @@ def _answered(answer: dict[str, Any]) -> Imported:
 
 
 def _serve(request: dict[str, Any]) -> dict[str, Any]:
-    """Do one import, and tell how it ended as JSON does."""
+    """Run one import and return its result as a JSON value."""
     path = Path(request["path"])
     options = Options(request["model"], request["targets"], request["vectors"], _tell)
     try:
@@ -90,12 +90,12 @@ def _serve(request: dict[str, Any]) -> dict[str, Any]:
         return {"diagnostics": [d.as_json() for d in error.diagnostics]}
     except MemoryError:
         faults = Diagnostics()
-        faults.error(f"the import needs more than {_MEMORY >> 30} GiB of memory", Location(str(path)))
+        faults.error(f"the import requires more than {_MEMORY >> 30} GiB of memory", Location(str(path)))
         return {"diagnostics": [d.as_json() for d in faults]}
     except Exception as error:
         faults = Diagnostics()
-        hint = "a damaged file, or something that opwest does not know of TVM yet"
-        faults.error(f"TVM can't import the model: {last_line(error)}", Location(str(path)), hint=hint)
+        hint = "the file may be damaged, or use a feature of TVM that opwest does not support"
+        faults.error(f"TVM cannot import the model: {last_line(error)}", Location(str(path)), hint=hint)
         return {"diagnostics": [d.as_json() for d in faults]}
     return {"made": {**dataclasses.asdict(made), "folder": str(made.folder)}}
 

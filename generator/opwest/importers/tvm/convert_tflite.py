@@ -175,5 +175,5 @@ def indices_of(table: Any, what: str) -> list[int]:
     """Return the tensors that a table names under `what`. Raises ValueError where there are too many."""
     count = getattr(table, f"{what}Length")()
     if count > 10_000:
-        raise ValueError("an operator has more tensors than makes sense")
+        raise ValueError("an operator has too many tensors")
     return [int(getattr(table, what)(i)) for i in range(count)]

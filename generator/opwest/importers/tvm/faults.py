@@ -36,11 +36,11 @@ def require(packages: Iterable[tuple[str, str]]) -> None:
         try:
             importlib.import_module(module)
         except (ImportError, OSError, RuntimeError) as error:
-            broken.append(f"{name} is installed, but can't be loaded: {first_line(error)}")
+            broken.append(f"cannot load package '{name}': {first_line(error)}")
     if missing:
         what = " and ".join(missing)
         verb = "is" if len(missing) == 1 else "are"
-        raise fault(f"imports through TVM need {what}, which {verb} not installed", hint=INSTALL)
+        raise fault(f"imports through TVM require {what}, which {verb} not installed", hint=INSTALL)
     if broken:
         raise fault("; ".join(broken), hint=INSTALL)
     require_version()

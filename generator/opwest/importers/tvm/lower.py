@@ -48,13 +48,13 @@ def lower_graph(source: Source, target: Any) -> Any:
         with target:
             module = tvm.transform.Sequential(legalize)(module)
     except Exception as error:
-        raise fault(f"the model can't be lowered to operators: {last_line(error)}", place) from None
+        raise fault(f"cannot lower the model to operators: {last_line(error)}", place) from None
     _check_lowered(module, source)
     try:
         with target:
             return tvm.transform.Sequential(fuse)(module)
     except Exception as error:
-        raise fault(f"the operators can't be joined: {last_line(error)}", place) from None
+        raise fault(f"cannot fuse the operators: {last_line(error)}", place) from None
 
 
 def main_function(module: Any, place: str | None) -> Any:
@@ -75,7 +75,7 @@ def check_static(module: Any, place: str | None, where: Callable[[str], str] = l
         for binding in _bindings(main):
             decided = _decided_at_run_time(binding.value, module)
             if decided:
-                found.append(f"{decided[0]} that is decided at run time can't be imported{where(decided[1])}")
+                found.append(f"{decided[0]} that is decided at run time is not supported{where(decided[1])}")
                 break
             reasons = list(_fault(binding.var.ty))
             if reasons:

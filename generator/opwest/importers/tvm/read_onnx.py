@@ -32,7 +32,7 @@ def read_onnx(path: Path, content: bytes) -> Source:
         onnx.checker.check_model(model)
     except Exception as error:
         raise fault(
-            f"the file is damaged: it can't be read as an ONNX model ({first_line(error)})",
+            f"the file is damaged: cannot read it as an ONNX model ({first_line(error)})",
             place,
             hint="fetch or export the model again",
         ) from None

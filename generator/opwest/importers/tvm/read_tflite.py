@@ -48,7 +48,7 @@ def read_tflite(path: Path, content: bytes) -> Source:
 
 def _corrupt(place: str, error: Exception) -> OpwestError:
     return fault(
-        f"the file is damaged: it can't be read as a TFLite model ({last_line(error)})",
+        f"the file is damaged: cannot read it as a TFLite model ({last_line(error)})",
         place,
         hint="fetch or convert the model again",
     )

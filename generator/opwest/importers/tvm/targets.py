@@ -16,7 +16,7 @@ def tvm_target(name: str) -> Any:
 
     table = named_targets()
     if name not in table or "llvm" not in table[name]:
-        raise fault(f"{name!r} is no named target", None, "a name that `opwest targets` lists", nearest(name, table))
+        raise fault(f"unknown target {name!r}", None, "a name listed by 'opwest targets'", nearest(name, table))
     llvm = table[name]["llvm"]
     keys: dict[str, Any] = {"kind": "llvm", "mtriple": llvm["triple"], "mcpu": llvm["cpu"], "opt-level": 2}
     keys["vector-width"] = 128  # what TVM assumes, and warns of, where it is not said

@@ -11,14 +11,14 @@ from opwest.model.model import Argument, Model, Operator
 from opwest.render.c.conventions import ArraysC, arrays_c
 from opwest.render.c.run import call_text, plain_types, prototype
 from opwest.render.call_arrays import Entry, entries, strides, supplied, tensors
-from opwest.render.templates.environment import render
+from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import manifest_name
 
 Numbers = dict[tuple[int, ...], str]
 """Names of tables, by their values."""
 
 
-def render_bridges(model: Model) -> bytes:
+def render_bridges(render: Renderer, model: Model) -> bytes:
     """Return src/<model>_bridges.c."""
     names = CNames(model.name)
     numbers: Numbers = {}

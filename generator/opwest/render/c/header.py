@@ -10,11 +10,11 @@ from opwest.model.c_names import CNames
 from opwest.model.model import STRUCT_DEVICE, Model, Pool
 from opwest.plan.memory import MemoryPlan
 from opwest.render.boards import board_kconfig
-from opwest.render.c.literals import c_comment
 from opwest.render.devices import device_rows
-from opwest.render.points import points
+from opwest.render.literals import c_comment
+from opwest.render.records.points import points
 from opwest.render.records.workspace import used_pools
-from opwest.render.templates.environment import render
+from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import devicetree_node, interface_rows, manifest_name, where_fault
 
 
@@ -66,7 +66,7 @@ def _bindings(model: Model, pool: Pool, size: int) -> list[dict[str, str]]:
     return rows
 
 
-def render_headers(model: Model, plan: MemoryPlan) -> dict[str, bytes]:
+def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str, bytes]:
     """Return include/<model>.h and include/<model>_devicetree.h."""
     names = CNames(model.name)
     pools = pool_rows(model, plan)

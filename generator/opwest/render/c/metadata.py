@@ -10,11 +10,11 @@ from opwest.model.model import Model, Operator
 from opwest.render.c.printer import c_definitions
 from opwest.render.c.run import call_text
 from opwest.render.records.model_records import ModelRecords, callable_by_name
-from opwest.render.templates.environment import render
+from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import manifest_name
 
 
-def render_metadata(model: Model, records: ModelRecords) -> bytes:
+def render_metadata(render: Renderer, model: Model, records: ModelRecords) -> bytes:
     """Return src/<model>_metadata.c."""
     return render(
         "models/model/src/model_metadata.c",
@@ -24,7 +24,7 @@ def render_metadata(model: Model, records: ModelRecords) -> bytes:
     )
 
 
-def render_registry(model: Model, records: ModelRecords) -> bytes:
+def render_registry(render: Renderer, model: Model, records: ModelRecords) -> bytes:
     """Return src/<model>_registry.c."""
     names = CNames(model.name)
     return render(

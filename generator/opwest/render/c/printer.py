@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import assert_never
 
 from opwest.model.dtypes import DTYPES
-from opwest.render.c.literals import c_float, c_integer, c_string
+from opwest.render.literals import c_float, c_integer, c_string
 from opwest.render.records.types import (
     Abi,
     Constant,

@@ -11,16 +11,16 @@ from opwest.model.model import STRUCT_DEVICE, Argument, Binding, Buffer, Model, 
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Action, Cache, Call, Wait, actions
 from opwest.render.c.header import pool_rows
-from opwest.render.c.literals import c_comment, c_number
 from opwest.render.c.printer import c_definitions
 from opwest.render.devices import device_rows, first_incoherent, reach_rows
+from opwest.render.literals import c_comment, c_number
 from opwest.render.records.layout import METADATA_VERSION
 from opwest.render.records.model_records import ModelRecords
-from opwest.render.templates.environment import render
+from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name
 
 
-def render_run(model: Model, plan: MemoryPlan, records: ModelRecords) -> bytes:
+def render_run(render: Renderer, model: Model, plan: MemoryPlan, records: ModelRecords) -> bytes:
     """Return src/<model>_run.c."""
     names = CNames(model.name)
     tensors = [t for t in interface_rows(model) if not t["placed"]]
@@ -162,7 +162,7 @@ def call_text(head: str, args: list[str]) -> str:
     return f"{head}({', '.join(args)})"
 
 
-def render_internal(model: Model) -> bytes:
+def render_internal(render: Renderer, model: Model) -> bytes:
     """Return src/<model>_internal.h."""
     names = CNames(model.name)
     by_symbol: dict[str, Operator] = {}

@@ -12,9 +12,9 @@ from opwest.model.c_names import CNames
 from opwest.model.conventions import PACKED_ARRAYS, EntryKind
 from opwest.model.crt_table import Library, adapted
 from opwest.model.model import STRUCT_DEVICE, Argument, Model, Operator
-from opwest.render.c.literals import c_string
 from opwest.render.c.run import call_text, plain_types, prototype
-from opwest.render.templates.environment import render
+from opwest.render.literals import c_string
+from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import manifest_name
 
 TYPE_CODES: Final = PACKED_ARRAYS.type_codes
@@ -34,7 +34,7 @@ def entry_kinds(operator: Operator) -> list[EntryKind]:
     return kinds + (["pointer"] if operator.takes_device else [])
 
 
-def render_system_library(model: Model, library: Library) -> bytes | None:
+def render_system_library(render: Renderer, model: Model, library: Library) -> bytes | None:
     """Return src/<model>_tvm_crt.c; None where the model has no part in it."""
     adapters = adapted(model)
     leads = library.lead == model.name

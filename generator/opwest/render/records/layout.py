@@ -20,7 +20,7 @@ from opwest.render.records.types import (
     Union,
 )
 
-METADATA_VERSION = 2
+METADATA_VERSION = 3
 """OPWEST_METADATA_VERSION of the runtime that generated code is made for."""
 
 DTYPE = Enumeration(
@@ -79,6 +79,7 @@ OPERATOR = Struct.make(
     "opwest_operator",
     _MODEL_H,
     name=String(),
+    description=String(),
     args=Pointer(TENSOR, count="arg_count"),
     arg_count=U16,
     flags=Scalar(U16.dtype, OPERATOR_FLAGS),

@@ -11,8 +11,8 @@ from opwest.model.dtypes import TensorType
 from opwest.model.model import STRUCT_DEVICE, Argument, Direction, Interface, Model, Operator, Quantization
 from opwest.plan.memory import MemoryPlan
 from opwest.render.perfect_hash import perfect_hash
-from opwest.render.points import points
 from opwest.render.records import layout
+from opwest.render.records.points import points
 from opwest.render.records.types import Scalar, Struct, Table
 from opwest.render.records.values import NULL, Definition, Null, Number, Record, Reference, Text, Value
 from opwest.render.records.workspace import used_pools
@@ -206,6 +206,7 @@ def _operator(operator: Operator, arguments: Sequence[Definition]) -> Record:
         layout.OPERATOR,
         {
             "name": Text(operator.name),
+            "description": Text(operator.description) if operator.description else NULL,
             "args": _address(arguments),
             "arg_count": Number(len(operator.args)),
             "flags": Number(flags),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 import jinja2
@@ -18,7 +18,7 @@ from jinja2.exceptions import SecurityError
 
 from opwest.diagnostics import Diagnostics, beginning, nearest
 from opwest.render.templates.sandbox import Sandbox
-from opwest.templates import SUFFIX, UserTemplates, is_extra
+from opwest.templates import UserTemplates, is_extra, known_templates
 
 MAX_OUTPUT: Final = 64 << 20
 _UNDEFINED = re.compile(r"'(\w+)' is undefined")
@@ -27,7 +27,7 @@ _UNDEFINED = re.compile(r"'(\w+)' is undefined")
 class UserRenderer:
     """Renders the templates of one folder; faults are reported, and an empty file stands in."""
 
-    def __init__(self, user: UserTemplates, own: Path, faults: Diagnostics) -> None:
+    def __init__(self, user: UserTemplates, own: Mapping[str, str], faults: Diagnostics) -> None:
         self.user = user
         self.faults = faults
         self.known = known_templates(own)
@@ -35,8 +35,8 @@ class UserRenderer:
             loader=jinja2.ChoiceLoader(
                 [
                     jinja2.FunctionLoader(self._load),
-                    jinja2.PrefixLoader({"opwest": jinja2.FileSystemLoader(own)}),
-                    jinja2.FileSystemLoader(own),
+                    jinja2.PrefixLoader({"opwest": jinja2.DictLoader(own)}),
+                    jinja2.DictLoader(own),
                 ]
             ),
             undefined=jinja2.StrictUndefined,
@@ -126,9 +126,3 @@ class UserRenderer:
     def _load(self, name: str) -> tuple[str, str, Callable[[], bool]] | None:
         text = self.user.templates.get(name)
         return None if text is None else (text, str(self.user.place(name)), lambda: True)
-
-
-def known_templates(own: Path) -> list[str]:
-    """Return the templates of project_template that make files of a project, by path."""
-    paths = (path.relative_to(own).as_posix() for path in own.rglob(f"*{SUFFIX}"))
-    return sorted(path for path in paths if not path.startswith("host/"))

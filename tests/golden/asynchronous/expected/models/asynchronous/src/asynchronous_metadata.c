@@ -90,16 +90,22 @@ static const struct opwest_tensor opwest_args_add[] = {
 };
 
 const struct opwest_operator asynchronous_operators[6] = {
-	{.name = "scale", .args = opwest_args_scale, .arg_count = 5U,
+	{.name = "scale",
+		.description =
+		"y = x * by + the step's number + the first letter of the device's name",
+		.args = opwest_args_scale, .arg_count = 5U,
 		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE | OPWEST_OPERATOR_ASYNC},
-	{.name = "fold", .args = opwest_args_fold, .arg_count = 3U,
+	{.name = "fold", .description = "total += the sum of x, by way of scratch memory",
+		.args = opwest_args_fold, .arg_count = 3U,
 		.flags = OPWEST_OPERATOR_DEVICE | OPWEST_OPERATOR_ASYNC},
-	{.name = "move", .args = opwest_args_move, .arg_count = 4U,
+	{.name = "move", .description = NULL, .args = opwest_args_move, .arg_count = 4U,
 		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
-	{.name = "filter", .args = opwest_args_filter, .arg_count = 2U,
+	{.name = "filter", .description = NULL, .args = opwest_args_filter, .arg_count = 2U,
 		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
-	{.name = "start", .args = opwest_args_start, .arg_count = 1U, .flags = 0U},
-	{.name = "add", .args = opwest_args_add, .arg_count = 3U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "start", .description = NULL, .args = opwest_args_start, .arg_count = 1U,
+		.flags = 0U},
+	{.name = "add", .description = NULL, .args = opwest_args_add, .arg_count = 3U,
+		.flags = OPWEST_OPERATOR_STATUS},
 };
 
 static const struct opwest_step steps[] = {

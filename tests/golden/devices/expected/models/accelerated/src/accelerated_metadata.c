@@ -58,12 +58,16 @@ static const struct opwest_tensor opwest_args_stamp[] = {
 };
 
 const struct opwest_operator accelerated_operators[4] = {
-	{.name = "mix", .args = opwest_args_mix, .arg_count = 4U,
+	{.name = "mix",
+		.description =
+		"y = 3 x + the step's number + the first letter of the device's name",
+		.args = opwest_args_mix, .arg_count = 4U,
 		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
-	{.name = "mix_npu", .args = opwest_args_mix_npu, .arg_count = 4U,
+	{.name = "mix_npu", .description = NULL, .args = opwest_args_mix_npu, .arg_count = 4U,
 		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
-	{.name = "reverse", .args = opwest_args_reverse, .arg_count = 3U, .flags = 0U},
-	{.name = "stamp", .args = opwest_args_stamp, .arg_count = 1U,
+	{.name = "reverse", .description = NULL, .args = opwest_args_reverse, .arg_count = 3U,
+		.flags = 0U},
+	{.name = "stamp", .description = NULL, .args = opwest_args_stamp, .arg_count = 1U,
 		.flags = OPWEST_OPERATOR_DEVICE},
 };
 

@@ -26,7 +26,7 @@ static const struct opwest_tensor opwest_args_negate[] = {
 };
 
 const struct opwest_operator minimal_operators[1] = {
-	{.name = "negate", .args = opwest_args_negate, .arg_count = 2U,
+	{.name = "negate", .description = NULL, .args = opwest_args_negate, .arg_count = 2U,
 		.flags = OPWEST_OPERATOR_STATUS},
 };
 

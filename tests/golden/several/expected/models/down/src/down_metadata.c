@@ -28,7 +28,7 @@ static const struct opwest_tensor opwest_args_step[] = {
 };
 
 const struct opwest_operator down_operators[1] = {
-	{.name = "step", .args = opwest_args_step, .arg_count = 3U,
+	{.name = "step", .description = NULL, .args = opwest_args_step, .arg_count = 3U,
 		.flags = OPWEST_OPERATOR_STATUS},
 };
 

@@ -40,9 +40,9 @@ static const struct opwest_tensor opwest_args_shift[] = {
 };
 
 const struct opwest_operator several_targets_operators[2] = {
-	{.name = "scale", .args = opwest_args_scale, .arg_count = 4U,
+	{.name = "scale", .description = NULL, .args = opwest_args_scale, .arg_count = 4U,
 		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "shift", .args = opwest_args_shift, .arg_count = 3U,
+	{.name = "shift", .description = NULL, .args = opwest_args_shift, .arg_count = 3U,
 		.flags = OPWEST_OPERATOR_STATUS},
 };
 

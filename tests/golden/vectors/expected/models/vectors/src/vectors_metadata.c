@@ -58,11 +58,11 @@ static const struct opwest_tensor opwest_args_signs[] = {
 };
 
 const struct opwest_operator vectors_operators[3] = {
-	{.name = "scale", .args = opwest_args_scale, .arg_count = 3U,
+	{.name = "scale", .description = NULL, .args = opwest_args_scale, .arg_count = 3U,
 		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "round_off", .args = opwest_args_round_off, .arg_count = 4U,
+	{.name = "round_off", .description = NULL, .args = opwest_args_round_off, .arg_count = 4U,
 		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "signs", .args = opwest_args_signs, .arg_count = 2U,
+	{.name = "signs", .description = NULL, .args = opwest_args_signs, .arg_count = 2U,
 		.flags = OPWEST_OPERATOR_STATUS},
 };
 

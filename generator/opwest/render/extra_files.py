@@ -7,12 +7,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
+from opwest.files import ProjectFile, folded
 from opwest.model.c_names import CNames
 from opwest.render.application import Planned, application_name
 from opwest.render.templates.user import UserRenderer
 from opwest.templates import EXTRA, SUFFIX, is_extra
-from opwest.write.plan import ProjectFile
-from opwest.write.rules import folded
 
 _OPWESTS = ("models", "modules", ".opwest")
 

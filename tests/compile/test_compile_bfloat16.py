@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bfloat16 on every path: init, check, generate with both back ends, the three calling conventions, runs, vectors."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from c_support import ROOT, SANITIZED, execute, run
+from golden_support import name_host_targets
+from opwest.board.link import Served, Tensor
+from opwest.board.progress import Progress
+from opwest.board.session import run_model
+from opwest.cli.main import main
+from requirements_support import need_compiler
+from test_compile_suites import program_of
+
+OPERATORS = """
+#include <stdint.h>
+#include <string.h>
+#include <dlpack/dlpack.h>
+#include <tvm/runtime/c_runtime_api.h>
+#include <tvm/ffi/c_api.h>
+
+void* __tvm_module_ctx = NULL;
+void* __tvm_ffi__library_ctx = NULL;
+
+static float wide(uint16_t bits)
+{
+	const uint32_t all = (uint32_t)bits << 16;
+	float value;
+
+	memcpy(&value, &all, sizeof(value));
+	return value;
+}
+
+static uint16_t narrow(float value)
+{
+	uint32_t all;
+
+	memcpy(&all, &value, sizeof(all));
+	return (uint16_t)((all + 0x7fffU + (all >> 16 & 1U)) >> 16);
+}
+
+static int32_t add(const DLTensor *from, const DLTensor *to, float number)
+{
+	if (from->dtype.code != kDLBfloat || from->dtype.bits != 16 || from->dtype.lanes != 1 ||
+	    to->dtype.code != kDLBfloat || to->dtype.bits != 16 || to->dtype.lanes != 1) {
+		return -1;
+	}
+	for (int i = 0; i < 4; i++) {
+		((uint16_t *)to->data)[i] = narrow(wide(((const uint16_t *)from->data)[i]) + number);
+	}
+	return 0;
+}
+
+int32_t multiply(const uint16_t *x, const uint16_t *w, uint16_t by, uint16_t *y)
+{
+	for (int i = 0; i < 4; i++) {
+		y[i] = narrow(wide(x[i]) * wide(w[i]) * wide(by));
+	}
+	return 0;
+}
+
+TVM_DLL int32_t add_one(void *args, int32_t *codes, int32_t n, void *ret, int32_t *ret_code, void *resource)
+{
+	(void)codes, (void)n, (void)ret, (void)ret_code, (void)resource;
+	return add(((TVMValue *)args)[0].v_handle, ((TVMValue *)args)[1].v_handle, 1.0f);
+}
+
+TVM_DLL int32_t add_two(void *self, void *args, int32_t n, void *result)
+{
+	(void)self, (void)n, (void)result;
+	return add(((TVMFFIAny *)args)[0].v_ptr, ((TVMFFIAny *)args)[1].v_ptr, 2.0f);
+}
+"""
+MANIFEST = """
+version: 1
+model: brain
+objects:
+  - {files: [operators.c]}
+operators:
+  multiply:
+    args:
+      - {name: x, dtype: bfloat16, shape: [4]}
+      - {name: w, dtype: bfloat16, shape: [4]}
+      - {name: by, dtype: bfloat16, scalar: true}
+      - {name: y, dtype: bfloat16, shape: [4], direction: out}
+  add_one:
+    convention: packed
+    args: [{name: x, dtype: bfloat16, shape: [4]}, {name: y, dtype: bfloat16, shape: [4], direction: out}]
+  add_two:
+    convention: ffi
+    args: [{name: x, dtype: bfloat16, shape: [4]}, {name: y, dtype: bfloat16, shape: [4], direction: out}]
+constants:
+  w: {file: w.npy, dtype: bfloat16}
+run:
+  inputs: {x: {dtype: bfloat16, shape: [4]}}
+  outputs: {y: {dtype: bfloat16, shape: [4]}}
+  steps:
+    - {call: multiply, args: [x, w, 0x4000, product]}
+    - {call: add_one, args: [product, sum]}
+    - {call: add_two, args: [sum, y]}
+tests:
+  vectors: [cases.npz]
+  tolerance: {y: {relative: 0.01}}
+"""
+X = np.array([1.0, -2.5, 0.5, 1024.0], np.float32)
+W = np.array([1.0, 2.0, 0.50001, -1.0], np.float32)
+"""The third is rounded to 0.5."""
+Y = np.array([5.0, -7.0, 3.5, -2048.0], np.float32)
+"""x * w * 2 + 1 + 2, rounded to bfloat16."""
+
+
+def bits_of(numbers: np.ndarray) -> np.ndarray:
+    """Return the bits of numbers that are bfloat16 exactly."""
+    bits = numbers.astype(np.float32).view(np.uint32)
+    assert not (bits & 0xFFFF).any()
+    return (bits >> 16).astype(np.uint16)
+
+
+@pytest.fixture
+def opwest(capsys):
+    """Return a function that runs the command line in this process."""
+
+    def run(*arguments, code: int = 0) -> SimpleNamespace:
+        capsys.readouterr()
+        seen = main([str(argument) for argument in arguments])
+        shown = capsys.readouterr()
+        assert seen == code, shown.out + shown.err
+        return shown
+
+    return run
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return the folder of a manifest whose model takes bfloat16 through the three conventions."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "manifest.yaml").write_text(MANIFEST)
+    (folder / "operators.c").write_text(OPERATORS)
+    np.save(folder / "w.npy", W)
+    # Inputs as bits; outputs as a reference in float32 has them, within the tolerance.
+    np.savez(folder / "cases.npz", x=bits_of(X)[np.newaxis], y=(Y * np.float32(1.003))[np.newaxis])
+    name_host_targets([folder / "manifest.yaml"])
+    return folder
+
+
+def generated(opwest, project: Path, metadata: str = "c") -> Path:
+    app = project.parent / f"app_{metadata}"
+    opwest("generate", project / "manifest.yaml", "-o", app, f"--metadata={metadata}")
+    return app
+
+
+def test_init_reads_uint16_as_before(opwest, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    source = tmp_path / "kinds.c"
+    source.write_text("#include <stdint.h>\nvoid f(const uint16_t *a, const __bf16 *b, _Float16 *c) {}\n")
+    text = opwest("init", source.name, "-o", "-").out
+    types = ["uint16", "bfloat16", "float16"]
+    assert [text.index(f"name: {name}, dtype: {dtype}") for name, dtype in zip("abc", types, strict=True)]
+
+
+def test_check_notes_what_is_rounded(opwest, project):
+    said = opwest("check", project / "manifest.yaml")
+    assert "constant 'w': 1 value was rounded to bfloat16" in said.err
+    assert "array 'y': 4 values were rounded to bfloat16" in said.err
+
+
+def test_check_refuses_other_types_and_scalars_in_arrays(opwest, project):
+    manifest = project / "manifest.yaml"
+    np.save(project / "w.npy", W.astype(np.int32))
+    said = opwest("check", manifest, code=1).err
+    assert "dtype mismatch: the file of constant 'w' has int32, the manifest bfloat16" in said
+    scalar = "args: [{name: by, dtype: bfloat16, scalar: true}, {name: x, dtype: bfloat16, shape: [4]}, "
+    manifest.write_text(MANIFEST.replace("args: [{name: x, dtype: bfloat16, shape: [4]}, ", scalar))
+    said = opwest("check", manifest, code=1).err
+    for convention in ("packed", "ffi"):
+        assert f"argument 'by' is a bfloat16 scalar, which {convention} operators can't take" in said
+    manifest.write_text(MANIFEST.replace("0x4000", "2.5"))
+    assert "expected: bfloat16 bits as a whole number from 0 to 65535" in opwest("check", manifest, code=1).err
+
+
+@pytest.mark.parametrize("kind", ["float32", "uint16", "V2"])
+def test_a_run_on_the_host(opwest, project, metadata, kind, tmp_path):
+    need_compiler("cc")
+    app = generated(opwest, project, metadata)
+    path = tmp_path / "x.npy"
+    np.save(path, X if kind == "float32" else bits_of(X).view(kind))
+    said = opwest("run", app, "--host", "--input", f"x={path}", "--output-dir", tmp_path)
+    assert said.out.splitlines()[0] == "y: bfloat16 [4]: [    5.     -7.      3.5 -2048. ]"
+    written = np.load(tmp_path / "y.npy")
+    assert written.dtype == np.float32
+    np.testing.assert_array_equal(written, Y)
+    report = json.loads(opwest("run", app, "--host", "--input", f"x={path}", "--json").out)
+    assert report["result"]["outputs"] == {"y": Y.tolist()}
+
+
+def test_inputs_that_are_rounded_are_noted(opwest, project, tmp_path):
+    need_compiler("cc")
+    app = generated(opwest, project)
+    np.save(tmp_path / "x.npy", X * np.float32(1.001))
+    said = opwest("run", app, "--host", "--input", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path)
+    assert "input 'x': 4 values were rounded to bfloat16" in said.err
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), Y)
+    np.save(tmp_path / "x.npy", X.astype(np.float16))
+    said = opwest("run", app, "--host", "--input", f"x={tmp_path / 'x.npy'}", code=1)
+    assert "contains float16 [4]" in said.err and "expected: bfloat16 [4]" in said.err
+
+
+def test_main_prints_bits(opwest, project, metadata):
+    need_compiler("cc")
+    said = opwest("run", generated(opwest, project, metadata), "--host", "--json")
+    shown = json.loads(said.out)["result"]["stdout"]
+    assert "(bfloat16 bits)" in shown
+    assert f" {bits_of(np.array([3.0]))[0]}" in shown  # of zeros
+
+
+def test_vectors_within_a_tolerance(opwest, project, metadata, tmp_path):
+    need_compiler("gcc", SANITIZED, link=True)
+    app = generated(opwest, project, metadata)
+    done = execute(program_of(app, "brain", tmp_path / "right"))
+    assert done.returncode == 0 and "PASS test_vectors" in done.stdout, done.stdout + done.stderr
+    np.savez(project / "cases.npz", x=bits_of(X)[np.newaxis], y=(Y * np.float32(1.02))[np.newaxis])
+    opwest("generate", project / "manifest.yaml", "-o", app, f"--metadata={metadata}")
+    done = execute(program_of(app, "brain", tmp_path / "wrong"))
+    assert done.returncode == 1
+    assert "output y[0] is 5, wanted 5.094 within 0.01 * |wanted|; 4 of 4 elements differ" in done.stdout
+
+
+def test_the_runtime_knows_the_values(tmp_path):
+    """opwest_compare and opwest_float_value on every bfloat16."""
+    need_compiler("gcc", SANITIZED, link=True)
+    source = tmp_path / "main.c"
+    source.write_text(
+        "#include <stdio.h>\n#include <opwest/compare.h>\nint main(void)\n{\n"
+        "\tfor (uint32_t i = 0U; i <= UINT16_MAX; i++) {\n\t\tconst uint16_t bits = (uint16_t)i;\n"
+        '\t\tprintf("%a\\n", opwest_float_value(OPWEST_BFLOAT16, &bits));\n\t}\n\treturn 0;\n}\n'
+    )
+    runtime = ROOT / "zephyr_module"
+    sources = [source, runtime / "src" / "compare.c", runtime / "src" / "metadata.c"]
+    program = tmp_path / "program"
+    run(["gcc", *SANITIZED, f"-I{runtime / 'include'}", *sources, "-o", program], tmp_path)
+    seen = np.array([float.fromhex(line) for line in execute(program).stdout.split()])
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        wanted = (np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32).astype(np.float64)
+    np.testing.assert_array_equal(seen, wanted)
+
+
+class _Link:
+    """A board that gives back the input."""
+
+    device = "/dev/none"
+
+    def __init__(self) -> None:
+        self.memory = b""
+
+    def act(self, model, action):
+        return SimpleNamespace(result=0, nanoseconds=1)
+
+    def write(self, model, tensor, offset, data):
+        self.memory = self.memory[:offset] + data
+        return len(data)
+
+    def read(self, model, tensor, offset):
+        return self.memory[offset:]
+
+
+def test_a_board_gives_numbers_back():
+    tensors = tuple(Tensor(name, role, "bfloat16", 8, (4,)) for name, role in (("x", "input"), ("y", "output")))
+    served = Served(0, "brain", tensors)
+    outcome = run_model(_Link(), served, {"x": bits_of(X)}, repeat=1, progress=Progress(None))
+    assert outcome.outputs["y"].dtype == np.float32
+    np.testing.assert_array_equal(outcome.outputs["y"], X)
+
+
+def test_the_report_shows_it(opwest, project, tmp_path):
+    opwest("report", project / "manifest.yaml", "-o", tmp_path / "report.html")
+    assert "bfloat16 [4]" in (tmp_path / "report.html").read_text()

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of tests/requirements_support.py and the bounds of scripts/check_coverage.py."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import requirements_support
+from requirements_support import HOST, Tier, how_to_install, need
+
+ROOT = Path(__file__).resolve().parents[3]
+SKIPPED, FAILED = pytest.skip.Exception, pytest.fail.Exception
+
+
+@pytest.fixture(autouse=True)
+def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No program is there, this is no CI, and the session runs all tests."""
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
+    monkeypatch.setattr(Tier, "name", "all")
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.delenv("OPWEST_TESTS_WITHOUT", raising=False)
+
+
+def test_a_missing_program_skips_and_says_how_to_install_it() -> None:
+    with pytest.raises(SKIPPED, match=r"^clang is not installed: apt-get install clang$"):
+        need("clang")
+
+
+@pytest.mark.parametrize("name", ["clang", "arm-none-eabi-objdump", "gcc -m32", "clang runtime"])
+def test_a_missing_package_fails_in_ci(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    requirements_support.fault_of_compiler.cache_clear()
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(FAILED, match=rf"^{name} is not installed. CI has to install it: apt-get install "):
+        need(name)
+    requirements_support.fault_of_compiler.cache_clear()
+
+
+def test_a_missing_module_fails_in_ci_unless_it_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.setattr(requirements_support.importlib.util, "find_spec", lambda _name: None)
+    with pytest.raises(FAILED, match="pip install 'opwest"):
+        need("llvmlite")
+    monkeypatch.setenv("OPWEST_TESTS_WITHOUT", "llvmlite serial")
+    with pytest.raises(SKIPPED, match=r"^llvmlite is left out on purpose$"):
+        need("llvmlite")
+
+
+def test_make_test_leaves_a_test_that_needs_more_than_a_c_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tier, "name", "host")
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(SKIPPED, match=r"^left to `make test-rest`: needs clang$"):
+        need("clang")
+    with pytest.raises(FAILED, match="apt-get install gcc"):
+        need("gcc")
+
+
+def test_names_without_a_package_are_refused() -> None:
+    assert all(how_to_install(name) for name in HOST - {"coverage", "hypothesis"})
+    with pytest.raises(ValueError, match="does not name the package of 'klang'"):
+        need("klang")
+
+
+def test_no_other_file_skips() -> None:
+    words = re.compile(r"pytest\.(skip|importorskip)\(|mark\.(skip|skipif|xfail)\b")
+    own = (Path(__file__), Path(requirements_support.__file__))
+    sources = [path for path in (ROOT / "tests").rglob("*.py") if path not in own]
+    assert len(sources) > 100
+    assert [path.name for path in sources if words.search(path.read_text(encoding="utf-8"))] == []
+
+
+def row(lines: int, branches: int) -> dict[str, object]:
+    counts = {"num_statements": 100, "covered_lines": lines, "num_branches": 100, "covered_branches": branches}
+    return {"summary": counts}
+
+
+@pytest.mark.parametrize(
+    ("tier", "importers", "lines", "branches", "fault"),
+    [
+        ("host", 60, 92, 85, ""),
+        ("host", 60, 91, 85, "91.0 % of the lines are reached, at least 92 % are required"),
+        ("host", 60, 92, 84, "84.0 % of the branches are reached, at least 85 % are required"),
+        ("all", 60, 92, 100, "76.0 % of the lines are reached, at least 92 % are required"),
+        ("all", 92, 92, 85, ""),
+    ],
+)
+def test_bounds_of_coverage(tier: str, importers: int, lines: int, branches: int, fault: str, tmp_path: Path) -> None:
+    """`make test` does not cover the importers: their folder counts only with all tests."""
+    files = {
+        "generator/opwest/plan/a.py": row(lines, branches),
+        "generator/opwest/importers/b.py": row(importers, 100),
+    }
+    (tmp_path / "coverage.json").write_text(json.dumps({"files": files}))
+    command = [sys.executable, ROOT / "scripts" / "check_coverage.py", f"--tier={tier}", tmp_path / "coverage.json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (int(bool(fault)), "")
+    errors = [line for line in done.stdout.splitlines() if line.startswith("error: ")]
+    assert errors == ([f"error: {fault}"] if fault else [])
+    if tier == "host":
+        assert f"all                  100{lines:>8.1f}%       100{branches:>8.1f}%\n" in done.stdout

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""That imports, access to files and the table in ARCHITECTURE.md are as layers.toml says."""
+
+import importlib.util
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "generator" / "opwest"
+
+_spec = importlib.util.spec_from_file_location("layers", ROOT / "scripts" / "layers.py")
+layers = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(layers)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """Return a folder with a copy of the package."""
+    shutil.copytree(PACKAGE, tmp_path / "opwest", ignore=shutil.ignore_patterns("__pycache__", "_share"))
+    return tmp_path
+
+
+def plant(folder: Path, module: str, line: str) -> None:
+    path = folder / "opwest" / module
+    path.write_text(f"{path.read_text()}\n{line}\n")
+
+
+def test_imports_keep_the_contracts():
+    status, printed = layers.lint(ROOT / "generator")
+    assert status == 0, printed
+
+
+def test_the_table_is_made_from_the_layers():
+    packages = layers.configuration()["packages"]
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert layers.with_table(text, layers.table(packages)) == text, "run python scripts/layers.py --write"
+
+
+def test_every_layer_is_described():
+    assert layers.undescribed(layers.configuration()) == []
+
+
+def test_files_are_accessed_where_the_table_allows_it():
+    assert list(layers.file_faults(PACKAGE, layers.configuration()["packages"])) == []
+
+
+def test_planted_imports_break_their_contracts(copy: Path):
+    plant(copy, "packing/greedy.py", "from opwest.model.model import Model")
+    plant(copy, "render/tensors.py", "import contextvars")
+    plant(copy, "model/dtypes.py", "from opwest.model import context")
+    plant(copy, "objects/elf.py", "import llvmlite")
+    plant(copy, "importers/mlf/graph.py", "import tvm")
+    (copy / "opwest" / "novelty").mkdir()
+    (copy / "opwest" / "novelty" / "__init__.py").write_text("")
+    status, printed = layers.lint(copy)
+    assert status == 1
+    broken = [line.partition(" BROKEN")[0] for line in printed.splitlines() if " BROKEN" in line]
+    assert broken == [one["name"] for one in layers.configuration()["tool"]["importlinter"]["contracts"]], printed
+    for planted in (
+        "opwest.packing.greedy -> opwest.model.model",
+        "opwest.render.tensors -> contextvars",
+        "No cycles are allowed in opwest.model.",
+        "opwest.objects.elf -> llvmlite",
+        "opwest.importers.mlf.graph -> tvm",
+        "novelty",  # a package without a layer
+    ):
+        assert planted in printed
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "access"),
+    [
+        ("render/tensors.py", "Path('x').read_text()", "reads"),
+        ("plan/memory.py", "open('x')", "reads"),
+        ("model/resolve.py", "Path('x').write_bytes(b'')", "writes"),
+        ("objects/elf.py", "os.replace('x', 'y')", "writes"),
+    ],
+)
+def test_a_planted_access_to_files_is_found(copy: Path, module: str, line: str, access: str):
+    plant(copy, module, line)
+    (fault,) = layers.file_faults(copy / "opwest", layers.configuration()["packages"])
+    assert fault.startswith(f"opwest/{module}:")
+    assert fault.endswith(f"{access} files")
+
+
+def test_names_of_text_methods_are_no_access_to_files(copy: Path):
+    plant(copy, "render/tensors.py", "'x'.replace('x', 'y')")
+    assert list(layers.file_faults(copy / "opwest", layers.configuration()["packages"])) == []
