@@ -31,6 +31,7 @@ class Renderer:
         """Return the file that a template makes of prepared rows; `template` is its path without the suffix."""
         name = f"{template}{SUFFIX}"
         if self.user is not None and self.user.has(name):
-            return self.user.render(name, rows)
-        text = self._own.get_template(name).render(**rows)
+            text = self.user.render(name, rows).decode("utf-8")
+        else:
+            text = self._own.get_template(name).render(**rows)
         return (fit(text) if template.endswith((".c", ".h")) else text).encode("utf-8")
