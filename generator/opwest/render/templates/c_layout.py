@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The line length of emitted C: at most 100 columns, tabs count 8 (Zephyr's coding style).
+"""Line breaks of emitted C: at most 100 columns, with tabs of 8 (Zephyr's coding style).
 
-Names have any length, so no template can break its lines itself. Lines that fit stay as they are.
+Names have any length, so templates cannot break lines. Lines that fit are unchanged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _AFTER: Final = {",": 0, ";": 0, "&&": 0, "||": 0, "?": 1, "=": 1, "==": 2, ">="
 
 
 def fit(text: str) -> str:
-    """Return C source text without a line of more than 100 columns, as far as its tokens allow."""
+    """Return C source text with lines of at most 100 columns, if its tokens allow it."""
     lines: list[str] = []
     in_comment = False
     carried = carried_prefix = ""
