@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host's devices are threads that see its caches: nothing to do. A test may link a cache of its own. */
+/*
+ * A host's devices are threads that see its caches: nothing to do. A test may link a cache of its
+ * own.
+ */
 #include <opwest/port.h>
 
 int opwest_port_cache_flush(const uint8_t *data, uint32_t size)

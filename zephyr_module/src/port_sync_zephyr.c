@@ -9,7 +9,9 @@
 /* Also with 32-bit ticks no wait is longer than the kernel can count. */
 #define LONGEST_WAIT_US ((int64_t)1 << 28)
 
-/* The kernel adds a tick to a relative time-out, so that a latency of two ticks would take three. */
+/*
+ * The kernel adds a tick to a relative time-out, so that a latency of two ticks would take three.
+ */
 static k_timeout_t timeout_until(int64_t deadline_us)
 {
 	const int64_t left = deadline_us - opwest_port_clock_us();

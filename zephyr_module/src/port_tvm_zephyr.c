@@ -57,7 +57,9 @@ void opwest_port_tvm_log(const char *kind, const char *const *parts, int32_t cou
 	size_t used = 0;
 
 	for (int32_t i = 0; i < count; i++) {
-		for (const char *c = parts[i]; c != NULL && *c != '\0' && used < sizeof(text) - 1; c++) {
+		const char *c = parts[i];
+
+		for (; c != NULL && *c != '\0' && used < sizeof(text) - 1; c++) {
 			text[used++] = *c;
 		}
 	}

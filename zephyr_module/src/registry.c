@@ -4,8 +4,9 @@
 #include <opwest/registry.h>
 
 /*
- * The hash must be the one in generator/opwest/render/perfect_hash.py: FNV-1a over the name, then for each
- * use a multiplication and shifts that spread every bit of it (the finaliser of MurmurHash3).
+ * The hash must be the one in generator/opwest/render/perfect_hash.py: FNV-1a over the name, then
+ * for each use a multiplication and shifts that spread every bit of it (the finaliser of
+ * MurmurHash3).
  */
 static uint32_t hash_name(const char *name, uint32_t seed)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief What the shell and the MCUmgr group share: the models of this image and the thread that runs them.
+ * @brief What the shell and the MCUmgr group share: the models of this image and the thread that
+ * runs them.
  */
 #ifndef OPWEST_SERVICE_INTERNAL_H_
 #define OPWEST_SERVICE_INTERNAL_H_
@@ -62,7 +63,8 @@ const struct opwest_served_model *opwest_service_model(uint32_t index);
 uint32_t opwest_service_model_count(void);
 
 /**
- * @brief Open, run or close a model, on a thread with the stack that operators may need, and wait for it.
+ * @brief Open, run or close a model, on a thread with the stack that operators may need, and wait
+ * for it.
  *
  * @param served The model.
  * @param action What to do.
@@ -78,8 +80,8 @@ void opwest_service_do(const struct opwest_served_model *served, enum opwest_ser
  * @param size Where the size of the stack goes, bytes.
  *
  * @retval true  Told.
- * @retval false It is not known: CONFIG_INIT_STACKS or CONFIG_THREAD_STACK_INFO is off, or threads have stacks of
- *               the host's.
+ * @retval false It is not known: CONFIG_INIT_STACKS or CONFIG_THREAD_STACK_INFO is off, or threads
+ *               have stacks of the host's.
  */
 bool opwest_service_stack(uint32_t *used, uint32_t *size);
 

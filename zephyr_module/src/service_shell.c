@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shell commands with which a host runs the models of this image. What a program reads begins with "@opwest",
- * so that it stands out of whatever else is printed.
+ * Shell commands with which a host runs the models of this image. What a program reads begins with
+ * "@opwest", so that it stands out of whatever else is printed.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -139,7 +139,10 @@ bool opwest_service_stack(uint32_t *used, uint32_t *size)
 #endif
 }
 
-/* Cooperative: what the application prints or computes meanwhile does not count as the model's time. */
+/*
+ * Cooperative: what the application prints or computes meanwhile does not count as the model's
+ * time.
+ */
 static int start(void)
 {
 	static const struct k_work_queue_config config = {.name = "opwest"};

@@ -62,7 +62,7 @@ void *TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, 
 	(void)dtype_code_hint;
 	(void)dtype_bits_hint;
 	if (workspace == NULL) {
-		complain("TVMBackendAllocWorkspace: the operator has no `workspace` in its manifest");
+		complain("TVMBackendAllocWorkspace: missing `workspace` in the manifest");
 		return NULL;
 	}
 
@@ -72,8 +72,9 @@ void *TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, 
 	if (device_type != kDLCPU || nbytes > most || most == 0U) {
 		workspace->exhausted = 1U;
 		complain(device_type != kDLCPU
-				 ? "TVMBackendAllocWorkspace: memory of a device asked for"
-				 : "TVMBackendAllocWorkspace: `workspace` in the manifest is too small");
+				 ? "TVMBackendAllocWorkspace: memory of a device requested"
+				 : "TVMBackendAllocWorkspace: "
+				   "`workspace` in the manifest is too small");
 		return NULL;
 	}
 
@@ -141,6 +142,7 @@ void TVMFFIErrorSetRaisedFromCStrParts(const char *kind, const char **message_pa
 void *(*const __TVMBackendAllocWorkspace)(int, int, uint64_t, int, int) = TVMBackendAllocWorkspace;
 int (*const __TVMBackendFreeWorkspace)(int, int, void *) = TVMBackendFreeWorkspace;
 void (*const __TVMAPISetLastError)(const char *) = TVMAPISetLastError;
-void (*const __TVMFFIErrorSetRaisedFromCStr)(const char *, const char *) = TVMFFIErrorSetRaisedFromCStr;
+void (*const __TVMFFIErrorSetRaisedFromCStr)(const char *,
+					     const char *) = TVMFFIErrorSetRaisedFromCStr;
 void (*const __TVMFFIErrorSetRaisedFromCStrParts)(const char *, const char **, int32_t) =
 	TVMFFIErrorSetRaisedFromCStrParts;

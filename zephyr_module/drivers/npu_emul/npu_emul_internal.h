@@ -3,9 +3,9 @@
  * @file
  * @brief What the sources of the emulated accelerator share.
  *
- * npu_emul.c has the hooks, npu_emul_queue.c the queue and the thread, npu_emul_enqueue.c what operators
- * call, npu_emul_program.c reads programs, npu_emul_kernels.c computes, npu_emul_faults.c counts and fails,
- * npu_emul_zephyr.c and npu_emul_host.c are the two systems.
+ * npu_emul.c has the hooks, npu_emul_queue.c the queue and the thread, npu_emul_enqueue.c what
+ * operators call, npu_emul_program.c reads programs, npu_emul_kernels.c computes, npu_emul_faults.c
+ * counts and fails, npu_emul_zephyr.c and npu_emul_host.c are the two systems.
  */
 #ifndef OPWEST_NPU_EMUL_INTERNAL_H_
 #define OPWEST_NPU_EMUL_INTERNAL_H_

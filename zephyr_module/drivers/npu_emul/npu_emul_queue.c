@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The queue and the thread that works it off. The semaphores only wake: who wakes looks under the lock. */
+/*
+ * The queue and the thread that works it off. The semaphores only wake: who wakes looks under the
+ * lock.
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -4,9 +4,9 @@
  * @brief The driver class of accelerators: what a model asks of the devices that its steps run on.
  *
  * A driver implements the hooks that its device needs and leaves the others NULL. A device runs its
- * work in the order in which it was enqueued, and one owner at a time enqueues. Where an operator can
- * fail and leave work behind on the device (one that waits itself, and times out), its driver needs
- * close(), which aborts it.
+ * work in the order in which it was enqueued, and one owner at a time enqueues. Where an operator
+ * can fail and leave work behind on the device (one that waits itself, and times out), its driver
+ * needs close(), which aborts it.
  *
  * | hook       | called by          | for                                                        |
  * |------------|--------------------|------------------------------------------------------------|
@@ -73,10 +73,11 @@ __subsystem struct opwest_accelerator_driver_api {
 };
 
 /**
- * @brief Begin the definition of a driver's hooks: `static OPWEST_ACCELERATOR_API(name) = { .open = ... };`
+ * @brief Begin the definition of a driver's hooks: `static OPWEST_ACCELERATOR_API(name) = { .open =
+ * ... };`
  *
- * From Zephyr 4.1 on the structure goes to the section of its class, so that `<model>_open()` can tell an
- * accelerator from another device.
+ * From Zephyr 4.1 on the structure goes to the section of its class, so that `<model>_open()` can
+ * tell an accelerator from another device.
  *
  * @param name The structure's name.
  */
@@ -107,8 +108,8 @@ bool opwest_program_equal(const struct opwest_program *a, const struct opwest_pr
 /**
  * @brief Power a device and load its program.
  *
- * Activations are counted: the same program again adds one. A device that is active with one program
- * takes no other.
+ * Activations are counted: the same program again adds one. A device that is active with one
+ * program takes no other.
  *
  * @param dev     The device.
  * @param program What to load; NULL for a device that needs none.

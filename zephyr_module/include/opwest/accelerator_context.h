@@ -3,8 +3,8 @@
  * @file
  * @brief What every driver of an accelerator keeps: activations, their program, the owner.
  *
- * For drivers only, which have one of it in their data. It does what accelerator.h asks of activate,
- * open, close and deactivate, but for what the device itself has to do.
+ * For drivers only, which have one of it in their data. It does what accelerator.h asks of
+ * activate, open, close and deactivate, but for what the device itself has to do.
  */
 #ifndef OPWEST_ACCELERATOR_CONTEXT_H_
 #define OPWEST_ACCELERATOR_CONTEXT_H_

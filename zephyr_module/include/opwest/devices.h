@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief What open, run and close of a model do with its accelerators. Called by generated code only.
+ * @brief What open, run and close of a model do with its accelerators. Called by generated code
+ * only.
  *
- * Every hook that succeeded is undone once, in reverse, whatever fails; the first error is the one that is
- * returned and recorded. The state is in the workspace: two workspaces share nothing.
+ * Every hook that succeeded is undone once, in reverse, whatever fails; the first error is the one
+ * that is returned and recorded. The state is in the workspace: two workspaces share nothing.
  */
 #ifndef OPWEST_DEVICES_H_
 #define OPWEST_DEVICES_H_
@@ -27,7 +28,10 @@ struct opwest_slot {
 	const struct device *dev;
 	/** The first step that was launched and is not synced, or OPWEST_NO_STEP. */
 	uint16_t launched;
-	/** The slot that run opens when it is the turn of this one: slots in the order of their handles. */
+	/**
+	 * The slot that run opens when it is the turn of this one: slots in the order of their
+	 * handles.
+	 */
 	uint8_t turn;
 	/** OPWEST_SLOT_* */
 	uint8_t flags;
@@ -82,9 +86,9 @@ int opwest_devices_deactivate(const struct opwest_device_set *set, struct opwest
 /**
  * @brief Own all devices.
  *
- * They are opened in the order of their handles' addresses, which is the same for all models of an image:
- * models that share devices wait for each other, never in a circle. Two members of the context with one
- * handle are opened once.
+ * They are opened in the order of their handles' addresses, which is the same for all models of an
+ * image: models that share devices wait for each other, never in a circle. Two members of the
+ * context with one handle are opened once.
  *
  * @param set    The model's devices.
  * @param slots  Their slots.

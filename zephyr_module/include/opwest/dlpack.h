@@ -3,9 +3,9 @@
  * @file
  * @brief DLTensor, how operators of the conventions `packed` and `ffi` see a tensor.
  *
- * The layout is DLPack's (dmlc/dlpack, include/dlpack/dlpack.h, 0.6 to 1.2): a binary interface that these
- * versions share. Left out is what no operator needs. The include guard is DLPack's own: where its header was
- * included before, it holds.
+ * The layout is DLPack's (dmlc/dlpack, include/dlpack/dlpack.h, 0.6 to 1.2): a binary interface
+ * that these versions share. Left out is what no operator needs. The include guard is DLPack's own:
+ * where its header was included before, it holds.
  */
 #ifndef DLPACK_DLPACK_H_
 #define DLPACK_DLPACK_H_
@@ -83,7 +83,8 @@ OPWEST_STATIC_ASSERT(offsetof(DLTensor, ndim) == sizeof(void *) + 8, "DLTensor.n
 OPWEST_STATIC_ASSERT(offsetof(DLTensor, dtype) == sizeof(void *) + 12, "DLTensor.dtype");
 OPWEST_STATIC_ASSERT(offsetof(DLTensor, shape) == sizeof(void *) + 16, "DLTensor.shape");
 OPWEST_STATIC_ASSERT(offsetof(DLTensor, strides) == 2 * sizeof(void *) + 16, "DLTensor.strides");
-OPWEST_STATIC_ASSERT(offsetof(DLTensor, byte_offset) >= 3 * sizeof(void *) + 16, "DLTensor.byte_offset");
+OPWEST_STATIC_ASSERT(offsetof(DLTensor, byte_offset) >= 3 * sizeof(void *) + 16,
+		     "DLTensor.byte_offset");
 OPWEST_STATIC_ASSERT(sizeof(DLTensor) <= 48, "DLTensor");
 
 #endif /* OPWEST_DLPACK_H_ */

@@ -42,7 +42,9 @@ struct ethosu_driver;
 
 /** What one base pointer stands for. */
 struct opwest_ethos_u_region {
-	/** Aligned to 16. Whether it is written is up to the command stream, whatever `const` says. */
+	/**
+	 * Aligned to 16. Whether it is written is up to the command stream, whatever `const` says.
+	 */
 	const uint8_t *data;
 	uint32_t size;
 };

@@ -3,7 +3,8 @@
  * @file
  * @brief The constant description of a model: its operators, tensors, pools and devices.
  *
- * All of it lives in flash and is never written. Parts that nothing refers to are dropped by the linker.
+ * All of it lives in flash and is never written. Parts that nothing refers to are dropped by the
+ * linker.
  */
 #ifndef OPWEST_MODEL_H_
 #define OPWEST_MODEL_H_
@@ -30,12 +31,14 @@ struct opwest_program;
 /**
  * @brief The element types, one row each.
  *
- * ROW(NAME, value, name, size, kind, exponent): the enumerator without OPWEST_ and its value, the name in manifests,
- * the size in bytes, what the values are, and the width of the exponent in bits (0 for whole numbers). Kinds:
+ * ROW(NAME, value, name, size, kind, exponent): the enumerator without OPWEST_ and its value, the
+ * name in manifests, the size in bytes, what the values are, and the width of the exponent in bits
+ * (0 for whole numbers). Kinds:
  *
  * - SIGNED, UNSIGNED, BOOLEAN: whole numbers; BOOLEAN is 0 or 1 in a uint8_t.
  * - REAL: float and double.
- * - BITS: floating-point numbers that C has no type for, as their bits (sign, exponent, fraction) in a uint16_t.
+ * - BITS: floating-point numbers that C has no type for, as their bits (sign, exponent, fraction)
+ *   in a uint16_t.
  */
 #define OPWEST_DTYPES(ROW)                                                                         \
 	ROW(INT8, 0, "int8", 1, SIGNED, 0)                                                         \
@@ -80,7 +83,10 @@ enum opwest_direction {
 
 /** The argument is passed by value. */
 #define OPWEST_TENSOR_SCALAR 0x01U
-/** The alignment of the data in bytes, from the flags, which hold its binary logarithm in bits 4 to 7. */
+/**
+ * The alignment of the data in bytes, from the flags, which hold its binary logarithm in bits 4 to
+ * 7.
+ */
 #define OPWEST_TENSOR_ALIGN(flags) (1U << ((flags) >> 4))
 
 /** The operator returns a status; without it, nothing. */

@@ -13,10 +13,11 @@
  *
  * in 64-bit integers, with a shift that rounds towards minus infinity.
  *
- * Operators enqueue jobs and return. Jobs run one after another in that order. A job takes the device's
- * latency; its outputs hold garbage from its start on, and its inputs are read at its end: a program that
- * uses a buffer while the device does gets wrong numbers every time. All arguments are copied; the
- * tensors stay where they are until opwest_accelerator_sync() or opwest_npu_emul_finish() said 0.
+ * Operators enqueue jobs and return. Jobs run one after another in that order. A job takes the
+ * device's latency; its outputs hold garbage from its start on, and its inputs are read at its end:
+ * a program that uses a buffer while the device does gets wrong numbers every time. All arguments
+ * are copied; the tensors stay where they are until opwest_accelerator_sync() or
+ * opwest_npu_emul_finish() said 0.
  */
 #ifndef OPWEST_NPU_EMUL_H_
 #define OPWEST_NPU_EMUL_H_
@@ -30,7 +31,10 @@
 extern "C" {
 #endif
 
-/** The shape of a convolution. Tensors are height, width, channels; weights outputs, height, width, channels. */
+/**
+ * The shape of a convolution. Tensors are height, width, channels; weights outputs, height, width,
+ * channels.
+ */
 struct opwest_npu_emul_conv2d_shape {
 	uint16_t height;
 	uint16_t width;
@@ -45,7 +49,8 @@ struct opwest_npu_emul_conv2d_shape {
 };
 
 /**
- * @brief Enqueue `y[r][o] = scaled(bias[o] + sum over i of (x[r][i] - input_zero) * weights[o][i])`.
+ * @brief Enqueue `y[r][o] = scaled(bias[o] + sum over i of (x[r][i] - input_zero) *
+ * weights[o][i])`.
  *
  * Without a bias this is the product of two matrices, the second one transposed.
  *
@@ -72,7 +77,8 @@ int opwest_npu_emul_dense(const struct device *dev, uint16_t kernel, const int8_
 /**
  * @brief Enqueue a convolution of one image, summed and scaled as opwest_npu_emul_dense() does.
  *
- * Rows of the result: (height + 2 * padding - kernel_height) / stride + 1, rounded down; columns alike.
+ * Rows of the result: (height + 2 * padding - kernel_height) / stride + 1, rounded down; columns
+ * alike.
  *
  * @param dev     The device, owned by the caller.
  * @param kernel  The kernel's number in the device's program.
@@ -146,7 +152,10 @@ int opwest_npu_emul_finish(const struct device *dev, int enqueued, int32_t timeo
 
 /** Where a fault can be injected, and what is counted. */
 enum opwest_npu_emul_point {
-	/** The hooks. activate and open fail before they do anything; the others have done their work. */
+	/**
+	 * The hooks. activate and open fail before they do anything; the others have done their
+	 * work.
+	 */
 	OPWEST_NPU_EMUL_ACTIVATE,
 	OPWEST_NPU_EMUL_OPEN,
 	OPWEST_NPU_EMUL_SYNC,
@@ -154,7 +163,9 @@ enum opwest_npu_emul_point {
 	OPWEST_NPU_EMUL_DEACTIVATE,
 	/** A call of one of the functions that enqueue; nothing is enqueued. */
 	OPWEST_NPU_EMUL_ENQUEUE,
-	/** A job: it takes its time, leaves garbage in its outputs, and sync() returns its error. */
+	/**
+	 * A job: it takes its time, leaves garbage in its outputs, and sync() returns its error.
+	 */
 	OPWEST_NPU_EMUL_JOB,
 	/** How many there are. */
 	OPWEST_NPU_EMUL_POINTS,
@@ -173,7 +184,8 @@ struct opwest_npu_emul_counts {
 /**
  * @brief Make one call, or one job, of a device fail.
  *
- * One fault per point waits at a time; it happens once. A device may have several at several points.
+ * One fault per point waits at a time; it happens once. A device may have several at several
+ * points.
  *
  * @param dev   The device.
  * @param point Which kind of call.

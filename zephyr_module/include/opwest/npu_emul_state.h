@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief The memory of an emulated accelerator: for its driver and npu_emul_host.h, not for applications.
+ * @brief The memory of an emulated accelerator: for its driver and npu_emul_host.h, not for
+ * applications.
  */
 #ifndef OPWEST_NPU_EMUL_STATE_H_
 #define OPWEST_NPU_EMUL_STATE_H_

@@ -65,7 +65,8 @@ bool opwest_port_device_has_hooks(const struct device *dev);
 int opwest_port_device_power(const struct device *dev, bool on);
 
 /**
- * @brief Write cached data back to memory, so that a device that does not see the cache can read it.
+ * @brief Write cached data back to memory, so that a device that does not see the cache can read
+ * it.
  *
  * @param data The first byte, aligned to a cache line.
  * @param size Bytes, whole cache lines.
@@ -76,7 +77,8 @@ int opwest_port_device_power(const struct device *dev, bool on);
 int opwest_port_cache_flush(const uint8_t *data, uint32_t size);
 
 /**
- * @brief Write cached data back and drop it, so that nothing of it is written back while a device writes.
+ * @brief Write cached data back and drop it, so that nothing of it is written back while a device
+ * writes.
  *
  * @param data The first byte, aligned to a cache line.
  * @param size Bytes, whole cache lines.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief What profiling needs of the system: a counter, and a trace. Only with CONFIG_OPWEST_PROFILE.
+ * @brief What profiling needs of the system: a counter, and a trace. Only with
+ * CONFIG_OPWEST_PROFILE.
  */
 #ifndef OPWEST_PORT_PROFILE_H_
 #define OPWEST_PORT_PROFILE_H_

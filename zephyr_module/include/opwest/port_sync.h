@@ -3,8 +3,8 @@
  * @file
  * @brief What drivers need of the system around them: mutexes, semaphores, a thread, the time.
  *
- * For drivers of accelerators only; the core that models link with needs none of it. On Zephyr these
- * are kernel objects, on a host POSIX threads. Nothing allocates memory.
+ * For drivers of accelerators only; the core that models link with needs none of it. On Zephyr
+ * these are kernel objects, on a host POSIX threads. Nothing allocates memory.
  */
 #ifndef OPWEST_PORT_SYNC_H_
 #define OPWEST_PORT_SYNC_H_

@@ -3,8 +3,8 @@
  * @file
  * @brief What the parts of a model's run take: CONFIG_OPWEST_PROFILE.
  *
- * The counts are in the workspace: two workspaces share nothing. Without the option nothing of this is in the
- * image, and run is the same code as without this header.
+ * The counts are in the workspace: two workspaces share nothing. Without the option nothing of this
+ * is in the image, and run is the same code as without this header.
  */
 #ifndef OPWEST_PROFILE_H_
 #define OPWEST_PROFILE_H_
@@ -36,9 +36,14 @@ enum opwest_point_kind {
 
 /** A part of run that is measured: constant. */
 struct opwest_point {
-	/** The operator of the step; of OPWEST_POINT_WAIT the device, of OPWEST_POINT_RUN the model. */
+	/**
+	 * The operator of the step; of OPWEST_POINT_WAIT the device, of OPWEST_POINT_RUN the model.
+	 */
 	const char *name;
-	/** The step, counted from 0; of OPWEST_POINT_WAIT the first it waits for; of OPWEST_POINT_RUN OPWEST_NO_STEP. */
+	/**
+	 * The step, counted from 0; of OPWEST_POINT_WAIT the first it waits for; of
+	 * OPWEST_POINT_RUN OPWEST_NO_STEP.
+	 */
 	uint16_t step;
 	/** The device of the step or wait, by its place in the context, or OPWEST_NO_DEVICE. */
 	uint16_t device;
@@ -55,7 +60,10 @@ struct opwest_measure {
 	uint64_t max;
 	/** The counter when the point was last begun. */
 	uint64_t begun;
-	/** How often the point was reached and ended, by success or failure; point 0: runs that came to their end. */
+	/**
+	 * How often the point was reached and ended, by success or failure; point 0: runs that came
+	 * to their end.
+	 */
 	uint32_t runs;
 	/** Keeps the size the same for all compilers. */
 	uint32_t reserved;
@@ -85,7 +93,10 @@ struct opwest_profiled {
 #endif
 
 #if defined(CONFIG_OPWEST_PROFILE) && defined(__ZEPHYR__)
-/** Behind the definition of a workspace: lets the shell find it, by an entry in an iterable section in flash. */
+/**
+ * Behind the definition of a workspace: lets the shell find it, by an entry in an iterable section
+ * in flash.
+ */
 #define OPWEST_PROFILE_LIST(name, variable)                                                        \
 	;                                                                                          \
 	static const STRUCT_SECTION_ITERABLE(opwest_profiled, opwest_profiled_##variable) = {      \

@@ -17,7 +17,10 @@ extern "C" {
 
 struct device;
 
-/** One argument of a call by name. Make one with opwest_in(), opwest_out(), opwest_integer() or opwest_real(). */
+/**
+ * One argument of a call by name. Make one with opwest_in(), opwest_out(), opwest_integer() or
+ * opwest_real().
+ */
 struct opwest_value {
 	union {
 		const void *in;
@@ -41,7 +44,9 @@ enum opwest_value_kind {
 	OPWEST_VALUE_REAL = 3,
 };
 
-/** Calls one operator with arguments that were checked. Emitted per operator; never called directly. */
+/**
+ * Calls one operator with arguments that were checked. Emitted per operator; never called directly.
+ */
 typedef int32_t (*opwest_adapter_t)(const struct opwest_value *args, const struct device *dev);
 
 /** An operator that can be called by name. */
@@ -79,8 +84,8 @@ const struct opwest_entry *opwest_find(const struct opwest_registry *registry, c
 /**
  * @brief Call an operator that was found by name.
  *
- * Count, kinds, element types and sizes of the arguments are checked against the operator's signature
- * before the call. Scratch arguments are given like results.
+ * Count, kinds, element types and sizes of the arguments are checked against the operator's
+ * signature before the call. Scratch arguments are given like results.
  *
  * @param entry The operator, as opwest_find() returned it.
  * @param args  The arguments in the order of the C function.
@@ -89,7 +94,8 @@ const struct opwest_entry *opwest_find(const struct opwest_registry *registry, c
  *
  * @retval 0 The operator did its work.
  * @retval -ENOENT @p entry is NULL.
- * @retval -EINVAL An argument is too many, missing, NULL, too small, misaligned, or of another kind or type.
+ * @retval -EINVAL An argument is too many, missing, NULL, too small, misaligned, or of another kind
+ *                 or type.
  * @retval -ENODEV The operator takes a device and @p dev is NULL, or the other way round.
  * @retval -ENOTSUP The operator's device is no struct device: it can be called directly only.
  * @retval -EIO The operator returned a positive status.
@@ -110,7 +116,10 @@ static inline struct opwest_value opwest_in(uint8_t dtype, const void *data, siz
 	return value;
 }
 
-/** @brief Make an argument that the operator writes (or reads and writes): @p size bytes of @p dtype. */
+/**
+ * @brief Make an argument that the operator writes (or reads and writes): @p size bytes of @p
+ * dtype.
+ */
 static inline struct opwest_value opwest_out(uint8_t dtype, void *data, size_t size)
 {
 	struct opwest_value value;

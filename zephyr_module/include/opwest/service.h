@@ -3,8 +3,9 @@
  * @file
  * @brief Models that a host can run: open, write inputs, run, read outputs, close.
  *
- * The portable part of CONFIG_OPWEST_SERVICE, which `opwest run --board` talks to. Generated code describes
- * each model once; the shell and the MCUmgr command group reach it through the functions below.
+ * The portable part of CONFIG_OPWEST_SERVICE, which `opwest run --board` talks to. Generated code
+ * describes each model once; the shell and the MCUmgr command group reach it through the functions
+ * below.
  */
 #ifndef OPWEST_SERVICE_H_
 #define OPWEST_SERVICE_H_
@@ -27,7 +28,9 @@ extern "C" {
 /** What the commands are and mean; a host compares it with its own. */
 #define OPWEST_SERVICE_VERSION 1
 
-/** A model with a workspace, a device context and buffers of its own. Generated code fills it in. */
+/**
+ * A model with a workspace, a device context and buffers of its own. Generated code fills it in.
+ */
 struct opwest_served_model {
 	const struct opwest_model *model;
 	/** The status of the model's workspace. */
@@ -41,8 +44,8 @@ struct opwest_served_model {
 	/** Closes the workspace: 0 or a negative errno. */
 	int (*close)(void);
 	/**
-	 * Returns the memory of a tensor, counted as in opwest_service_tensor(); only while the workspace is
-	 * open. NULL if there is no such tensor.
+	 * Returns the memory of a tensor, counted as in opwest_service_tensor(); only while the
+	 * workspace is open. NULL if there is no such tensor.
 	 */
 	uint8_t *(*memory)(uint16_t index);
 #ifdef CONFIG_OPWEST_PROFILE
@@ -52,7 +55,9 @@ struct opwest_served_model {
 };
 
 #ifdef __ZEPHYR__
-/** Start the definition of a model that a host can run: one entry in an iterable section in flash. */
+/**
+ * Start the definition of a model that a host can run: one entry in an iterable section in flash.
+ */
 #define OPWEST_SERVE_MODEL(name)                                                                   \
 	static const STRUCT_SECTION_ITERABLE(opwest_served_model, opwest_served_##name)
 #endif
@@ -82,7 +87,8 @@ int opwest_service_find(const struct opwest_served_model *served, const char *na
 			uint16_t *index);
 
 /**
- * @brief Open a model. One that an earlier host left open is closed first, and what it measured is forgotten.
+ * @brief Open a model. One that an earlier host left open is closed first, and what it measured is
+ * forgotten.
  *
  * @param served The model.
  *

@@ -24,12 +24,14 @@ extern "C" {
 /**
  * @brief Call a function and return how deep it went.
  *
- * Fills what the current thread does not use of its stack, calls, and looks how far that was written. Threads of
- * simulators that are programs of the host have stacks of the host's: there it cannot be measured.
+ * Fills what the current thread does not use of its stack, calls, and looks how far that was
+ * written. Threads of simulators that are programs of the host have stacks of the host's: there it
+ * cannot be measured.
  *
  * @param call The function.
  *
- * @return Bytes from here down to the lowest that was written, up to OPWEST_STACK_UNSURE more than the function needs
+ * @return Bytes from here down to the lowest that was written, up to OPWEST_STACK_UNSURE more than
+ *         the function needs
  */
 static uint32_t __noinline opwest_stack_measure(void (*call)(void))
 {

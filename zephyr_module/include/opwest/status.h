@@ -28,7 +28,10 @@ enum opwest_hook {
 	OPWEST_HOOK_OPEN = 3,
 	OPWEST_HOOK_CLOSE = 4,
 	OPWEST_HOOK_DEACTIVATE = 5,
-	/** Waiting for the device: one of the steps launched since @ref opwest_status.step, it included. */
+	/**
+	 * Waiting for the device: one of the steps launched since @ref opwest_status.step, it
+	 * included.
+	 */
 	OPWEST_HOOK_SYNC = 6,
 	/** Cache maintenance before a step or after waiting for it. */
 	OPWEST_HOOK_CACHE = 7,
@@ -38,11 +41,16 @@ enum opwest_hook {
 struct opwest_status {
 	/** What the operator or hook returned, unchanged; 0 after a good run. */
 	int32_t code;
-	/** The step that failed, counted from 0 as steps run; OPWEST_NO_STEP where there is none, and after a good run. */
+	/**
+	 * The step that failed, counted from 0 as steps run; OPWEST_NO_STEP where there is none,
+	 * and after a good run.
+	 */
 	uint16_t step;
 	/** enum opwest_hook */
 	uint8_t hook;
-	/** The device whose hook failed, by its place in the context, or OPWEST_STATUS_NO_DEVICE. */
+	/**
+	 * The device whose hook failed, by its place in the context, or OPWEST_STATUS_NO_DEVICE.
+	 */
 	uint8_t device;
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief What operators that TVM compiled may call. Defined with CONFIG_OPWEST_TVM, and in host builds.
+ * @brief What operators that TVM compiled may call. Defined with CONFIG_OPWEST_TVM, and in host
+ * builds.
  *
  * Names and signatures are TVM's: include/tvm/runtime/c_backend_api.h and c_runtime_api.h,
  * include/tvm/ffi/c_api.h. Nothing here uses a heap.
@@ -31,8 +32,8 @@ extern "C" {
  * @param dtype_code_hint Not looked at.
  * @param dtype_bits_hint Not looked at.
  *
- * @return Memory, aligned as the manifest says; NULL when `workspace` is used up, or was not declared. The
- *         operator then fails, and run() returns -ENOMEM.
+ * @return Memory, aligned as the manifest says; NULL when `workspace` is used up, or was not
+ *         declared. The operator then fails, and run() returns -ENOMEM.
  */
 void *TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, int dtype_code_hint,
 			       int dtype_bits_hint);
@@ -55,13 +56,15 @@ void TVMAPISetLastError(const char *msg);
 /** @brief Log why an operator failed: @p kind is an error class such as "TypeError". */
 void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message);
 
-/** @brief Log why an operator failed: @p num_parts strings one behind the other; NULL is left out. */
+/**
+ * @brief Log why an operator failed: @p num_parts strings one behind the other; NULL is left out.
+ */
 void TVMFFIErrorSetRaisedFromCStrParts(const char *kind, const char **message_parts,
 				       int32_t num_parts);
 
 /*
- * Objects that TVM compiles to LLVM code reach these functions through variables, which a dynamic loader would
- * set. Theirs are weak and NULL: these take their place when the image is linked.
+ * Objects that TVM compiles to LLVM code reach these functions through variables, which a dynamic
+ * loader would set. Theirs are weak and NULL: these take their place when the image is linked.
  */
 extern void *(*const __TVMBackendAllocWorkspace)(int, int, uint64_t, int, int);
 extern int (*const __TVMBackendFreeWorkspace)(int, int, void *);

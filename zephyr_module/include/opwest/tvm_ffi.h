@@ -3,8 +3,8 @@
  * @file
  * @brief The calling convention `ffi`: that of tvm-ffi, which TVM's own compilers write since 0.21.
  *
- * Binary interface of include/tvm/ffi/c_api.h (apache/tvm-ffi 0.1, with TVM 0.27): TVMFFIAny, TVMFFITypeIndex,
- * TVMFFISafeCallType. Where that header was included before, it holds.
+ * Binary interface of include/tvm/ffi/c_api.h (apache/tvm-ffi 0.1, with TVM 0.27): TVMFFIAny,
+ * TVMFFITypeIndex, TVMFFISafeCallType. Where that header was included before, it holds.
  */
 #ifndef OPWEST_TVM_FFI_H_
 #define OPWEST_TVM_FFI_H_

@@ -3,9 +3,10 @@
  * @file
  * @brief The calling convention `packed`: that of TVM's C runtime, as microTVM had it.
  *
- * Binary interface of apache/tvm 0.11 to 0.18: include/tvm/runtime/c_runtime_api.h (TVMValue, TVMArgTypeCode),
- * include/tvm/runtime/c_backend_api.h (TVMBackendPackedCFunc), include/tvm/runtime/crt/func_registry.h and
- * module.h (the system library). Where TVM's own header was included before, it holds.
+ * Binary interface of apache/tvm 0.11 to 0.18: include/tvm/runtime/c_runtime_api.h (TVMValue,
+ * TVMArgTypeCode), include/tvm/runtime/c_backend_api.h (TVMBackendPackedCFunc),
+ * include/tvm/runtime/crt/func_registry.h and module.h (the system library). Where TVM's own header
+ * was included before, it holds.
  */
 #ifndef OPWEST_TVM_PACKED_H_
 #define OPWEST_TVM_PACKED_H_
@@ -58,8 +59,9 @@ typedef union {
  * @retval 0 Done.
  * @return Any other number where it failed
  */
-typedef int (*TVMBackendPackedCFunc)(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
-				     int *out_ret_tcode, void *resource_handle);
+typedef int (*TVMBackendPackedCFunc)(TVMValue *args, int *type_codes, int num_args,
+				     TVMValue *out_ret_value, int *out_ret_tcode,
+				     void *resource_handle);
 #endif
 
 #ifndef TVM_RUNTIME_CRT_FUNC_REGISTRY_H_
@@ -67,7 +69,10 @@ typedef int (*TVMBackendPackedCFunc)(TVMValue *args, int *type_codes, int num_ar
 
 /** Functions by name. */
 typedef struct TVMFuncRegistry {
-	/** Their count (uint16_t in the target's byte order), then their names, each ended by NUL, then a NUL. */
+	/**
+	 * Their count (uint16_t in the target's byte order), then their names, each ended by NUL,
+	 * then a NUL.
+	 */
 	const char *names;
 	/** As many functions, in the order of the names. */
 	const TVMBackendPackedCFunc *funcs;

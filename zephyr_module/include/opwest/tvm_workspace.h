@@ -3,11 +3,12 @@
  * @file
  * @brief The workspace of an operator while it runs. Called by generated code only.
  *
- * TVMBackendAllocWorkspace() has no argument that says for whom it allocates. So what the running operator may
- * take is noted per thread for the time of the call: one list of such notes an image, each on the stack of the
- * call it is about, found by the thread's handle (port_tvm_zephyr.c; a thread-local variable on hosts). That
- * works on every board, with CONFIG_THREAD_LOCAL_STORAGE or without, leaves k_thread_custom_data to the
- * application, and any number of threads can run operators at once.
+ * TVMBackendAllocWorkspace() has no argument that says for whom it allocates. So what the running
+ * operator may take is noted per thread for the time of the call: one list of such notes an image,
+ * each on the stack of the call it is about, found by the thread's handle (port_tvm_zephyr.c; a
+ * thread-local variable on hosts). That works on every board, with CONFIG_THREAD_LOCAL_STORAGE or
+ * without, leaves k_thread_custom_data to the application, and any number of threads can run
+ * operators at once.
  */
 #ifndef OPWEST_TVM_WORKSPACE_H_
 #define OPWEST_TVM_WORKSPACE_H_
@@ -18,13 +19,19 @@
 extern "C" {
 #endif
 
-/** What the operator that runs on a thread may allocate. The order of members is known to --metadata=llvm. */
+/**
+ * What the operator that runs on a thread may allocate. The order of members is known to
+ * --metadata=llvm.
+ */
 struct opwest_tvm_workspace {
 	/** The next note of the list: of another thread, or of the call around this one. */
 	struct opwest_tvm_workspace *next;
 	/** The thread. */
 	const void *thread;
-	/** Units of memory, then a bit for each (an allocation begins there), then another (it is not given back). */
+	/**
+	 * Units of memory, then a bit for each (an allocation begins there), then another (it is
+	 * not given back).
+	 */
 	uint8_t *memory;
 	/** How many units there are. */
 	uint32_t units;
@@ -40,7 +47,8 @@ struct opwest_tvm_workspace {
  * @brief Let the operator that is called next on this thread allocate.
  *
  * @param workspace Where it is noted until opwest_tvm_leave().
- * @param memory    @p units of memory, and behind them twice a bit for each unit; aligned to a unit.
+ * @param memory    @p units of memory, and behind them twice a bit for each unit; aligned to a
+ *                  unit.
  * @param units     How many.
  * @param shift     The binary logarithm of a unit's bytes.
  */
@@ -64,8 +72,8 @@ int32_t opwest_tvm_leave(struct opwest_tvm_workspace *workspace, int32_t code);
  *
  * @param code What it returned.
  *
- * @retval -EIO @p code is -1, TVM's word for any failure. As an errno it would be -EPERM, by which run() means a
- *              workspace that is not open.
+ * @retval -EIO @p code is -1, TVM's word for any failure. As an errno it would be -EPERM, by which
+ *              run() means a workspace that is not open.
  * @return @p code otherwise
  */
 int32_t opwest_tvm_code(int32_t code);
