@@ -105,7 +105,7 @@ static bool reals_fit(double got, double wanted, struct opwest_tolerance toleran
 static bool integers_fit(uint64_t got, uint64_t wanted, bool has_sign,
 			 struct opwest_tolerance tolerance)
 {
-	/* The same order without signs: the top bit the other way round. */
+	/* Invert the top bit: the same order for unsigned comparison. */
 	const uint64_t top = has_sign ? (uint64_t)1 << 63 : 0U;
 	const bool above = (got ^ top) > (wanted ^ top);
 	const uint64_t distance = above ? got - wanted : wanted - got;

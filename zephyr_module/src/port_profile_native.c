@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host's clock for images that are programs of the host, whose own time stands still while code
- * runs. Compiled with the host's C library, outside of Zephyr.
+ * The host's clock for images that are host programs: their own time does not advance.
+ * Compiled with the host's C library, outside of Zephyr.
  */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 199309L

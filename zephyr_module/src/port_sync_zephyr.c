@@ -6,7 +6,7 @@
 
 #include <opwest/port_sync.h>
 
-/* Also with 32-bit ticks no wait is longer than the kernel can count. */
+/* The longest wait, which 32-bit ticks can count too. */
 #define LONGEST_WAIT_US ((int64_t)1 << 28)
 
 /*
@@ -69,7 +69,7 @@ int opwest_port_sem_take_until(struct opwest_port_sem *sem, int64_t deadline_us)
 	return rc == 0 ? 0 : -ETIMEDOUT;
 }
 
-/* The parameter types that Zephyr has. */
+/* The parameter types of Zephyr. */
 static void start(void *first, void *second, void *third)
 {
 	const struct opwest_port_thread *const thread = first;

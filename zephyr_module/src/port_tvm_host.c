@@ -8,7 +8,7 @@ static _Thread_local struct opwest_tvm_workspace *current;
 
 void opwest_port_tvm_push(struct opwest_tvm_workspace *workspace)
 {
-	workspace->thread = NULL; /* each thread has a list of its own */
+	workspace->thread = NULL; /* each thread has its own list */
 	workspace->next = current;
 	current = workspace;
 }

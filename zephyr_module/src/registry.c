@@ -25,7 +25,7 @@ static uint32_t spread(uint32_t hash)
 	return hash ^ (hash >> 16);
 }
 
-/* Scale a hash to 0 .. count - 1: one multiplication where a remainder would be a division. */
+/* Scale a hash to 0 .. count - 1 by a multiplication, which is faster than a remainder. */
 static uint32_t scale(uint32_t hash, uint32_t count)
 {
 	return (uint32_t)(((uint64_t)hash * count) >> 32);

@@ -36,13 +36,13 @@ static void complain(const char *what)
 	opwest_port_tvm_log(NULL, &what, 1);
 }
 
-/* Where the bit is that says that an allocation begins at a unit, given back or not. */
+/* The position of the bit for the begin of an allocation at a unit, freed or not. */
 static uint8_t *begins(const struct opwest_tvm_workspace *workspace, uint32_t unit)
 {
 	return workspace->memory + ((size_t)workspace->units << workspace->shift) + unit / 8U;
 }
 
-/* Where the bit is that says that it is not given back. */
+/* The position of the bit for an allocation that is not freed. */
 static uint8_t *lives(const struct opwest_tvm_workspace *workspace, uint32_t unit)
 {
 	return begins(workspace, unit) + (workspace->units + 7U) / 8U;
@@ -97,7 +97,7 @@ int TVMBackendFreeWorkspace(int device_type, int device_id, void *ptr)
 		return -1;
 	}
 
-	/* Far beyond the last unit where it lies before the first. */
+	/* Wraps to a large number if the pointer is before the first unit. */
 	const uintptr_t offset = (uintptr_t)ptr - (uintptr_t)workspace->memory;
 	const uint32_t unit = (uint32_t)(offset >> workspace->shift);
 
@@ -109,7 +109,7 @@ int TVMBackendFreeWorkspace(int device_type, int device_id, void *ptr)
 	}
 	*lives(workspace, unit) &= (uint8_t)~bit(unit);
 
-	/* Take back the last allocations, as long as they are given back. */
+	/* Release the last allocations as long as they are freed. */
 	for (uint32_t last = workspace->used; last-- > 0U;) {
 		if ((*begins(workspace, last) & bit(last)) == 0U) {
 			continue;
