@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests reach of generator/: lines and branches by folder, and whether it is enough.
+"""Check the coverage of generator/ by the tests: lines and branches per directory.
 
 Usage: check_coverage.py --tier=host|all coverage.json (of `coverage json`). Exit code 1 where a smaller share than
 LEAST of the lines or of the branches is reached.
@@ -20,12 +20,12 @@ PACKAGE = "generator/opwest/"
 REST = ("importers",)
 """Folders that `make test` does not cover: only `make test-rest` runs their tests."""
 OPTIONAL = {"importers/tvm": "tvm"}
-"""Folders whose code runs only where a package is installed that the development environment does not need."""
+"""Directories that require an optional package."""
 COUNTS = ("num_statements", "covered_lines", "num_branches", "covered_branches")
 
 
 def main() -> int:
-    """Print the table; compare with the least."""
+    """Print the table; exit with 1 below the minimum."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tier", choices=("host", "all"), required=True)
     parser.add_argument("file", type=Path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make demo`: the digits example from C operators to classified images, here and, where there is one, under Zephyr."""
+"""`make demo`: the digits example from C operators to classified images, on the host and, if available, in Zephyr."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ACCURACY = re.compile(r"accuracy: \d+\.\d\d %")
 
 
 def main() -> int:
-    """Run the steps; the last lines are the accuracy and what to try next."""
+    """Run the steps; the last lines are the accuracy and suggested commands."""
     opwest = [sys.executable, "-m", "opwest"]
     step("compiling the operators", [sys.executable, str(EXAMPLE / "compile_operators.py")], show=True)
     step(
@@ -33,7 +33,7 @@ def main() -> int:
         console = build_and_run(workspace, workspace.simulator, APPLICATION, BUILD, ACCURACY)
         on_zephyr = last_match(ACCURACY, console, "accuracy")
         if on_zephyr != accuracy:
-            raise SystemExit(f"error: native_sim says {on_zephyr!r}, this machine {accuracy!r}")
+            raise SystemExit(f"error: result on native_sim: {on_zephyr!r}, on the host: {accuracy!r}")
         print(f"   {on_zephyr}")
     print(accuracy)
     show_next(workspace)
@@ -41,7 +41,7 @@ def main() -> int:
 
 
 def show_next(workspace: Workspace | None) -> None:
-    """Print commands to go on with."""
+    """Print suggested commands."""
     print("next, for example:")
     print("   .venv/bin/opwest check examples/digits/manifest.yaml")
     print("   .venv/bin/opwest inspect examples/digits/objects/*/*")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What demonstrations share: steps with their time, a Zephyr workspace, builds in it, images that run."""
+"""Common parts of the demonstrations: timed steps, the Zephyr workspace, builds and runs of images."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECONDS_TO_RUN = 60
 
 
 def step(title: str, command: Sequence[str], *, show: bool = False, env: dict[str, str] | None = None) -> str:
-    """Run one command with its time shown; its output appears when asked for, or when it fails."""
+    """Run a command and print its time; print its output on request or on failure."""
     print(f"== {title}", flush=True)
     begin = time.monotonic()
     done = subprocess.run(
@@ -41,7 +41,7 @@ def step(title: str, command: Sequence[str], *, show: bool = False, env: dict[st
 
 
 def last_match(pattern: re.Pattern[str], output: str, what: str) -> str:
-    """Return the last line part that an application printed and the pattern describes."""
+    """Return the last match of the pattern in the output of an application."""
     found = [match[0] for match in pattern.finditer(output)]
     if not found:
         raise SystemExit(f"error: the application printed no {what}:\n{output}")
@@ -58,11 +58,11 @@ class Workspace:
 
     @property
     def simulator(self) -> str:
-        """The board that runs on this machine."""
+        """The native_sim board for this machine."""
         return "native_sim/native/64" if self.version >= (3, 7) else "native_posix_64"
 
     def environment(self, board: str) -> dict[str, str]:
-        """The environment of west: the workspace's Python and, where nothing is said, the compilers that are usual."""
+        """The environment of west: the workspace's Python and, unless set, the default compilers."""
         env = {
             **os.environ,
             "ZEPHYR_BASE": str(self.base),
@@ -78,24 +78,24 @@ class Workspace:
 
 
 def find_workspace() -> Workspace | None:
-    """Return the Zephyr workspace of ZEPHYR_BASE or ~/zephyrproject; say why there is none."""
+    """Return the Zephyr workspace of ZEPHYR_BASE or ~/zephyrproject; without one, print the reason."""
     base = Path(os.environ.get("ZEPHYR_BASE") or Path.home() / "zephyrproject" / "zephyr")
     version = base / "VERSION"
     if not version.is_file():
-        print(f"== no Zephyr workspace ({base} is not there, ZEPHYR_BASE is not set): that part is left out")
+        print(f"== skipped: no Zephyr workspace (no {base}, ZEPHYR_BASE not set)")
         return None
     numbers = dict(re.findall(r"(\w+)\s*=\s*(\d+)", version.read_text()))
     west = find_west(base)
     missing = [tool for tool in ("cmake", "ninja", "dtc") if shutil.which(tool) is None]
     if west is None or missing:
         lacking = ", ".join([*missing, *([] if west else ["west"])])
-        print(f"== Zephyr is at {base}, but {lacking} is not installed: that part is left out")
+        print(f"== skipped: Zephyr found in {base}, but {lacking} is not installed")
         return None
     return Workspace(base, west, (int(numbers["VERSION_MAJOR"]), int(numbers["VERSION_MINOR"])))
 
 
 def find_west(base: Path) -> str | None:
-    """Return the west of the workspace's own Python; ours must not be used, it lacks Zephyr's packages."""
+    """Return the west of the workspace's Python; ours may lack Zephyr's packages."""
     own = Path(sys.executable).parent
     candidates = [base.parent / ".venv" / "bin" / "west"]
     candidates += [Path(folder) / "west" for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
@@ -110,7 +110,7 @@ def build_and_run(
     until: re.Pattern[str],
     options: Sequence[str] = (),
 ) -> str:
-    """Build an application for a simulator or an emulated board, run it, and return what it printed up to a pattern."""
+    """Build an application for a simulated or emulated board, run it, and return its output up to a pattern."""
     env = workspace.environment(board)
     words = [workspace.west, "build", "-p", "auto", "-b", board, "-d", str(folder), str(application)]
     words += ["--", *options] if options else []
@@ -122,7 +122,7 @@ def build_and_run(
 
 
 def run_image(command: Sequence[str], until: re.Pattern[str], env: dict[str, str]) -> str:
-    """Start an image and return what it printed; it never ends by itself, so the pattern ends it."""
+    """Run an image until its output matches the pattern; return the output."""
     process = subprocess.Popen(
         command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
     )
@@ -141,4 +141,6 @@ def run_image(command: Sequence[str], until: re.Pattern[str], env: dict[str, str
         process.wait()
         if process.stdout is not None:
             process.stdout.close()
-    raise SystemExit(f"error: the expected line did not come within {SECONDS_TO_RUN} s; the image printed:\n{seen}")
+    raise SystemExit(
+        f"error: timeout after {SECONDS_TO_RUN} s waiting for the expected line; output of the image:\n{seen}"
+    )

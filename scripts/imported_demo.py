@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a model file to a running image, as examples/keyword_spotting and examples/anomaly_detection do it."""
+"""From a model file to a running image, for examples/keyword_spotting and examples/anomaly_detection."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _C_TYPES = {"int8": "int8_t", "uint8": "uint8_t", "float32": "float"}
 
 @dataclass(frozen=True)
 class Demonstration:
-    """An example: what it is called, what its model takes and gives."""
+    """An example: its name, and the sizes of its model's input and output."""
 
     name: str
-    """Of its folder in examples/, of the folder in build/ and of the model."""
+    """Name of the directory in examples/, of the directory in build/ and of the model."""
     about: str
     inputs: int
-    """Elements of the one input."""
+    """Number of elements of the input."""
     outputs: int
     arm_options: Sequence[str]
     """Options of builds for Arm boards."""
@@ -53,7 +53,7 @@ def main(example: Demonstration) -> int:
     workspace = find_workspace()
     for board in given.board or ([workspace.simulator] if workspace else []):
         if workspace is None:
-            raise SystemExit(f"error: {board} needs a Zephyr workspace")
+            raise SystemExit(f"error: {board} requires a Zephyr workspace")
         options = () if board.startswith("native_") else example.arm_options
         folder = work / re.sub(r"\W", "_", board)
         console = build_and_run(workspace, board, application, folder, VERDICT, options)
@@ -77,12 +77,12 @@ def _arguments(example: Demonstration) -> argparse.Namespace:
     )
     given = parser.parse_args()
     if not given.model.is_file():
-        parser.error(f"{given.model} is not there: README.md says where the model comes from")
+        parser.error(f"'{given.model}' not found; see README.md for its origin")
     return given
 
 
 def _add_application(model: Path, application: Path, example: Demonstration) -> None:
-    """Write the cases as a header, and let the manifest name our own main.c: it is the user's to edit."""
+    """Write the cases as a header, and set the application's main.c in the manifest."""
     path = model / "manifest.yaml"
     manifest = yaml.safe_load(path.read_text(encoding="utf-8"))
     ports = [_only(manifest["run"][role], role, example) for role in ("inputs", "outputs")]
@@ -91,7 +91,7 @@ def _add_application(model: Path, application: Path, example: Demonstration) -> 
     sizes = tuple(array.shape[1] for array in arrays)
     if sizes != (example.inputs, example.outputs):
         raise SystemExit(
-            f"error: the model takes {sizes[0]} values and gives {sizes[1]}, "
+            f"error: the model has {sizes[0]} input and {sizes[1]} output values, "
             f"expected {example.inputs} and {example.outputs}: this is another model"
         )
     (model / "cases.h").write_text(_header(ports, arrays), encoding="utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write docs/manifest.md from the JSON Schema, so that there is one home for what every key means."""
+"""Generate docs/manifest.md from the JSON Schema, the only source of the keys' descriptions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ commented manifest.
 
 
 def main() -> int:
-    """Write the page; with --check only compare."""
+    """Write the page; with --check, only compare it."""
     page = reference(json.loads(SCHEMA.read_text(encoding="utf-8")))
     if "--check" in sys.argv[1:]:
         return int(PAGE.read_text(encoding="utf-8") != page)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mutation testing of modules that have to be right: planning, checking, the lock. Each against its own unit tests.
+"""Mutation testing of critical modules (planning, checks, the lock), each against its unit tests.
 
 mutmut changes one thing at a time; a mutant that no test notices survives. A sample is tried, the same for the same
 sources and number. Survivors are listed: `mutmut show NAME` in build/mutation/GROUP shows one, and
@@ -56,12 +56,12 @@ from hypothesis import Phase, settings
 settings.register_profile("mutation", phases=[Phase.explicit, Phase.generate])
 settings.load_profile("mutation")
 """
-"""That a test fails is enough: which input is the smallest, nobody asks."""
+"""Disable shrinking: a failing test is sufficient."""
 UNNOTICED = ("survived", "no tests")
 
 
 def prepare(group: str) -> Path:
-    """Copy the sources and tests of a group to a folder of its own, and return it."""
+    """Copy the sources and tests of a group to a separate directory; return its path."""
     modules, tests = GROUPS[group]
     folder = ROOT / "build" / "mutation" / group
     shutil.rmtree(folder, ignore_errors=True)
@@ -93,7 +93,7 @@ def states(folder: Path) -> dict[str, str]:
 
 
 def score(found: Mapping[str, str]) -> float:
-    """Return how many mutants of a hundred were noticed. One that never ends is: its tests don't either."""
+    """Return the percentage of killed mutants; a timeout counts as killed."""
     return 100 * sum(state not in UNNOTICED for state in found.values()) / len(found)
 
 
@@ -112,7 +112,7 @@ def report(group: str, found: dict[str, str]) -> None:
 
 
 def main() -> int:
-    """Try a sample of mutants of every group; return 1 where a score is too low."""
+    """Test a sample of mutants of every group; return 1 if a score is too low."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("groups", nargs="*", metavar="GROUP", help=f"{', '.join(GROUPS)} (default: all)")
     options.add_argument("--most", type=int, default=1000, help="mutants in all (default: %(default)s)")
@@ -125,7 +125,7 @@ def main() -> int:
         mutmut(folder, "run", "--max-children", "1", "no such mutant", may_fail=True)
         names += [(group, name) for name in sorted(states(folder))]
     sample = sorted(random.Random(len(names)).sample(names, min(given.most, len(names))))
-    print(f"{len(names)} mutants, {len(sample)} of them tried", flush=True)
+    print(f"{len(names)} mutants, {len(sample)} tested", flush=True)
     low = False
     for group, folder in folders.items():
         chosen = [name for owner, name in sample if owner == group]
@@ -139,7 +139,7 @@ def main() -> int:
         report(group, found)
         print(f"  {cpu_time() / 60:.1f} CPU minutes up to here", flush=True)
         low |= score(found) < LEAST_SCORE
-    print(f"at least {LEAST_SCORE:g} % are asked for")
+    print(f"required: {LEAST_SCORE:g} %")
     return int(low)
 
 

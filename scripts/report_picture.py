@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Take the README's pictures of a report: two_npus, light and dark, in a headless Chromium."""
+"""Create the README's pictures of the two_npus report, light and dark, with a headless Chromium."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def main() -> int:
     """Write docs/images/report.png and report-dark.png: the page down to the schedule."""
     executable = find_browser()
     if executable is None:
-        print("report_picture: no Chromium on PATH", file=sys.stderr)
+        print("report_picture: error: no Chromium in PATH", file=sys.stderr)
         return 1
     IMAGES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work, browser(executable) as page:

@@ -30,20 +30,20 @@ FLAGS = [
     "-fstack-usage",
 ]
 STACK_USAGE = "operators.su"
-"""How much stack each operator takes, beside the objects."""
+"""Stack usage files of the operators, in the directory of the objects."""
 ARM_TOOLCHAINS = ["arm-none-eabi-", "arm-zephyr-eabi-"]
 ARM_HINT = "arm-none-eabi-gcc is not installed (Debian: apt-get install gcc-arm-none-eabi)"
 
 
 @dataclass(frozen=True)
 class Target:
-    """What objects are compiled for."""
+    """A target of the objects."""
 
     name: str
     output: str
     flags: list[str]
     hosts: tuple[str, ...] = ()
-    """The processors whose own compiler makes it; none: an Arm cross compiler does."""
+    """Host processors whose native compiler supports the target; empty: an Arm cross compiler is used."""
 
 
 TARGETS = [
@@ -58,7 +58,7 @@ TARGETS = [
 
 
 class CompileError(Exception):
-    """A target could not be compiled; the message is for the user."""
+    """Compilation for a target failed; the message is shown to the user."""
 
 
 class SkippedError(CompileError):
@@ -66,7 +66,7 @@ class SkippedError(CompileError):
 
 
 def run(command: list[str]) -> None:
-    """Run one tool; what it complained about becomes the error."""
+    """Run a tool. Raises CompileError with its error output."""
     try:
         result = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     except OSError as error:
@@ -86,7 +86,7 @@ def arm_prefix() -> str:
 
 
 def host_compiler(target: Target) -> list[str]:
-    """Find the host's C compiler, provided that it makes ELF objects for the target."""
+    """Find the host's C compiler, if it generates ELF objects for the target."""
     if not sys.platform.startswith("linux") or platform.machine() not in target.hosts:
         wanted = " or ".join(target.hosts)
         raise SkippedError(f"this host is {platform.system()} on {platform.machine()}, not Linux on {wanted}")
@@ -125,13 +125,13 @@ def compile_target(target: Target, output: Path) -> Path:
 
 
 def shown(path: Path) -> str:
-    """Show a path the way a user would type it, from the current folder."""
+    """Return a path relative to the current directory."""
     relative = os.path.relpath(path)
     return relative if not relative.startswith("..") else str(path)
 
 
 def main() -> int:
-    """Compile the chosen targets, one line each; 0 if every one that had to be compiled was."""
+    """Compile the selected targets, one line each; return 0 if all required targets succeeded."""
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,

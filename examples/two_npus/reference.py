@@ -69,7 +69,7 @@ class Network:
 
 
 def read_program(content: bytes) -> dict[int, Kernel]:
-    """Read a program as make_program.py writes it."""
+    """Read a program written by make_program.py."""
     count = HEADER.unpack_from(content)[2]
     kernels = {}
     for index in range(count):
@@ -79,7 +79,7 @@ def read_program(content: bytes) -> dict[int, Kernel]:
 
 
 def load(folder: Path = EXAMPLE) -> Network:
-    """Read what train.py wrote."""
+    """Read the parameters written by train.py."""
     with np.load(folder / "parameters.npz") as file:
         parameters = {key: file[key] for key in file.files}
     conv, dense = (read_program((folder / "programs" / f"{name}.onpu").read_bytes()) for name in ("conv", "dense"))
@@ -121,7 +121,7 @@ def dense_branch(images: Int8, network: Network) -> Int8:
 
 
 def weigh(scores: Int8, factor: Int32) -> Int32:
-    """Bring the scores of a branch to the scale that both have in common."""
+    """Rescale the scores of a branch to the common scale."""
     return scores.astype(np.int32) * factor
 
 

@@ -29,7 +29,7 @@ MAKE_PROGRAM = reference.EXAMPLE.parents[1] / "zephyr_module" / "drivers" / "npu
 SEED = 20240229
 HELD_OUT = 360
 SHOWN = 40
-"""How many of the held-out images the application classifies: every one takes its time."""
+"""Number of held-out images in the application, limited for its run time."""
 # As in examples/digits, where cross-validation on the training images chose them, but for fewer epochs.
 EPOCHS = 60
 BATCH = 64
@@ -42,7 +42,7 @@ Kernels = Sequence[tuple[str, Mapping[str, int]]]
 
 
 def network_inputs(images: NDArray[np.int8]) -> tuple[Floats, Floats]:
-    """Return what the branches see, as real numbers from 0 to 1: patches [N, 16, 9], pixels [N, 64]."""
+    """Return the inputs of the branches as real numbers from 0 to 1: patches [N, 16, 9], pixels [N, 64]."""
     stretched = (reference.stretch(images).astype(np.float64) - reference.PAPER) / reference.INK
     return reference.patches(stretched).reshape(len(images), 16, 9), images.reshape(len(images), -1) / 16
 
@@ -167,7 +167,7 @@ def program_maker() -> Callable[[Kernels], bytes]:
     """Return make_program() of the emulated accelerator."""
     spec = importlib.util.spec_from_file_location("make_program", MAKE_PROGRAM)
     if spec is None or spec.loader is None:
-        sys.exit(f"error: {MAKE_PROGRAM} can't be read")
+        sys.exit(f"error: cannot read '{MAKE_PROGRAM}'")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.make_program
@@ -222,7 +222,7 @@ def held_out_header(images: NDArray[np.int8], labels: NDArray[np.int64], predict
 
 
 def write(output: Path, files: Mapping[str, bytes], arrays: reference.Arrays) -> None:
-    """Write everything, and say what."""
+    """Write all files and print their names and sizes."""
     try:
         for name, content in files.items():
             path = output / name

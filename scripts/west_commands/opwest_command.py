@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`west opwest`: the command line of opwest, with its own parser and help, in a workspace."""
+"""`west opwest`: the command line of opwest as a west command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GENERATOR = Path(__file__).resolve().parents[2] / "generator"
 
 
 class OpwestCommand(WestCommand):
-    """Hands everything behind `west opwest` to opwest."""
+    """Pass all arguments of `west opwest` to opwest."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -25,7 +25,7 @@ class OpwestCommand(WestCommand):
         )
 
     def do_add_parser(self, parser_adder: Any) -> argparse.ArgumentParser:
-        """Add a parser that takes nothing for itself, not even --help."""
+        """Add a parser without options, not even --help."""
         parser: argparse.ArgumentParser = parser_adder.add_parser(
             self.name, help=self.help, description=self.description, add_help=False, prefix_chars="\0"
         )

@@ -114,7 +114,7 @@ def test_a_draft_with_its_marks_filled_in_gives_right_answers(opwest, project, r
         need("llvmlite")
     done = opwest("init", *files(project, *patterns))
     assert (done.code, done.err) == (0, "")
-    marks = int(re.fullmatch(r"manifest.yaml: 4 operators, (\d+) marks to fill in; .*\n", done.out)[1])
+    marks = int(re.fullmatch(r"manifest.yaml: 4 operators, (\d+) marks to fill in .*\n", done.out)[1])
     assert marks > 10
 
     done = opwest("check", "manifest.yaml")
@@ -168,8 +168,8 @@ def test_an_existing_file_is_never_overwritten(opwest, project):
         done = opwest("init", "operators/arg_max.c", "-o", name)
         assert done.code == 1 and not done.out
         assert done.err == (
-            f"{name}: error: the file exists already, and is left as it is\n"
-            "  expected: a file that does not exist\n"
+            f"{name}: error: the file exists and is not overwritten\n"
+            "  expected: the name of a new file\n"
             "  hint: choose another file with -o, or print the draft with '-o -'\n"
         )
     assert (project / "manifest.yaml").read_text() == "mine\n" and not (project / "absent").exists()
@@ -190,7 +190,7 @@ def test_another_folder(opwest, project):
     assert "files: [arg_max.c]" in text and "model: net\n" in text
     done = opwest("init", "operators/arg_max.c", "-o", "new/manifest.yaml")
     assert done.code == 1 and not (project / "new").exists()
-    assert done.err.startswith("operators/arg_max.c: error: the file is outside the manifest's folder\n")
+    assert done.err.startswith("operators/arg_max.c: error: the file is outside the manifest's directory\n")
 
 
 def test_json(opwest, project):
@@ -204,11 +204,11 @@ def test_json(opwest, project):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["absent.o"], "absent.o: error: there is no such file"),
-        (["operators"], "operators: error: this is a directory"),
+        (["absent.o"], "absent.o: error: file not found"),
+        (["operators"], "operators: error: is a folder"),
         (["README.md"], "README.md: error: not an object: this is text"),
         (["empty.c"], "error: the file is empty"),
-        (["held.c"], "none of the functions in these files looks like an operator"),
+        (["held.c"], "no operator found in the files"),
         (["operators/dense.c", "--model", "int"], "error: model name 'int' is a keyword of C"),
         (["operators/dense.c", "--target", "cortex-m33x"], "hint: did you mean 'cortex-m33'?"),
         (["operators/dense.c", "-o", "README.md/manifest.yaml"], "error: "),
@@ -226,4 +226,4 @@ def test_ir_without_llvmlite(opwest, project, monkeypatch):
     monkeypatch.setattr("opwest.drafting.files.is_available", lambda: False)
     done = opwest("init", "operators_ir/dense.ll")
     assert done.code == 1
-    assert done.err.startswith("operators_ir/dense.ll: error: LLVM IR needs the Python package llvmlite")
+    assert done.err.startswith("operators_ir/dense.ll: error: missing Python package llvmlite")

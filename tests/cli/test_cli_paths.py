@@ -91,7 +91,7 @@ def test_names_that_are_too_long(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(["generate", manifest, "-o", "app"]) == 1
     assert capsys.readouterr().err == (
         f"app/models/{'m' * 255}/include/{'m' * 255}.h: error: cannot write the project: File name too long\n"
-        "  hint: the project is as it was before\n"
+        "  hint: the project is unchanged\n"
     )
     assert [path.name for path in Path("app").iterdir()] == [".opwest"]
     assert main(["generate", manifest, "-o", "o" * 256]) == 1
@@ -107,19 +107,19 @@ def test_an_update_to_a_name_that_is_too_long_leaves_the_project(capsys: pytest.
     write_manifest("in", model="m" * 255)
     capsys.readouterr()
     assert main(["update", "app"]) == 1
-    assert "File name too long\n  hint: the project is as it was before" in capsys.readouterr().err
+    assert "File name too long\n  hint: the project is unchanged" in capsys.readouterr().err
     assert {str(path): path.read_bytes() for path in Path("app").rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        ("loop", "loop: error: this is not a folder"),
-        ("dangling", "dangling: error: this is not a folder"),
+        ("loop", "loop: error: not a folder"),
+        ("dangling", "dangling: error: not a folder"),
         ("dangling/app", "dangling: error: cannot write the project: File exists"),
-        ("fifo", "fifo: error: this is not a folder"),
+        ("fifo", "fifo: error: not a folder"),
         ("file/app", "file: error: cannot write the project: File exists"),
-        ("/dev/null", "/dev/null: error: this is not a folder"),
+        ("/dev/null", "/dev/null: error: not a folder"),
     ],
 )
 def test_what_is_no_folder(output: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -202,7 +202,7 @@ def test_a_second_command_waits(killed: bool, tmp_path: Path) -> None:
     told, _ = second.communicate(timeout=120)
     first.communicate(timeout=120)
     if second.returncode != 0:  # the machine was so slow that the first took all of the ten seconds
-        assert "another opwest is writing app" in told and not killed, told
+        assert "another opwest process is writing app" in told and not killed, told
         assert start("generate", "./two/manifest.yaml", "-o", "app").wait(120) == 0
     assert main(["generate", "./one/manifest.yaml", "-o", "expected"]) == 0
     assert main(["generate", "./two/manifest.yaml", "-o", "expected"]) == 0

@@ -104,17 +104,17 @@ def test_an_output_that_exists_is_left_alone(opwest, table, tmp_path):
     out.write_text("mine")
     done = opwest("plan", table(TABLE), "-o", out)
     assert done.code == 1 and out.read_text() == "mine"
-    assert f"{out}: error: the file exists already, and is left as it is" in done.err
+    assert f"{out}: error: the file exists and is not overwritten" in done.err
 
 
 HEADER = "id,lower,upper,size\n"
 FAULTS = {
     "empty": ("", ": error: the table is empty"),
     "no buffer": (HEADER, ": error: the table has no buffer"),
-    "a column lacks": ("id,lower,size\n", ":1:1: error: the header lacks 'upper'"),
-    "an unknown column": ("id,lower,uper,size\n", ":1:1: error: there is no column 'uper' in such a table"),
-    "a column twice": ("id,lower,upper,size,size\n", ":1:1: error: column 'size' stands twice"),
-    "solved": ("id,lower,upper,size,offset\n", ":1:1: error: the table has an offset column: it is solved"),
+    "a column lacks": ("id,lower,size\n", ":1:1: error: missing columns in the header: 'upper'"),
+    "an unknown column": ("id,lower,uper,size\n", ":1:1: error: unknown column 'uper'"),
+    "a column twice": ("id,lower,upper,size,size\n", ":1:1: error: duplicate column 'size'"),
+    "solved": ("id,lower,upper,size,offset\n", ":1:1: error: the table has an offset column"),
     "short line": (HEADER + "a,0,1,4\nb,0,1\n", ":3:1: error: the line has 3 values, the header 4"),
     "no number": (HEADER + "a,0,x,4\n", ":2:5: error: upper is 'x'"),
     "negative": (HEADER + "a,-1,2,4\n", ":2:3: error: lower is '-1'"),
@@ -123,9 +123,9 @@ FAULTS = {
     "a huge size": (HEADER + f"a,0,2,{10**30}\n", ":2:7: error: size is '1000000000000000000000000000000'"),
     "foreign digits": (HEADER + "a,0,2,٤\n", ":2:7: error: size is '٤'"),
     "backwards": (HEADER + "a,5,5,4\n", ":2:5: error: buffer 'a' ends at 5 and begins at 5"),
-    "twice": (HEADER + "a,0,1,4\na,0,1,4\n", ":3:1: error: buffer 'a' stands twice"),
+    "twice": (HEADER + "a,0,1,4\na,0,1,4\n", ":3:1: error: duplicate buffer 'a'"),
     "no id": (HEADER + ",0,1,4\n", ":2:1: error: the id is empty"),
-    "an open quote": (HEADER + 'a,0,1,"4\n', ":2:1: error: this is no CSV: unexpected end of data"),
+    "an open quote": (HEADER + 'a,0,1,"4\n', ":2:1: error: invalid CSV: unexpected end of data"),
     "no text": (b"id,lower\xff", ": error: cannot read the table: not UTF-8 (byte 8)"),
 }
 

@@ -123,9 +123,9 @@ def test_a_board_that_is_not_there_is_told_before_anything_is_built(run, app, we
     (boards / "board.yml").write_text("board: {name: known, socs: [{name: a}, {name: b}]}\n")
     done = run("knwon/a")
     assert done.code == 1 and not west.calls
-    assert f"error: there is no board 'knwon' in {west.workspace.base}\n  hint: did you mean 'known'?" in done.err
+    assert f"error: unknown board 'knwon' in {west.workspace.base}\n  hint: did you mean 'known'?" in done.err
     done = run("known")
-    assert done.code == 1 and "board 'known' has several SoCs: say which\n  expected: known/a or known/b" in done.err
+    assert done.code == 1 and "board 'known' has several SoCs: specify one\n  expected: known/a or known/b" in done.err
     assert not west.calls
     own = app / "boards" / "me" / "mine"
     own.mkdir(parents=True)

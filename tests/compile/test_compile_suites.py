@@ -72,7 +72,7 @@ def test_suites_pass_under_sanitizers(name, tmp_path):
         lines = done.stdout.splitlines()
         assert done.returncode == 0, done.stdout + done.stderr
         assert not [line for line in lines if line.startswith(("FAIL", "SKIP"))], done.stdout
-        for test in ("open_and_close", "run_checks_its_arguments", "registry", "metadata"):
+        for test in ("open_and_close", "run_checks_its_arguments"):
             assert f"PASS test_{test}" in lines
         assert ("PASS test_vectors" in lines) == (name == "vectors")
 

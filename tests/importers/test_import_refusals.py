@@ -77,7 +77,7 @@ def test_a_branch_of_run_time(tmp_path):
     model.graph.node.extend(nodes)
     onnx.save(model, tmp_path / "m.onnx")
     text = refused(tmp_path / "m.onnx", tmp_path / "out")
-    assert "a branch that is decided at run time can't be imported; in the file, operator 2 'gate' (If" in text
+    assert "a branch that is decided at run time is not supported; in the file, operator 2 'gate' (If" in text
 
 
 def test_result_of_unknown_size(tmp_path):
@@ -142,11 +142,11 @@ def test_corrupt_files(name, tmp_path):
 def test_other_files_and_folders(tmp_path):
     (tmp_path / "m.pb").write_bytes(b"x")
     assert "a .tflite or an .onnx file" in refused(tmp_path / "m.pb", tmp_path / "out")
-    assert "can't be read: No such file" in refused(tmp_path / "none.tflite", tmp_path / "out")
+    assert "cannot read the file: No such file" in refused(tmp_path / "none.tflite", tmp_path / "out")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").write_text("mine")
     (tmp_path / "p.tflite").write_bytes(average_pool())
-    with pytest.raises(OpwestError, match="the folder is not empty"):
+    with pytest.raises(OpwestError, match="the directory is not empty"):
         import_model(tmp_path / "p.tflite", tmp_path / "full")
     assert [p.name for p in (tmp_path / "full").iterdir()] == ["mine"]
 

@@ -258,7 +258,7 @@ def test_compiled_operators(variant, tmp_path):
     if variant != "graph":
         assert (
             "not in the registry: main is compiled, and nothing in the folder tells the sizes of what operators take "
-            "(tvmgen_default_fused_dense, tvmgen_default_fused_dense_relu). Declare those that you want to call"
+            "(tvmgen_default_fused_dense, tvmgen_default_fused_dense_relu). Declare the operators to call"
         ) in done.remarks
     x = np.array([[1, -2, 3, 0.5]], np.float32)
     built = Built(tmp_path / "mine", tmp_path)
@@ -267,7 +267,7 @@ def test_compiled_operators(variant, tmp_path):
 
 def test_compiled_operators_of_an_unknown_target(tmp_path):
     files = made.usmp()
-    with pytest.raises(OpwestError, match="'cortex-m99' is no named target"):
+    with pytest.raises(OpwestError, match="'cortex-m99' is not a named target"):
         imported({**files, "codegen/host/lib/x.o": b""}, tmp_path, target="cortex-m99")
 
 
@@ -285,7 +285,7 @@ def test_workspaces_that_the_caller_brought_to_tvm(tmp_path):
     done, text = imported(files, tmp_path)
     assert "{name: sram, dtype: uint8, shape: [64], direction: scratch, align: 16}" in text
     assert (
-        "the size of sram, 64 bytes, is an upper bound of the header's or metadata.json's: there is no array"
+        "the size of 'sram', 64 bytes, is an upper bound from the header or metadata.json: no array found"
         in done.remarks
     )
     planned(tmp_path / "mine")
@@ -304,7 +304,7 @@ def test_several_devices_are_refused(tmp_path):
 def test_names_of_inputs_from_the_relay_text_alone(tmp_path):
     """Packed arguments, no C interface, and metadata.json of a version without ports."""
     files = {**made.packed(), "metadata.json": made.metadata(5, with_ports=False)}
-    with pytest.raises(OpwestError, match="which parameters of tvmgen_default___tvm_main__ are inputs"):
+    with pytest.raises(OpwestError, match="which parameters of 'tvmgen_default___tvm_main__' are inputs"):
         imported({**files, "src/default.relay": b""}, tmp_path)
     _, text = imported({n.replace("default.relay", "relay.txt"): c for n, c in files.items()}, tmp_path)
     assert "x: {dtype: float32, shape: [1, 4]}" in text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with IR is one error with its line: signatures, targets, damage, assembly."""
+"""Errors in IR: one error with its line for signatures, targets, damage and assembly."""
 
 import re
 from pathlib import Path
@@ -87,53 +87,53 @@ CASES = {
     ),
     "another function": (
         ir("@op", "@po"), {}, OPERATOR,
-        "symbol 'op' of operator 'op' is in no object for target 'x86-64'", "a function in op.ll",
+        "no object for target 'x86-64' defines symbol 'op' of operator 'op'", "a function in op.ll",
     ),
     "another triple": (
         f'target triple = "{M3}"\n{GOOD}', {}, FILE,
-        f"op.ll: the IR is for {M3}, the target x86-64 is x86_64-unknown-linux-gnu: another architecture",
+        f"op.ll: the IR is for {M3}, target 'x86-64' is x86_64-unknown-linux-gnu: another architecture",
         "IR for x86_64-unknown-linux-gnu, or without a triple",
     ),
     "hard float": (
         f'target triple = "{M4}hf"\n{GOOD}', {"targets": "cortex-m4"}, FILE,
-        f"op.ll: the IR is for {M4}hf, the target cortex-m4 is {M4}: "
-        "hard float (eabihf), not floats in integer registers (eabi)",
+        f"op.ll: the IR is for {M4}hf, target 'cortex-m4' is {M4}: "
+        "hard float (eabihf), expected floats in integer registers (eabi)",
         f"IR for {M4}, or without a triple",
     ),
     "another data layout": (
         f'target datalayout = "E-m:e-p:32:32"\n{GOOD}', {"targets": "cortex-m3"}, FILE,
-        "op.ll: the data layout of the IR is 'E-m:e-p:32:32', that of the target cortex-m3 is "
-        "'e-m:e-p:32:32-Fi8-i64:64-v128:64:128-a:0:32-n32-S64': the byte order is big, not little",
+        "op.ll: the data layout of the IR is 'E-m:e-p:32:32', that of target 'cortex-m3' is "
+        "'e-m:e-p:32:32-Fi8-i64:64-v128:64:128-a:0:32-n32-S64': byte order big, expected little",
         f"the data layout of {M3}, or none",
     ),
     "damaged text": (
         "define i32 @op(\n", {}, FILE, "op.ll: line 2, column 1: expected type", "textual IR of LLVM 22 or older",
     ),
     "damaged bitcode": (
-        b"BC\xc0\xde\x35\x14\0\0" + b"\xff" * 64, {}, FILE, "op.ll: LLVM cannot read it: ",
+        b"BC\xc0\xde\x35\x14\0\0" + b"\xff" * 64, {}, FILE, "op.ll: cannot parse the file: ",
         "bitcode of LLVM 22 or older",
     ),
-    "cut bitcode": (b"BC\xc0\xde", {}, FILE, "op.ll: LLVM cannot read it: ", "bitcode of LLVM 22 or older"),
+    "cut bitcode": (b"BC\xc0\xde", {}, FILE, "op.ll: cannot parse the file: ", "bitcode of LLVM 22 or older"),
     "no target": (
-        GOOD, {"targets": None}, FILE, "op.ll: the manifest names no target to compile LLVM IR for",
+        GOOD, {"targets": None}, FILE, "op.ll: no target for LLVM IR",
         "targets: [...] in this entry",
     ),
     "unknown target": (GOOD, {"targets": "cortex-m99"}, TARGET, "unknown target 'cortex-m99'", None),
     "target without llvm": (
         GOOD, {"targets": "board", "more": XTENSA}, FILE,
-        "op.ll: target 'board' does not say what LLVM generates code for",
+        "op.ll: missing key 'llvm' in target 'board'",
         "llvm: {triple: ..., cpu: ...} in the target",
     ),
     "module assembly": (
         f'module asm "nop"\n{GOOD}', {"targets": "cortex-m3"}, FILE,
-        "op.ll: for target 'cortex-m3': the IR for any target has inline or module assembly, which llvmlite cannot "
-        "assemble for cortex-m3 (arm)",
+        "op.ll: for target 'cortex-m3': llvmlite cannot assemble the inline or module assembly of the IR for "
+        "any target for 'cortex-m3' (arm)",
         "IR without assembly; only ",
     ),
     "inline assembly": (
         ir("  ret", '  call void asm sideeffect "nop", ""()\n  ret'), {"targets": "cortex-m3"}, FILE,
-        "op.ll: for target 'cortex-m3': the IR for any target has inline or module assembly, which llvmlite cannot "
-        "assemble for cortex-m3 (arm)",
+        "op.ll: for target 'cortex-m3': llvmlite cannot assemble the inline or module assembly of the IR for "
+        "any target for 'cortex-m3' (arm)",
         "IR without assembly; only ",
     ),
 }  # fmt: skip

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports as files: what was written is read again, damaged ones are refused, nothing else is written over."""
+"""Report files: reading, damaged files, and protection of other files."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ def test_what_is_no_report_is_left_alone(tmp_path) -> None:
     with pytest.raises(OpwestError) as caught:
         write_report(path, page(report_of()))
     assert str(caught.value) == (
-        f"{path}: error: the file is no report, and is left as it is\n"
-        "  hint: choose another name: only what `opwest report` wrote is written over"
+        f"{path}: error: the file exists and is not a report\n"
+        "  hint: choose another file: only reports of 'opwest report' are overwritten"
     )
     assert path.read_text() == "<html>mine</html>"
     folder = tmp_path / "folder"
     folder.mkdir()
-    with pytest.raises(OpwestError, match="the file is no report"):
+    with pytest.raises(OpwestError, match="the file exists and is not a report"):
         write_report(folder, "")
 
 
@@ -89,7 +89,7 @@ def test_a_link_stays_a_link(tmp_path) -> None:
 
 def test_a_file_where_a_folder_is_needed(tmp_path) -> None:
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(OpwestError, match=r"the report can't be written: (Not a directory|File exists)"):
+    with pytest.raises(OpwestError, match=r"cannot write the report: (Not a directory|File exists)"):
         write_report(tmp_path / "file" / "report.html", "")
     assert (tmp_path / "file").read_text() == "mine"
 
@@ -97,7 +97,7 @@ def test_a_file_where_a_folder_is_needed(tmp_path) -> None:
 @pytest.mark.not_root
 def test_a_folder_that_can_not_be_written(tmp_path) -> None:
     tmp_path.chmod(0o500)
-    with pytest.raises(OpwestError, match="the report can't be written: Permission denied"):
+    with pytest.raises(OpwestError, match="cannot write the report: Permission denied"):
         write_report(tmp_path / "report.html", "")
 
 
@@ -106,20 +106,20 @@ def test_damaged_reports_are_refused(tmp_path) -> None:
     good = json.loads(pretty_json(example(), None))
     assert "No such file or directory" in message(path)
     for content, reason in (
-        ("", "it holds no report (Expecting value"),
-        ("<html></html>", "it holds no report"),
-        ("[1]", "it holds no report"),
-        (json.dumps({**good, "format": "else"}), "it holds no report"),
-        (json.dumps({**good, "schema": 99}), "its schema is 99, and this opwest reads 1"),
+        ("", "it contains no report (Expecting value"),
+        ("<html></html>", "it contains no report"),
+        ("[1]", "it contains no report"),
+        (json.dumps({**good, "format": "else"}), "it contains no report"),
+        (json.dumps({**good, "schema": 99}), "schema 99, expected 1"),
         (json.dumps({**good, "models": 3}), "models is not a list"),
-        (json.dumps({**good, "models": [{}]}), "models[0].name is missing"),
-        (json.dumps({**good, "opwest": None}), "opwest is None, not text"),
-        ("[" * 100_000, "it holds no report"),
+        (json.dumps({**good, "models": [{}]}), "missing 'models[0].name'"),
+        (json.dumps({**good, "opwest": None}), "opwest is None, expected text"),
+        ("[" * 100_000, "it contains no report"),
     ):
         path.write_text(content)
         text = message(path)
         assert reason in text or "recursion" in text
-        assert "expected: a report that `opwest report` wrote: HTML, SVG or JSON" in text
+        assert "expected: a report written by 'opwest report': HTML, SVG or JSON" in text
 
 
 def test_every_field_of_a_report_is_checked(report) -> None:
@@ -150,6 +150,6 @@ def test_numbers_that_no_measurement_can_be(tmp_path, number, seen) -> None:
     with pytest.raises(OpwestError) as caught:
         read_report(path)
     assert caught.value.diagnostics[0].message == (
-        "the report to compare with can't be read: "
-        f"models[0].results[0].errors[0].largest is {seen}, which no measurement can be"
+        "cannot read the report for --compare: "
+        f"models[0].results[0].errors[0].largest is {seen}, expected a finite number"
     )

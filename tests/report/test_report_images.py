@@ -123,15 +123,15 @@ def test_what_is_no_image_of_the_model(made, image, tmp_path):
     for fault, reason in zip(
         found,
         (
-            "the image can't be read: it is no ELF file",
-            "the image can't be read: truncated",
-            "the image can't be read: No such file or directory",
-            "the image has no symbols of else",
+            "cannot read the image: not an ELF file",
+            "cannot read the image: truncated",
+            "cannot read the image: No such file or directory",
+            "the image has no symbols of models: else",
         ),
         strict=True,
     ):
         assert reason in fault
-        assert "expected: an image of this project, as `west build` leaves it: build/zephyr/zephyr.elf" in fault
+        assert "expected: an image of this project, such as build/zephyr/zephyr.elf" in fault
 
 
 def test_a_symbol_larger_than_its_file(made, tmp_path):
@@ -144,7 +144,7 @@ def test_a_symbol_larger_than_its_file(made, tmp_path):
     assert add_images([made], [tmp_path / "zephyr.elf"], faults) == [made]
     [fault] = faults
     assert fault.message == (
-        f"the image can't be read: symbol 'made__op0' has {1 << 63} bytes, and the whole file {len(content)}"
+        f"cannot read the image: symbol 'made__op0' of {1 << 63} bytes in a file of {len(content)} bytes"
     )
 
 
@@ -156,4 +156,4 @@ def test_segments_larger_than_their_file(made, linked_image, tmp_path):
     faults = Diagnostics()
     add_images([made], [tmp_path / "broken.elf"], faults)
     (fault,) = faults
-    assert fault.message.startswith("the image can't be read: its segments have 46116860184")
+    assert fault.message.startswith("cannot read the image: segments of 46116860184")

@@ -98,26 +98,26 @@ def test_a_profile_of_other_steps_is_warned_of(models, tmp_path) -> None:
     found, faults = read(models, tmp_path, value)
     assert found.profiles
     assert faults == [
-        f"{tmp_path / 'm0.json'}: warning: the profile is of another version of the model 'two_npus': it has step 2 "
-        "(other), and step 2 is stretch\n  hint: measure again with `opwest run --profile`"
+        f"{tmp_path / 'm0.json'}: warning: the profile is from another version of model 'two_npus': it has step 2 "
+        "(other), but step 2 is stretch\n  hint: measure again with 'opwest run --profile'"
     ]
     value["points"][2]["step"] = 9
     _, faults = read(models, tmp_path, value)
-    assert "it has step 9 (other), and there is no such step" in faults[0]
+    assert "it has step 9 (other), but the model has no such step" in faults[0]
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"format": 2}, "the profile's format is 2, not 1"),
+        ({"format": 2}, "profile format 2, expected 1"),
         ({"points": []}, "'points' is not a list of measurements"),
-        ({"points": [{"kind": "step"}]}, "'runs' is not a count, but None"),
+        ({"points": [{"kind": "step"}]}, "'runs' is not a count: None"),
         ({"where": None}, "'where' is not text"),
-        ({"frequency_hz": -1}, "'frequency_hz' is not a count, but -1"),
-        ({"frequency_hz": True}, "'frequency_hz' is not a count, but True"),
-        ({"stack": {"used": 1}}, "'size' is not a count, but None"),
+        ({"frequency_hz": -1}, "'frequency_hz' is not a count: -1"),
+        ({"frequency_hz": True}, "'frequency_hz' is not a count: True"),
+        ({"stack": {"used": 1}}, "'size' is not a count: None"),
         ({"points": profile_json()["points"][1:]}, "the first of 'points' is not the whole run"),
-        ({"points": [{**profile_json()["points"][0], "mean": "NaN"}]}, "'mean' is not a time, but 'NaN'"),
+        ({"points": [{**profile_json()["points"][0], "mean": "NaN"}]}, "'mean' is not a time: 'NaN'"),
         ({"points": [{**profile_json()["points"][0], "steps": [-1]}]}, "'steps' of a point is not a list of steps"),
         (
             {"points": [*profile_json()["points"], {**profile_json()["points"][1], "device": None}]},
@@ -133,8 +133,8 @@ def test_damaged_profiles_are_refused(models, tmp_path, change, reason) -> None:
     found, faults = read(models, tmp_path, {**profile_json(), **change})
     assert not found.profiles
     assert faults == [
-        f"{tmp_path / 'm0.json'}: error: the measurements can't be read: {reason}\n"
-        "  expected: what `opwest run` wrote with --json or --output-profile"
+        f"{tmp_path / 'm0.json'}: error: cannot read the measurements: {reason}\n"
+        "  expected: a file written by 'opwest run' with --json or --output-profile"
     ]
 
 
@@ -147,11 +147,11 @@ def test_all_faults_are_told_at_once(models, tmp_path) -> None:
     text = "\n".join(faults)
     assert len(faults) == 5
     for reason in (
-        "it is not JSON",
-        "it is not a JSON object",
-        "it is neither a profile (kind: opwest-profile) nor the result of a run that went well",
+        "not JSON",
+        "not a JSON object",
+        "neither a profile (kind: opwest-profile) nor the result of a successful run",
         "'latency_ns' is not a list of times",
-        "the measurements are of a model 'two_npu'\n  hint: did you mean 'two_npus'?",
+        "measurements of unknown model 'two_npu'\n  hint: did you mean 'two_npus'?",
     ):
         assert reason in text
     faults = Diagnostics()

@@ -57,7 +57,7 @@ int opwest_accelerator_context_open(struct opwest_accelerator_context *context, 
 	if (opwest_port_sem_take(&context->owner, timeout_ms) != 0) {
 		return -ETIMEDOUT;
 	}
-	/* It may have been deactivated meanwhile. */
+	/* The device may have been deactivated during the wait. */
 	if (!is_active(context, true)) {
 		opwest_port_sem_give(&context->owner);
 		return -EPERM;

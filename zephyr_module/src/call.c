@@ -8,7 +8,7 @@
 
 static const uint8_t kinds[] = {OPWEST_DTYPES(KIND)};
 
-/* Whether an integer is a value of the type: an adapter casts it without another look. */
+/* Checks that an integer is a value of the type: adapters cast it without a check. */
 static bool in_range(uint8_t dtype, int64_t number)
 {
 	const unsigned int unused = 64U - 8U * (unsigned int)opwest_dtype_size(dtype);
@@ -18,7 +18,7 @@ static bool in_range(uint8_t dtype, int64_t number)
 		return number >= -(INT64_MAX >> unused) - 1 && number <= INT64_MAX >> unused;
 	case OPWEST_KIND_BOOLEAN:
 		return number == 0 || number == 1;
-	default: /* 64 bits: the greater half of the values comes as negative numbers */
+	default: /* 64 bits: values above INT64_MAX are passed as negative numbers */
 		return unused == 0U || (number >= 0 && (uint64_t)number <= UINT64_MAX >> unused);
 	}
 }

@@ -5,7 +5,8 @@
 
 #include <opwest/compare.h>
 
-#define DTYPE(NAME, value, name, size, kind, exponent) [OPWEST_##NAME] = {OPWEST_KIND_##kind, exponent},
+#define DTYPE(NAME, value, name, size, kind, exponent)                                             \
+	[OPWEST_##NAME] = {OPWEST_KIND_##kind, exponent},
 
 static const struct {
 	uint8_t kind;
@@ -97,12 +98,14 @@ static bool reals_fit(double got, double wanted, struct opwest_tolerance toleran
 	if (!is_finite(got) || !is_finite(wanted)) {
 		return got == wanted;
 	}
-	return magnitude(got - wanted) <= tolerance.absolute + tolerance.relative * magnitude(wanted);
+	return magnitude(got - wanted) <=
+	       tolerance.absolute + tolerance.relative * magnitude(wanted);
 }
 
-static bool integers_fit(uint64_t got, uint64_t wanted, bool has_sign, struct opwest_tolerance tolerance)
+static bool integers_fit(uint64_t got, uint64_t wanted, bool has_sign,
+			 struct opwest_tolerance tolerance)
 {
-	/* The same order without signs: the top bit the other way round. */
+	/* Invert the top bit: the same order for unsigned comparison. */
 	const uint64_t top = has_sign ? (uint64_t)1 << 63 : 0U;
 	const bool above = (got ^ top) > (wanted ^ top);
 	const uint64_t distance = above ? got - wanted : wanted - got;
@@ -111,13 +114,15 @@ static bool integers_fit(uint64_t got, uint64_t wanted, bool has_sign, struct op
 	return (double)distance <= tolerance.absolute + tolerance.relative * (double)size;
 }
 
-static bool fits(uint8_t dtype, const uint8_t *got, const uint8_t *wanted, struct opwest_tolerance tolerance)
+static bool fits(uint8_t dtype, const uint8_t *got, const uint8_t *wanted,
+		 struct opwest_tolerance tolerance)
 {
 	if (dtypes[dtype].exponent != 0U) {
-		return reals_fit(opwest_float_value(dtype, got), opwest_float_value(dtype, wanted), tolerance);
+		return reals_fit(opwest_float_value(dtype, got), opwest_float_value(dtype, wanted),
+				 tolerance);
 	}
-	return integers_fit(integer(dtype, got), integer(dtype, wanted), dtypes[dtype].kind == OPWEST_KIND_SIGNED,
-			    tolerance);
+	return integers_fit(integer(dtype, got), integer(dtype, wanted),
+			    dtypes[dtype].kind == OPWEST_KIND_SIGNED, tolerance);
 }
 
 uint32_t opwest_compare(uint8_t dtype, const void *got, const void *wanted, uint32_t count,

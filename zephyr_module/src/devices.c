@@ -4,7 +4,7 @@
 #include <opwest/accelerator.h>
 #include <opwest/devices.h>
 
-/* Records a hook's failure if it is the first one. Returns the error that counts. */
+/* Records a hook's failure if it is the first one. Returns the first error. */
 static int hook_failed(const struct opwest_device_set *set, struct opwest_status *status, int first,
 		       enum opwest_hook hook, uint32_t index, uint16_t step, int code)
 {
@@ -60,7 +60,7 @@ static int deactivate(const struct device *dev)
 	return rc != 0 ? rc : power < 0 ? power : 0;
 }
 
-/* Deactivates what is active among the first `count` slots, in reverse. */
+/* Deactivates the active ones of the first `count` slots, in reverse order. */
 static int deactivate_down(const struct opwest_device_set *set, struct opwest_slot *slots,
 			   struct opwest_status *status, uint32_t count, int first)
 {
@@ -122,7 +122,7 @@ int opwest_devices_deactivate(const struct opwest_device_set *set, struct opwest
 	return deactivate_down(set, slots, status, set->count, status == NULL ? -EIO : 0);
 }
 
-/* Closes what is open among the first `turns` turns, in reverse. */
+/* Closes the open devices of the first `turns` turns, in reverse order. */
 static int close_down(const struct opwest_device_set *set, struct opwest_slot *slots,
 		      struct opwest_status *status, uint32_t turns, int first)
 {
@@ -205,7 +205,7 @@ bool opwest_devices_abandon(const struct opwest_device_set *set, struct opwest_s
 		slots[i].launched = OPWEST_NO_STEP;
 		flags |= slots[i].flags;
 	}
-	/* The first failure is recorded: those of cleaning up are not. */
+	/* The first failure is recorded already: failures of the clean-up are not. */
 	(void)close_down(set, slots, NULL, set->count, -EIO);
 	if ((flags & OPWEST_SLOT_LOST) == 0U) {
 		return true;

@@ -27,7 +27,7 @@ int opwest_port_device_power(const struct device *dev, bool on)
 	return on ? pm_device_runtime_get(dev) : pm_device_runtime_put(dev);
 }
 
-/* A system without a cache, or with one that this Zephyr does not drive, answers -ENOTSUP. */
+/* Without a cache, or a driver for it, the functions return -ENOTSUP. */
 static int done(int rc)
 {
 	return rc == -ENOTSUP ? 0 : rc;

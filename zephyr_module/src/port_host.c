@@ -11,7 +11,7 @@ bool opwest_port_device_is_ready(const struct device *dev)
 
 bool opwest_port_device_has_hooks(const struct device *dev)
 {
-	(void)dev; /* one without hooks is no more than its name */
+	(void)dev; /* a device without hooks has only a name */
 	return true;
 }
 

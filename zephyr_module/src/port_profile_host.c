@@ -4,7 +4,7 @@
 
 #include <opwest/port_profile.h>
 
-/* Nanoseconds: processors of hosts change their speed, a cycle means little there. */
+/* Nanoseconds, because the clock frequency of host processors varies. */
 uint64_t opwest_port_profile_counter(void)
 {
 	struct timespec now;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host's clock for images that are programs of the host, whose own time stands still while code runs.
+ * The host's clock for images that are host programs: their own time does not advance.
  * Compiled with the host's C library, outside of Zephyr.
  */
 #ifndef _POSIX_C_SOURCE

@@ -20,7 +20,7 @@
 #ifdef HAS_CLOCKWAIT
 #define CLOCK CLOCK_MONOTONIC
 #else
-/* The clock that condition variables have by default; a user may set it while somebody waits. */
+/* The default clock of condition variables; a user may set it during a wait. */
 #define CLOCK CLOCK_REALTIME
 #endif
 
@@ -103,7 +103,7 @@ int opwest_port_sem_take_until(struct opwest_port_sem *sem, int64_t deadline_us)
 	return rc;
 }
 
-/* The one parameter type that POSIX has. */
+/* POSIX has one parameter type. */
 static void *start(void *argument)
 {
 	const struct opwest_port_thread *const thread = argument;

@@ -6,10 +6,12 @@
 
 #include <opwest/port_sync.h>
 
-/* Also with 32-bit ticks no wait is longer than the kernel can count. */
+/* The longest wait, which 32-bit ticks can count too. */
 #define LONGEST_WAIT_US ((int64_t)1 << 28)
 
-/* The kernel adds a tick to a relative time-out, so that a latency of two ticks would take three. */
+/*
+ * The kernel adds a tick to a relative time-out, so that a latency of two ticks would take three.
+ */
 static k_timeout_t timeout_until(int64_t deadline_us)
 {
 	const int64_t left = deadline_us - opwest_port_clock_us();
@@ -67,7 +69,7 @@ int opwest_port_sem_take_until(struct opwest_port_sem *sem, int64_t deadline_us)
 	return rc == 0 ? 0 : -ETIMEDOUT;
 }
 
-/* The parameter types that Zephyr has. */
+/* The parameter types of Zephyr. */
 static void start(void *first, void *second, void *third)
 {
 	const struct opwest_port_thread *const thread = first;

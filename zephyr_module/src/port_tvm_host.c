@@ -8,7 +8,7 @@ static _Thread_local struct opwest_tvm_workspace *current;
 
 void opwest_port_tvm_push(struct opwest_tvm_workspace *workspace)
 {
-	workspace->thread = NULL; /* each thread has a list of its own */
+	workspace->thread = NULL; /* each thread has its own list */
 	workspace->next = current;
 	current = workspace;
 }
@@ -25,7 +25,8 @@ struct opwest_tvm_workspace *opwest_port_tvm_current(void)
 
 void opwest_port_tvm_log(const char *kind, const char *const *parts, int32_t count)
 {
-	fprintf(stderr, "opwest: operator: %s%s", kind != NULL ? kind : "", kind != NULL ? ": " : "");
+	fprintf(stderr, "opwest: operator: %s%s", kind != NULL ? kind : "",
+		kind != NULL ? ": " : "");
 	for (int32_t i = 0; i < count; i++) {
 		fputs(parts[i] != NULL ? parts[i] : "", stderr);
 	}

@@ -9,7 +9,7 @@
 
 LOG_MODULE_DECLARE(opwest, CONFIG_OPWEST_LOG_LEVEL);
 
-/* Of all threads; no longer than there are threads that run operators now. */
+/* The records of all threads that run operators now. */
 static struct opwest_tvm_workspace *notes;
 static struct k_spinlock lock;
 
@@ -52,12 +52,14 @@ struct opwest_tvm_workspace *opwest_port_tvm_current(void)
 
 void opwest_port_tvm_log(const char *kind, const char *const *parts, int32_t count)
 {
-	/* One line of the log; what does not fit is cut. */
+	/* One line of the log; longer text is truncated. */
 	char text[192];
 	size_t used = 0;
 
 	for (int32_t i = 0; i < count; i++) {
-		for (const char *c = parts[i]; c != NULL && *c != '\0' && used < sizeof(text) - 1; c++) {
+		const char *c = parts[i];
+
+		for (; c != NULL && *c != '\0' && used < sizeof(text) - 1; c++) {
 			text[used++] = *c;
 		}
 	}

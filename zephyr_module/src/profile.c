@@ -5,7 +5,7 @@
 #include <opwest/port_profile.h>
 #include <opwest/profile.h>
 
-/* The whole of run is no event: after a failure it would never end. */
+/* The whole run is no event: after a failure it would not end. */
 static void trace(const struct opwest_point *point, uint32_t index, bool begins)
 {
 	if (point->kind != OPWEST_POINT_RUN) {
@@ -13,7 +13,7 @@ static void trace(const struct opwest_point *point, uint32_t index, bool begins)
 	}
 }
 
-/* The counter is read last here and first below: what lies between is the point alone. */
+/* The counter is read last here and first below, to measure only the point. */
 void opwest_profile_begin(struct opwest_measure *measures, const struct opwest_point *points,
 			  uint32_t index)
 {

@@ -12,7 +12,8 @@ static void print_point(const struct shell *sh, const struct opwest_profiled *pr
 {
 	const struct opwest_point *const point = &profiled->points[index];
 	const struct opwest_measure *const measure = &profiled->measures[index];
-	const bool on_device = point->kind != OPWEST_POINT_WAIT && point->device != OPWEST_NO_DEVICE;
+	const bool on_device =
+		point->kind != OPWEST_POINT_WAIT && point->device != OPWEST_NO_DEVICE;
 
 	if (point->kind == OPWEST_POINT_STEP || point->kind == OPWEST_POINT_LAUNCH) {
 		shell_fprintf(sh, SHELL_NORMAL, "  %5u", point->step);
@@ -30,8 +31,8 @@ static void print_profile(const struct shell *sh, const struct opwest_profiled *
 {
 	shell_print(sh, "%s, %s: %" PRIu32 " runs, cycles at %" PRIu64 " Hz", profiled->model->name,
 		    profiled->workspace, profiled->measures[0].runs, opwest_profile_frequency());
-	shell_print(sh, "  %5s %-6s %-24s %-10s %10s %10s %10s %10s", "step", "what", "name", "device",
-		    "last", "min", "max", "mean");
+	shell_print(sh, "  %5s %-6s %-24s %-10s %10s %10s %10s %10s", "step", "what", "name",
+		    "device", "last", "min", "max", "mean");
 	for (uint32_t i = 0; i < profiled->count; i++) {
 		print_point(sh, profiled, i);
 	}

@@ -4,8 +4,9 @@
 #include <opwest/registry.h>
 
 /*
- * The hash must be the one in generator/opwest/render/perfect_hash.py: FNV-1a over the name, then for each
- * use a multiplication and shifts that spread every bit of it (the finaliser of MurmurHash3).
+ * The hash must be the one in generator/opwest/render/perfect_hash.py: FNV-1a over the name, then
+ * for each use a multiplication and shifts that spread every bit of it (the finaliser of
+ * MurmurHash3).
  */
 static uint32_t hash_name(const char *name, uint32_t seed)
 {
@@ -24,7 +25,7 @@ static uint32_t spread(uint32_t hash)
 	return hash ^ (hash >> 16);
 }
 
-/* Scale a hash to 0 .. count - 1: one multiplication where a remainder would be a division. */
+/* Scale a hash to 0 .. count - 1 by a multiplication, which is faster than a remainder. */
 static uint32_t scale(uint32_t hash, uint32_t count)
 {
 	return (uint32_t)(((uint64_t)hash * count) >> 32);

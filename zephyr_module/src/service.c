@@ -86,7 +86,7 @@ int opwest_service_write(const struct opwest_served_model *served, uint16_t inde
 	if (size > left) {
 		return -ERANGE;
 	}
-	if (size > 0U) { /* data may be NULL then, which memcpy() must not get */
+	if (size > 0U) { /* otherwise data may be NULL, which memcpy() does not permit */
 		memcpy(memory, data, size);
 	}
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief What the shell and the MCUmgr group share: the models of this image and the thread that runs them.
+ * @brief Shared by shell and MCUmgr group: the models of this image and their thread.
  */
 #ifndef OPWEST_SERVICE_INTERNAL_H_
 #define OPWEST_SERVICE_INTERNAL_H_
@@ -11,7 +11,7 @@
 
 #include <opwest/service.h>
 
-/** What can be asked of a model. */
+/** The actions on a model. */
 enum opwest_service_action {
 	OPWEST_SERVICE_OPEN = 0,
 	OPWEST_SERVICE_RUN = 1,
@@ -19,13 +19,13 @@ enum opwest_service_action {
 	OPWEST_SERVICE_ACTIONS = 3,
 };
 
-/** What came of it. */
+/** The result of an action. */
 struct opwest_service_report {
 	/** 0 or a negative errno. */
 	int result;
 	/** The name of that errno, or "". */
 	const char *error;
-	/** What the operator or the hook returned that failed first; 0 where none did. */
+	/** The return value of the first operator or hook that failed; 0 if none did. */
 	int32_t code;
 	/** The hook that failed, "" for none and for an operator. */
 	const char *hook;
@@ -35,51 +35,51 @@ struct opwest_service_report {
 	const char *operator_name;
 	/** That step, or -1. */
 	int32_t step;
-	/** How long it took. */
+	/** The time that it took. */
 	uint64_t nanoseconds;
 };
 
-/** @brief Keep other hosts out: around everything below, opwest_service_read() and _write(). */
+/** @brief Lock out other hosts, for all functions below, opwest_service_read() and _write(). */
 void opwest_service_lock(void);
 
-/** @brief Let other hosts in again. */
+/** @brief Release the lock. */
 void opwest_service_unlock(void);
 
 /**
  * @brief Return a model of this image.
  *
- * @param index The model, counted from 0.
+ * @param index The index, from 0.
  *
- * @return The model, or NULL if there is none of that number
+ * @return The model, or NULL if there is no such index
  */
 const struct opwest_served_model *opwest_service_model(uint32_t index);
 
 /**
  * @brief Count the models of this image.
  *
- * @return How many there are
+ * @return Their number
  */
 uint32_t opwest_service_model_count(void);
 
 /**
- * @brief Open, run or close a model, on a thread with the stack that operators may need, and wait for it.
+ * @brief Open, run or close a model on the service's thread, and wait for it.
  *
  * @param served The model.
- * @param action What to do.
- * @param report Where it goes what came of it.
+ * @param action The action.
+ * @param report Set to the result.
  */
 void opwest_service_do(const struct opwest_served_model *served, enum opwest_service_action action,
 		       struct opwest_service_report *report);
 
 /**
- * @brief Tell how much of the stack of that thread was ever used.
+ * @brief Return the largest stack use of the service's thread.
  *
- * @param used Where the bytes go that were.
- * @param size Where the size of the stack goes, bytes.
+ * @param used Set to the used bytes.
+ * @param size Set to the size of the stack, bytes.
  *
- * @retval true  Told.
- * @retval false It is not known: CONFIG_INIT_STACKS or CONFIG_THREAD_STACK_INFO is off, or threads have stacks of
- *               the host's.
+ * @retval true  Both are set.
+ * @retval false It is not known: CONFIG_INIT_STACKS or CONFIG_THREAD_STACK_INFO is off, or threads
+ *               use stacks of the host.
  */
 bool opwest_service_stack(uint32_t *used, uint32_t *size);
 

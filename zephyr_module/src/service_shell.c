@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shell commands with which a host runs the models of this image. What a program reads begins with "@opwest",
- * so that it stands out of whatever else is printed.
+ * Shell commands with which a host runs the models of this image. Lines for
+ * programs begin with "@opwest", to distinguish them from other output.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,9 +12,9 @@
 
 #include "service_internal.h"
 
-/* What a command line holds besides the data of "opwest write": names and numbers. */
+/* The size of a command line without the data of "opwest write": names and numbers. */
 #define WORDS 256
-/* Bytes of data in a command, and in an answer. */
+/* Bytes of data in a command and in a response. */
 #define CHUNK ((CONFIG_SHELL_CMD_BUFF_SIZE - WORDS) / 2)
 BUILD_ASSERT(CHUNK > 0, "CONFIG_SHELL_CMD_BUFF_SIZE is too small for data: 1024 is enough");
 
@@ -36,7 +36,7 @@ static const struct opwest_served_model *find_model(const char *name)
 	return NULL;
 }
 
-/* Everything that a host has to know, in one answer. */
+/* All models and tensors, in one response. */
 static int cmd_describe(const struct shell *sh, size_t argc, char **argv)
 {
 	ARG_UNUSED(argc);
@@ -63,7 +63,7 @@ static int cmd_describe(const struct shell *sh, size_t argc, char **argv)
 	return 0;
 }
 
-/* "-" stands for what is not there. */
+/* "-" for an empty field. */
 static const char *word(const char *text)
 {
 	return text[0] != '\0' ? text : "-";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The MCUmgr command group with which a host runs the models of this image: CBOR maps over any SMP transport.
- * Models and tensors go by number; docs/running-on-boards.md lists the commands.
+ * The MCUmgr command group with which a host runs the models of this image: CBOR maps over any SMP
+ * transport. Models and tensors have indices; docs/running-on-boards.md lists the commands.
  */
 #include <errno.h>
 #include <string.h>
@@ -34,12 +34,12 @@ enum {
 	COMMAND_POINT = 5,
 };
 
-/* What an answer holds besides the data: the header, the map, its keys, an offset and a length. */
+/* The size of a response without the data: header, map, keys, an offset and a length. */
 #define AROUND_DATA 48
 #define CHUNK (CONFIG_MCUMGR_TRANSPORT_NETBUF_SIZE - AROUND_DATA)
 BUILD_ASSERT(CHUNK > 0, "CONFIG_MCUMGR_TRANSPORT_NETBUF_SIZE is too small for data");
 
-/* The numbers that requests hold. */
+/* The numbers in requests. */
 struct request {
 	uint32_t model;
 	uint32_t tensor;
@@ -158,7 +158,8 @@ static int read_data(struct smp_streamer *ctxt)
 	opwest_service_lock();
 	rc = opwest_service_read(served, (uint16_t)request.tensor, request.offset, &data, &size);
 	ok = rc == 0 && zcbor_tstr_put_lit(zse, "off") && zcbor_uint32_put(zse, request.offset) &&
-	     zcbor_tstr_put_lit(zse, "data") && zcbor_bstr_encode_ptr(zse, (const char *)data, size);
+	     zcbor_tstr_put_lit(zse, "data") &&
+	     zcbor_bstr_encode_ptr(zse, (const char *)data, size);
 	opwest_service_unlock();
 	return rc != 0 ? refused(rc) : answered(ok);
 }

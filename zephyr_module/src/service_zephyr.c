@@ -5,7 +5,7 @@
 
 #include "service_internal.h"
 
-/* One at a time: whoever holds the mutex owns the job. */
+/* One job at a time: the holder of the mutex owns it. */
 static K_MUTEX_DEFINE(mutex);
 static K_THREAD_STACK_DEFINE(stack, CONFIG_OPWEST_SERVICE_STACK_SIZE);
 static struct k_work_q queue;
@@ -47,7 +47,7 @@ uint32_t opwest_service_model_count(void)
 	return count;
 }
 
-/* The cycle counter tells more than the ticks, but where it has 32 bits it soon wraps. */
+/* The cycle counter has a higher resolution than the ticks, but with 32 bits it wraps soon. */
 static uint64_t elapsed(uint32_t cycles, int64_t ticks)
 {
 	const uint64_t half = k_cyc_to_ns_floor64(UINT32_MAX / 2U);
@@ -139,7 +139,7 @@ bool opwest_service_stack(uint32_t *used, uint32_t *size)
 #endif
 }
 
-/* Cooperative: what the application prints or computes meanwhile does not count as the model's time. */
+/* Cooperative: the time of other threads does not count as the model's time. */
 static int start(void)
 {
 	static const struct k_work_queue_config config = {.name = "opwest"};

@@ -77,7 +77,7 @@ static int cmd_operators(const struct shell *sh, size_t argc, char **argv)
 	return -ENOENT;
 }
 
-/* Other files add to it. */
+/* Other files add subcommands. */
 SHELL_SUBCMD_SET_CREATE(opwest_commands, (opwest));
 
 SHELL_SUBCMD_ADD((opwest), models, NULL, "List the models of this image.", cmd_models, 1, 0);

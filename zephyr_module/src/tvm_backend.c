@@ -36,13 +36,13 @@ static void complain(const char *what)
 	opwest_port_tvm_log(NULL, &what, 1);
 }
 
-/* Where the bit is that says that an allocation begins at a unit, given back or not. */
+/* The position of the bit for the begin of an allocation at a unit, freed or not. */
 static uint8_t *begins(const struct opwest_tvm_workspace *workspace, uint32_t unit)
 {
 	return workspace->memory + ((size_t)workspace->units << workspace->shift) + unit / 8U;
 }
 
-/* Where the bit is that says that it is not given back. */
+/* The position of the bit for an allocation that is not freed. */
 static uint8_t *lives(const struct opwest_tvm_workspace *workspace, uint32_t unit)
 {
 	return begins(workspace, unit) + (workspace->units + 7U) / 8U;
@@ -62,7 +62,7 @@ void *TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, 
 	(void)dtype_code_hint;
 	(void)dtype_bits_hint;
 	if (workspace == NULL) {
-		complain("TVMBackendAllocWorkspace: the operator has no `workspace` in its manifest");
+		complain("TVMBackendAllocWorkspace: missing `workspace` in the manifest");
 		return NULL;
 	}
 
@@ -72,8 +72,9 @@ void *TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, 
 	if (device_type != kDLCPU || nbytes > most || most == 0U) {
 		workspace->exhausted = 1U;
 		complain(device_type != kDLCPU
-				 ? "TVMBackendAllocWorkspace: memory of a device asked for"
-				 : "TVMBackendAllocWorkspace: `workspace` in the manifest is too small");
+				 ? "TVMBackendAllocWorkspace: memory of a device requested"
+				 : "TVMBackendAllocWorkspace: "
+				   "`workspace` in the manifest is too small");
 		return NULL;
 	}
 
@@ -96,7 +97,7 @@ int TVMBackendFreeWorkspace(int device_type, int device_id, void *ptr)
 		return -1;
 	}
 
-	/* Far beyond the last unit where it lies before the first. */
+	/* Wraps to a large number if the pointer is before the first unit. */
 	const uintptr_t offset = (uintptr_t)ptr - (uintptr_t)workspace->memory;
 	const uint32_t unit = (uint32_t)(offset >> workspace->shift);
 
@@ -108,7 +109,7 @@ int TVMBackendFreeWorkspace(int device_type, int device_id, void *ptr)
 	}
 	*lives(workspace, unit) &= (uint8_t)~bit(unit);
 
-	/* Take back the last allocations, as long as they are given back. */
+	/* Release the last allocations as long as they are freed. */
 	for (uint32_t last = workspace->used; last-- > 0U;) {
 		if ((*begins(workspace, last) & bit(last)) == 0U) {
 			continue;
@@ -141,6 +142,7 @@ void TVMFFIErrorSetRaisedFromCStrParts(const char *kind, const char **message_pa
 void *(*const __TVMBackendAllocWorkspace)(int, int, uint64_t, int, int) = TVMBackendAllocWorkspace;
 int (*const __TVMBackendFreeWorkspace)(int, int, void *) = TVMBackendFreeWorkspace;
 void (*const __TVMAPISetLastError)(const char *) = TVMAPISetLastError;
-void (*const __TVMFFIErrorSetRaisedFromCStr)(const char *, const char *) = TVMFFIErrorSetRaisedFromCStr;
+void (*const __TVMFFIErrorSetRaisedFromCStr)(const char *,
+					     const char *) = TVMFFIErrorSetRaisedFromCStr;
 void (*const __TVMFFIErrorSetRaisedFromCStrParts)(const char *, const char **, int32_t) =
 	TVMFFIErrorSetRaisedFromCStrParts;

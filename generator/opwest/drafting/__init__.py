@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drafting a manifest from objects at hand, with marks where they do not tell: `opwest init`."""
+"""Draft a manifest from objects, with marks for missing information: `opwest init`."""

@@ -38,7 +38,7 @@ def draft_manifest(
         check_name("model", model, None, faults)
     for target in targets:
         if target not in named_targets():
-            faults.error(f"there is no target {target!r}", hint=f"{nearest(target, named_targets())}")
+            faults.error(f"unknown target {target!r}", hint=f"{nearest(target, named_targets())}")
     faults.raise_if_errors()
     files = read_files(paths, manifest.parent, faults)
     faults.raise_if_errors()
@@ -54,14 +54,14 @@ def _report_nothing(selection: Selection, faults: Diagnostics) -> None:
     reasons = [f"{symbol}: {reason}" for symbol, reason in list(selection.left_out.items())[:8]]
     reasons += [f"{file}: {reason}" for file, reason in selection.unlisted.items()]
     faults.error(
-        "none of the functions in these files looks like an operator",
-        expected="global functions with pointers to tensors as parameters, that return int32_t or void",
+        "no operator found in the files",
+        expected="global functions that take pointers to tensors and return int32_t or void",
         hint="; ".join(reasons) or "the files define no global function",
     )
 
 
 def _count(text: str) -> int:
-    """Return how many marks a draft has, as `opwest check` finds them."""
+    """Return the number of marks in a draft, as found by `opwest check`."""
     manifest = read_yaml(text.encode(), "draft", Diagnostics())
     return len(report_marks(manifest, Diagnostics(), lambda _: None)) if manifest is not None else 0
 

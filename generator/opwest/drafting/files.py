@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that a draft is made of: read, named relative to the manifest, and what their functions look like."""
+"""The input files of a draft: content, names relative to the manifest, and signatures of their functions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PLAIN_TARGET = "x86-64"
 
 @dataclass(eq=False)
 class Unit:
-    """What is compiled as one: an object, a member of an archive, a source, a module of IR."""
+    """A compilation unit: an object, a member of an archive, a source, a module of IR."""
 
     label: str
     """As messages name it: `lib.a(conv.o)`."""
@@ -65,7 +65,7 @@ class Given:
 
 
 def read_files(paths: Sequence[Path], folder: Path, faults: Diagnostics) -> list[Given]:
-    """Return what the files hold; report every one that can't be used. `folder` is the manifest's."""
+    """Return the content of the files; report every unusable file. `folder` is the manifest's directory."""
     named: dict[str, Path] = {}
     for path in paths:
         name = _relative(path, folder, faults)
@@ -96,14 +96,14 @@ def _relative(path: Path, folder: Path, faults: Diagnostics) -> str | None:
             break
     else:
         faults.error(
-            "the file is outside the manifest's folder",
+            "the file is outside the manifest's directory",
             where,
-            expected="files beside the manifest or below it",
-            hint="-o writes the manifest elsewhere: into a folder that holds all the files",
+            expected="files in the manifest's directory or below",
+            hint="choose a directory that contains all files with -o",
         )
         return None
     if not name.isprintable() or any("\ud800" <= c <= "\udfff" for c in name):
-        faults.error("the file's name can't be written in a manifest", where, expected="printable characters")
+        faults.error("invalid file name for a manifest", where, expected="printable characters")
         return None
     return name
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signatures as debug information tells them."""
+"""Signatures from debug information."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def from_dwarf(seen: DwarfSignature) -> Signature:
     """Return the signature of a function that has debug information."""
     unfit = _unfit_result(seen.returns)
     if seen.variadic:
-        unfit = "it takes variable arguments"
+        unfit = "variable arguments"
     parameters = []
     last = len(seen.parameters) - 1
     for index, type_ in enumerate(seen.parameters):
@@ -35,11 +35,11 @@ def from_dwarf(seen: DwarfSignature) -> Signature:
 
 def _unfit_result(returns: DwarfType) -> str | None:
     fits = returns.kind in ("void", "unknown") or (returns.kind == "integer" and returns.size in (0, _STATUS_BYTES))
-    return None if fits else f"it returns {returns}, not int32_t or void"
+    return None if fits else f"return type {returns}, expected int32_t or void"
 
 
 def _parameter(name: str, type_: DwarfType, *, is_last: bool) -> Parameter | str:
-    """Return what a parameter is, or what it is that no operator takes."""
+    """Return the parameter, or a description of an unsupported one."""
     if type_.kind in ("integer", "float", "bool", "unknown"):
         dtype = dtype_of(type_)
         return Parameter(name, "scalar", dtype, remarks=_remarks(type_, dtype))
@@ -59,7 +59,7 @@ def _remarks(type_: DwarfType, dtype: str | None) -> tuple[str, ...]:
     if dtype is None:
         return (f"{type_} in C",)
     if type_.names & _VARYING and not any(_FIXED.fullmatch(name) for name in type_.names):
-        return (f"{type_.name} in C: other targets may have another size",)
+        return (f"{type_.name} in C: the size depends on the target",)
     return ()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signatures as LLVM IR tells them: kinds and access, but neither signs nor, mostly, what pointers point to."""
+"""Signatures from LLVM IR: kinds and access, without signedness and mostly without pointee types."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def from_ir(function: IrFunction) -> Signature:
     """Return the signature of a function that a module of IR defines."""
     unfit = None
     if function.variadic:
-        unfit = "it takes variable arguments"
+        unfit = "variable arguments"
     elif function.returns not in (None, _STATUS):
-        unfit = f"it returns {function.returns}, not i32 or void"
+        unfit = f"return type {function.returns}, expected i32 or void"
     parameters = []
     for index, kind in enumerate(function.parameters):
         use = function.uses[index] if index < len(function.uses) else IrUse("", "unknown", ())
@@ -45,5 +45,5 @@ def _parameter(kind: IrParameter, use: IrUse, *, is_last: bool) -> Parameter:
     remarks = []
     if element is None:
         seen = [_SIZES.get(element, element) for element in use.elements]
-        remarks.append(f"dtype: {' or '.join(seen)}?" if seen else "dtype: not told by the IR")
+        remarks.append(f"dtype: {' or '.join(seen)}?" if seen else "dtype: not in the IR")
     return Parameter(use.name, "tensor", element.name if element else None, access=access, remarks=tuple(remarks))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signatures as C sources show them, and what comments say of parameters (`@param`, `\\param`)."""
+"""Signatures from C sources, with the comments of parameters (`@param`, `\\param`)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def from_source(source: CSource, function: CFunction) -> Signature:
     """Return the signature of a function that a C source defines."""
     unfit = None
     if function.parameters is None:
-        unfit = "it takes variable arguments"
+        unfit = "variable arguments"
     elif function.returns not in ("void", "unknown") and not _is_status(function.returns):
-        unfit = f"it returns {function.returns}, not int32_t or void"
+        unfit = f"return type {function.returns}, expected int32_t or void"
     comments = _comments(source, function)
     parameters = []
     last = len(function.parameter_types) - 1
@@ -35,7 +35,7 @@ def from_source(source: CSource, function: CFunction) -> Signature:
 
 
 def _is_status(written: str) -> bool:
-    """Whether a result may be a status; typedefs get the benefit of the doubt."""
+    """Whether a result may be a status; unknown typedefs are accepted."""
     name = " ".join(word for word in written.split() if word not in ("const", "volatile"))
     if "*" in name or name.startswith(("struct ", "union ")):
         return False
@@ -44,7 +44,7 @@ def _is_status(written: str) -> bool:
 
 
 def _parameter(seen: CParameter, comment: str | None, *, is_last: bool) -> Parameter | str:
-    """Return what a parameter is, or what it is that no operator takes."""
+    """Return the parameter, or a description of an unsupported one."""
     text = seen.text.replace(" ", "")
     if ")(" in text:
         return f"a pointer to a function (`{seen.text}`)"
@@ -52,7 +52,7 @@ def _parameter(seen: CParameter, comment: str | None, *, is_last: bool) -> Param
     if stars > 1 or (stars == 1 and "[" in text and "(*" not in text):
         return f"a pointer to a pointer (`{seen.text}`)"
     if not seen.base:
-        return f"nothing that can be read without a compiler (`{seen.text}`)"
+        return f"not readable without a compiler (`{seen.text}`)"
     if seen.base.startswith(("struct ", "union ")):
         if seen.pointers == 0:
             return f"a structure (`{seen.text}`)"
@@ -90,7 +90,7 @@ def _shape(text: str) -> tuple[int, ...] | None:
 
 
 def _comments(source: CSource, function: CFunction) -> dict[str, str]:
-    """Return what the comment before a function says of its parameters, by name."""
+    """Return the descriptions of parameters in the comment before a function, by name."""
     lines = source.text.decode("utf-8", "replace").split("\n")[: function.line]
     at = "\n".join(lines[:-1]).rfind("/**")
     if at < 0:

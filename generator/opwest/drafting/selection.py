@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a draft lists: which files for which target, which functions as operators, and which symbols nobody provides."""
+"""The content of a draft: files by target, functions that become operators, and undefined symbols."""
 
 from __future__ import annotations
 
@@ -87,9 +87,9 @@ def _linked(files: Sequence[Given], found: Selection) -> list[Given]:
         for given in (one for one in files if isinstance(one.item, kind)):
             first = next((name for name in given.functions if name in owners), None)
             if "main" in given.functions and not (isinstance(given.item, ObjectFile) and given.item.kind == "archive"):
-                found.unlisted[given.name] = "it defines main(): a program; C may go under `application`"
+                found.unlisted[given.name] = "a program: it defines main(); C sources can be listed in 'application'"
             elif first is not None and kind is not ObjectFile:
-                found.unlisted[given.name] = f"{owners[first]} defines {first} too; read for its signatures only"
+                found.unlisted[given.name] = f"duplicate '{first}', also in {owners[first]}; used for signatures only"
             else:
                 linked.append(given)
         for given in linked:
@@ -111,7 +111,7 @@ def _sort_by_target(linked: Sequence[Given], targets: Sequence[str], found: Sele
             entry.state += [name for member in given.item.members for name in member.stateful_symbols]
             for member in given.item.members:
                 for fault in member.faults:
-                    faults.warning(f"{given.name}: {fault}", hint="`opwest check` will refuse it")
+                    faults.warning(f"{given.name}: {fault}", hint="'opwest check' reports it as an error")
         elif isinstance(given.item, CSource):
             entry = sources
             entry.state += given.item.state
@@ -184,7 +184,7 @@ def _add_module(given: Given, targets: Sequence[str], compiled: bool, found: Sel
 
 
 def _choose_operators(linked: Sequence[Given], files: Sequence[Given], found: Selection) -> None:
-    """Choose the functions that look like operators; say of the others why they do not."""
+    """Select the functions that can be operators; record the reason for the others."""
     units = [unit for given in linked for unit in given.units if "main" not in unit.defines]
     every: dict[str, list[Unit]] = {}
     for unit in (unit for given in files for unit in given.units):
@@ -225,16 +225,16 @@ def _no_operator(symbol: str, signature: Signature | None, caller: str | None) -
     if symbol.startswith("_Z"):
         return 'a C++ function: declare it extern "C"'
     if symbol.startswith("__tvm_ffi_"):
-        return "a function of tvm-ffi: its arguments stand nowhere; declare it with convention: ffi"
+        return "a function of tvm-ffi: the object does not record its arguments; declare it with convention: ffi"
     if symbol == "main" or symbol in RUNTIME_SYMBOLS or symbol.startswith("__"):
         return "a function of the system, the compiler or the runtime"
     if not is_symbol(symbol):
-        return "its name can't be called from C"
+        return "not a C identifier"
     if any(provider_of(symbol, "", libc) for libc in LIBCS):
         return "a function of the C library"
     if signature is not None and signature.unfit:
         return signature.unfit
-    return f"{caller} calls it: a helper" if caller else None
+    return f"a helper, called by {caller}" if caller else None
 
 
 def _missing_in(symbol: str, entries: Iterable[Entry]) -> tuple[str, ...]:
@@ -246,7 +246,7 @@ def _missing_in(symbol: str, entries: Iterable[Entry]) -> tuple[str, ...]:
 
 
 def _find_externals(found: Selection) -> None:
-    """Find what nobody provides, as the link would: per target, for the members that the operators need."""
+    """Find undefined symbols like a linker: per target, for the members that the operators need."""
     roots = [operator.symbol for operator in found.operators]
     anywhere = [unit for entry in found.entries if entry.target is None for unit in entry.units]
     roots += sorted({name for unit in anywhere for name in unit.needs})

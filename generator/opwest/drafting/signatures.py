@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a function's parameters are, in the manifest's terms: from debug information, C or LLVM IR."""
+"""Signatures of functions in terms of the manifest, from debug information, C or LLVM IR."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from opwest.records import dataclass
 Role = Literal["tensor", "scalar", "device"]
 Direction = Literal["in", "out", "inout"]
 Access = Literal["reads", "writes", "both", "unknown"]
-"""What a function does through a pointer: `both` is what C without `const` allows."""
+"""The access through a pointer; `both` for a C pointer without `const`."""
 
 STRUCT_DEVICE = "const struct device *"
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter; None where a thing is not known."""
+    """One parameter; None for unknown properties."""
 
     name: str
     role: Role
@@ -31,21 +31,21 @@ class Parameter:
     handle: str = STRUCT_DEVICE
     """Of a device: its C type."""
     remarks: tuple[str, ...] = ()
-    """What helps whoever fills in the rest."""
+    """Comments that help to complete the entry."""
     comment: str | None = None
-    """What the source says of it."""
+    """The comment in the source."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A function that can be an operator, or the reason why it can't."""
+    """A function that can be an operator, or the reason why it cannot."""
 
     origin: str
-    """Where it was read: `debug information`, `C`, `LLVM IR`."""
+    """Origin: `debug information`, `C`, `LLVM IR`."""
     parameters: tuple[Parameter, ...] = ()
     returns_status: bool = True
     unfit: str | None = None
-    """Why it can't be called as an operator, in words."""
+    """The reason why it cannot be an operator."""
 
     @property
     def device(self) -> Parameter | None:
@@ -59,7 +59,7 @@ class Signature:
 
 
 def enriched(signature: Signature, source: Signature | None) -> Signature:
-    """Return a signature with what only a C source tells: comments, and shapes that are written out."""
+    """Return a signature with the information that only a C source has: comments and constant shapes."""
     if source is None or signature.unfit or len(signature.parameters) != len(source.parameters):
         return signature
     both = zip(signature.parameters, source.parameters, strict=True)
@@ -68,7 +68,7 @@ def enriched(signature: Signature, source: Signature | None) -> Signature:
 
 
 def finished(signature: Signature) -> Signature:
-    """Return a signature with directions decided, names that a manifest takes, and its fitness judged."""
+    """Return a signature with directions, names valid in a manifest, and the reason if it is no operator."""
     if signature.unfit:
         return signature
     parameters = _named(_directed(signature.parameters))
@@ -77,12 +77,12 @@ def finished(signature: Signature) -> Signature:
 
 def _unfit(parameters: Sequence[Parameter]) -> str | None:
     if any(p.role == "device" for p in parameters[:-1]):
-        return "it takes a pointer to a structure that is not its last parameter"
+        return "a pointer to a structure is not the last parameter"
     if not any(p.role == "tensor" for p in parameters):
-        return "no tensor is among its parameters"
+        return "no parameter is a tensor"
     writes = any(p.role == "tensor" and p.direction != "in" for p in parameters)
     if not writes and not any(p.role == "device" for p in parameters):
-        return "it writes no tensor"
+        return "no tensor is written"
     return None
 
 
@@ -102,7 +102,7 @@ def _directed(parameters: Sequence[Parameter]) -> list[Parameter]:
 
 
 def _named(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
-    """Return the parameters under names of their own that C and C++ take."""
+    """Return the parameters with unique names valid in C and C++."""
     taken: set[str] = set()
     found = []
     for index, one in enumerate(parameters):

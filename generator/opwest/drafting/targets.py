@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which target objects were made for, as far as they tell."""
+"""Detection of the target of objects."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _FPU = ("none", "single", "double")
 
 @dataclass(frozen=True)
 class OwnTarget:
-    """A target that none of the named ones is, for `targets:` of the manifest."""
+    """A target for `targets:` of the manifest, different from all named targets."""
 
     name: str
     keys: tuple[tuple[str, str | int], ...]
-    """All but `kconfig`, which objects do not tell."""
+    """All keys but `kconfig`, which objects do not record."""
 
 
 def fitting(members: Sequence[Member], name: str) -> list[str]:
     """Return the named targets that objects can be linked for, the plainest first.
 
-    A folder that is called as a target of these decides: that is how objects are kept by custom. Then, what
-    is nearest to the objects: the same architecture, the same float ABI, no more extensions than they need.
+    A directory named like one of these targets decides. Otherwise the target nearest to the objects: the same
+    architecture, the same float ABI, the fewest additional extensions.
     """
     abis = {member.abi: None for member in members}
     parts = PurePosixPath(name).parts[:-1]

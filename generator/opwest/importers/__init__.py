@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Importers: what other compilers made becomes a folder with a manifest, operators, constants and golden vectors."""
+"""Importers: convert the output of other compilers to a manifest, operators, constants and golden vectors."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of what is imported, as a user reads them."""
+"""Errors of imports."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from opwest.diagnostics import Diagnostic, Location, OpwestError
 
 
 def fault(message: str, place: str | None = None, expected: str | None = None, hint: str | None = None) -> OpwestError:
-    """Return an error about a file, or about a module at hand."""
+    """Return an error about a file, or about a module in memory."""
     return OpwestError([Diagnostic("error", message, Location(place) if place else None, expected, hint)])

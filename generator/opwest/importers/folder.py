@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing an imported model: a folder that was not there, or all of it not at all."""
+"""Write an imported model to a new directory, completely or not at all."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _HINT = "name a new folder, or remove this one: what is in it may be edited by h
 
 
 def refuse_occupied(folder: Path) -> None:
-    """Raise OpwestError where the folder holds something, or is no folder."""
+    """Raise OpwestError if the path is a non-empty directory or not a directory."""
     if folder.is_symlink() or folder.exists():
         if not folder.is_dir():
-            raise fault("a file is in the way", str(folder), "a new or an empty folder", _HINT)
-        with system_faults(folder, "the folder can't be read"):
+            raise fault("not a directory", str(folder), "a new or empty directory", _HINT)
+        with system_faults(folder, "cannot read the directory"):
             if any(folder.iterdir()):
-                raise fault("the folder is not empty", str(folder), "a new or an empty folder", _HINT)
+                raise fault("the directory is not empty", str(folder), "a new or empty directory", _HINT)
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files under a folder, which appears at once; after a fault there is nothing of it."""
+    """Write files to a directory, which is created atomically; an error leaves nothing behind."""
     refuse_occupied(folder)
-    with system_faults(folder, "the folder can't be written", "nothing was written"):
+    with system_faults(folder, "cannot write the directory", "nothing was written"):
         target = folder.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".opwest-draft", dir=target.parent))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The entry of this package: reading and compiling LLVM IR. Importing it does not import llvmlite."""
+"""The interface of this package: read and compile LLVM IR. Does not import llvmlite."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def is_available() -> bool:
 
 
 def missing() -> LlvmError:
-    """Return the one error for everything that needs llvmlite where it is not installed."""
+    """Return the error for missing llvmlite."""
     return LlvmError(
-        "LLVM IR needs the Python package llvmlite, which is not installed",
-        hint="install it with `pip install llvmlite` (or `pip install 'opwest[llvm]'`)",
+        "missing Python package llvmlite, required for LLVM IR",
+        hint="install it with 'pip install llvmlite'",
     )
 
 
@@ -121,7 +121,7 @@ def data_layout_of(target: LlvmTarget, limits: Limits = _DEFAULT_LIMITS) -> str:
     """Return the data layout that LLVM has for a target; raise LlvmError."""
     if not is_available():
         raise missing()
-    request = Request({"do": "layout", "target": _target(target)}, b"", f"looking at the target {target.name}")
+    request = Request({"do": "layout", "target": _target(target)}, b"", f"checking target '{target.name}'")
     return str(_or_raise(run([request], limits)[0]).header["data_layout"])
 
 
@@ -132,19 +132,19 @@ def _or_raise(result: _T | LlvmError) -> _T:
 
 
 def _read(path: Path) -> bytes:
-    """Return the content of a file that looks like IR."""
+    """Return the content of an IR file. Raises LlvmError."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise LlvmError("this is not a regular file", "a file of LLVM bitcode or textual IR")
+            raise LlvmError("not a regular file", "a file of LLVM bitcode or textual IR")
         if status.st_size > LARGEST_FILE:
             raise LlvmError(f"the file has {status.st_size} bytes", f"at most {LARGEST_FILE} bytes")
         content = path.read_bytes()
     except FileNotFoundError as fault:
-        raise LlvmError("there is no such file", "a file that exists") from fault
+        raise LlvmError("file not found", "LLVM bitcode or textual IR") from fault
     except (OSError, ValueError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else str(fault)
-        raise LlvmError(f"the file cannot be read: {reason}") from fault
+        raise LlvmError(f"cannot read the file: {reason}") from fault
     if looks_like_ir(content) is None:
         raise not_ir(content)
     return content
@@ -160,7 +160,7 @@ def _parameter(value: Any) -> IrParameter:
 
 
 def _module(path: Path, content: bytes, facts: Mapping[str, Any]) -> IrModule:
-    """Return the answer of the child as a value."""
+    """Return the child's response as a value."""
     functions = tuple(
         IrFunction(
             name=f["name"],

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parent's side of the child process that runs LLVM.
 
-LLVM aborts on much of what is wrong with its input, so the end of a child is an ordinary result:
-the request it was working on gets an error, and a fresh child does the rest.
+LLVM aborts on many invalid inputs, so the end of a child is an ordinary result: the current request
+gets an error, and a new child processes the others.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _KEPT_VARIABLES = (
 )
 _KEPT_STDERR = 1 << 16
 _USEFUL = re.compile(r"LLVM ERROR|Assertion|\berror:|bad_alloc|UNREACHABLE|MemoryError|not recognized")
-_HINT = "the file is damaged, or too much for LLVM; compile the operators again, or check it with `opt -passes=verify`"
+_HINT = "compile the operators again, or check the file with 'opt -passes=verify'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ class Request:
     header: dict[str, Any]
     blob: bytes
     doing: str
-    """What messages say when the child ends: `reading conv.bc`."""
+    """The activity for error messages: `reading conv.bc`."""
 
 
 def run(requests: Sequence[Request], limits: Limits) -> list[Frame | LlvmError]:
-    """Return the answer to each request, or its error; raises nothing for what a child does."""
+    """Return the response or the error of each request."""
     results: list[Frame | LlvmError] = []
     child: _Child | None = None
     try:
@@ -69,7 +69,7 @@ def run(requests: Sequence[Request], limits: Limits) -> list[Frame | LlvmError]:
 
 
 def _environment() -> dict[str, str]:
-    """Return what the child gets: where Python's modules are, and nothing that changes what it does."""
+    """Return the child's environment: Python's module path, without variables that change its behaviour."""
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     return {**kept, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "LC_ALL": "C", "PYTHONUTF8": "1"}
 
@@ -116,7 +116,7 @@ class _Child:
             pass
 
     def ask(self, request: Request) -> Frame | LlvmError:
-        """Return the answer to a request, or why there is none."""
+        """Return the response to a request, or its error."""
         timer = threading.Timer(self._limits.seconds, self._process.kill)
         timer.daemon = True
         started = time.monotonic()
@@ -135,7 +135,7 @@ class _Child:
         return answer
 
     def _death(self, request: Request, *, timed_out: bool) -> LlvmError:
-        """Return the error for a child that ended instead of answering."""
+        """Return the error for a child that ended without a response."""
         self.ended = True
         self._process.kill()
         code = self._process.wait()
@@ -144,9 +144,9 @@ class _Child:
         expected = "IR that LLVM can read and compile"
         if timed_out or code == -getattr(signal, "SIGXCPU", 0):
             took = f"took more than {self._limits.seconds:g} s"
-            return LlvmError(f"LLVM {took} while {request.doing}", expected, _HINT)
+            return LlvmError(f"LLVM {took} {request.doing}", expected, _HINT)
         line = useful_line(bytes(self._stderr).decode("utf-8", "replace"))
-        how = f"ended with {_signal_name(-code)}" if code < 0 else "gave up"
+        how = f"ended with {_signal_name(-code)}" if code < 0 else "failed"
         return LlvmError(f"LLVM {how} while {request.doing}{f': {line}' if line else ''}", expected, _HINT)
 
     def close(self) -> None:
@@ -173,7 +173,7 @@ def _signal_name(number: int) -> str:
 
 
 def useful_line(stderr: str) -> str:
-    """Return the line of LLVM's last words that says most, without paths of the machine that built LLVM."""
+    """Return the most specific line of LLVM's error output, without paths of LLVM's build machine."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     if not lines:
         return ""

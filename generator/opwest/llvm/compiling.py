@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From IR to an ELF object; in the child process only."""
+"""Compile IR to an ELF object; in the child process only."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _ready = False
 
 
 def data_layout(target: LlvmTarget) -> str:
-    """Return the data layout that LLVM has for a target; raise LlvmError."""
+    """Return LLVM's data layout for a target. Raises LlvmError."""
     with _machine(target, 2) as machine:
         return str(machine.target_data)
 
 
 def compile_module(content: bytes, target: LlvmTarget, options: CompileOptions) -> bytes:
-    """Return the object of a module; raise LlvmError."""
+    """Return the object of a module. Raises LlvmError."""
     speed = options.optimize == "speed"
     with _machine(target, 3 if speed else 2) as machine, context() as owner:
         layout = str(machine.target_data)
@@ -49,7 +49,7 @@ def compile_module(content: bytes, target: LlvmTarget, options: CompileOptions) 
             module.verify()
             _optimize(module, machine, speed=speed)
             text = str(module)
-        # After the optimiser, which makes functions and tables of its own.
+        # After the optimiser, which adds functions and tables.
         text = ir.with_sections(
             text, position_independent=_relocation(target) == "pic", jump_tables=target.machine == "arm"
         )
@@ -70,7 +70,7 @@ def _relocation(target: LlvmTarget) -> str:
 
 @contextmanager
 def _machine(target: LlvmTarget, level: int) -> Iterator[Machine]:
-    """Yield LLVM's idea of a target; raise LlvmError where LLVM would go on with something else."""
+    """Yield LLVM's target machine. Raises LlvmError where LLVM would silently choose another target."""
     global _ready
     if not _ready:
         llvm.initialize_all_targets()
@@ -82,7 +82,7 @@ def _machine(target: LlvmTarget, level: int) -> Iterator[Machine]:
         kind = llvm.Target.from_triple(target.triple)
     except RuntimeError as fault:
         raise LlvmError(
-            f"this LLVM does not generate code for {target.triple}: {fault}", "arm, aarch64, riscv32, riscv64 or x86"
+            f"LLVM does not support '{target.triple}': {fault}", "arm, aarch64, riscv32, riscv64 or x86"
         ) from fault
     with _collected_stderr() as words:
         machine = kind.create_target_machine(
@@ -97,41 +97,41 @@ def _machine(target: LlvmTarget, level: int) -> Iterator[Machine]:
     with machine:
         if words:
             raise LlvmError(
-                f"LLVM does not know the target {target.name}: {words[0]}",
+                f"LLVM rejected target '{target.name}': {words[0]}",
                 f"a CPU and features of {target.triple.partition('-')[0]}",
-                "`llc -mtriple=… -mcpu=help` lists them",
+                "list them with 'llc -mtriple=… -mcpu=help'",
             )
         yield machine
 
 
 def _check(target: LlvmTarget) -> None:
-    """Raise LlvmError for what LLVM would misunderstand or abort on."""
+    """Raise LlvmError for a target description that LLVM misinterprets or aborts on."""
     if not re.fullmatch(r"[\w.]+(?:-[\w.]+){3}", target.triple, re.ASCII):
         raise LlvmError(
-            f"the triple of the target {target.name} is {target.triple!r}",
+            f"the triple of target '{target.name}' is {target.triple!r}",
             "four parts: architecture-vendor-system-environment",
-            "with three parts LLVM takes the environment for something else and generates soft float",
+            "with three parts, LLVM ignores the environment and generates soft float",
         )
     if not re.fullmatch(r"[\w.+-]{0,64}", target.cpu, re.ASCII):
-        raise LlvmError(f"the CPU of the target {target.name} is {target.cpu!r}", "one word, such as cortex-m4")
+        raise LlvmError(f"the CPU of target '{target.name}' is {target.cpu!r}", "one word, such as cortex-m4")
     if len(target.features) > 4096 or not re.fullmatch(r"(?:[+-][\w.-]+(?:,[+-][\w.-]+)*)?", target.features, re.ASCII):
         raise LlvmError(
-            f"the features of the target {target.name} are {target.features!r}", "such as +dsp,-fpregs, or nothing"
+            f"the features of target '{target.name}' are {target.features!r}", "such as +dsp,-fpregs, or empty"
         )
     parts = parse_triple(target.triple)
     named = target.machine == "arm" and target.float_abi in ("soft", "softfp", "hard")
     if named and parts and (target.float_abi == "hard") != bool(parts.hard_float):
         raise LlvmError(
-            f"the target {target.name} has the float ABI {target.float_abi} and the triple {target.triple}",
+            f"float ABI {target.float_abi} contradicts triple '{target.triple}' of target '{target.name}'",
             "the environment eabihf for hard float, eabi for softfp and soft",
         )
     if target.machine == "riscv" and not _RISCV_ABI.match(riscv_abi(target)):
-        raise LlvmError(f"the ABI of the target {target.name} is {target.abi!r}", "such as ilp32, ilp32f or lp64d")
+        raise LlvmError(f"the ABI of target '{target.name}' is {target.abi!r}", "such as ilp32, ilp32f or lp64d")
 
 
 @contextmanager
 def _collected_stderr() -> Iterator[list[str]]:
-    """Yield a list that gets the lines that LLVM writes to standard error (a few, fewer than a pipe holds)."""
+    """Yield a list that receives the lines LLVM writes to standard error; at most the capacity of a pipe."""
     lines: list[str] = []
     reading, writing = os.pipe()
     saved = os.dup(2)
@@ -167,22 +167,22 @@ def _refuse(module: Module, text: str, target: LlvmTarget, layout: str, renames:
 
 
 def _refuse_assembly(triple: str, target: LlvmTarget) -> None:
-    """Raise LlvmError where llvmlite has no parser for assembly: it has the one of this computer."""
+    """Raise LlvmError for assembly of another architecture: llvmlite has the host's assembly parser only."""
     here, wanted = parse_triple(llvm.get_process_triple()), parse_triple(target.triple)
     families = {"i386": "x86", "x86-64": "x86"}
     known = here and families.get(here.architecture, here.architecture)
     needed = wanted and families.get(wanted.architecture, wanted.architecture)
     if known != needed:
         raise LlvmError(
-            f"the IR for {triple or 'any target'} has inline or module assembly, which llvmlite cannot assemble "
-            f"for {target.name} ({needed})",
-            f"IR without assembly; only {known} assembly can be assembled on this computer",
+            f"llvmlite cannot assemble the inline or module assembly of the IR for {triple or 'any target'} "
+            f"for '{target.name}' ({needed})",
+            f"IR without assembly; only {known} assembly is supported on this machine",
             "compile that function to an object (.o) with a compiler for the target",
         )
 
 
 def _refuse_clashes(text: str, renames: Mapping[str, str]) -> None:
-    """Raise LlvmError where a new name is taken: LLVM would quietly choose another."""
+    """Raise LlvmError if a new name is in use: LLVM would silently choose another."""
     if not renames:
         return
     there = ir.global_names(text)
@@ -190,12 +190,12 @@ def _refuse_clashes(text: str, renames: Mapping[str, str]) -> None:
     left = there - changed.keys()
     for old, new in changed.items():
         if new in left or old.startswith("llvm."):
-            raise LlvmError(f"the symbol {old} cannot become {new}: the IR has a symbol of that name")
+            raise LlvmError(f"cannot rename symbol '{old}': duplicate symbol '{new}' in the IR")
         left.add(new)
 
 
 def _mark(module: Module, options: CompileOptions, *, speed: bool) -> None:
-    """Add what the options ask of every function, and keep definitions that LLVM may drop."""
+    """Add the attributes of the options to every function and keep definitions that LLVM may drop."""
     for value in (*module.functions, *module.global_variables):
         # Others may call an inline function that this module does not; the linker drops unused ones.
         if value.linkage.name.startswith("linkonce"):
@@ -210,7 +210,7 @@ def _mark(module: Module, options: CompileOptions, *, speed: bool) -> None:
 
 
 def _optimize(module: Module, machine: Machine, *, speed: bool) -> None:
-    """Run LLVM's standard pipeline; for size, without what makes loops longer."""
+    """Run LLVM's standard pipeline; without loop unrolling and vectorisation when optimising for size."""
     tuning = llvm.create_pipeline_tuning_options(speed_level=3 if speed else 2)
     tuning.loop_unrolling = tuning.loop_interleaving = speed
     tuning.loop_vectorization = tuning.slp_vectorization = speed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a module of IR was made for another target: its triple and data layout against the target's.
+"""Contradictions between the triple and data layout of an IR module and those of a target.
 
 Source: LangRef, "Target Triple" and "Data Layout". Nothing here needs LLVM.
 """
@@ -18,7 +18,7 @@ _EABI = re.compile(r"(?:gnu|musl|android)?eabi(?P<hard>hf)?(?:t64)?$")
 _X86 = re.compile(r"(?:i[3-9]86|x86)$")
 _FOREIGN_SYSTEMS = re.compile(r"(windows|win32|darwin|macosx?|ios|tvos|watchos|uefi|wasi|cuda|amdhsa)")
 _ENVIRONMENTS_OF_32_BITS = ("gnux32", "muslx32", "gnu_ilp32")
-# Alignments that a data layout has without saying so, in bits (LangRef).
+# Default alignments of a data layout in bits (LangRef).
 _DEFAULTS = {
     "i1": 8, "i8": 8, "i16": 16, "i32": 32, "i64": 32,
     "f16": 16, "f32": 32, "f64": 64, "f128": 128, "v64": 64, "v128": 128, "a": 0,
@@ -28,7 +28,7 @@ _WORDS = {"i": "integers", "f": "floats", "v": "vectors"}
 
 @dataclass(frozen=True, slots=True)
 class Triple:
-    """What a triple says about code; None where it says nothing."""
+    """The properties of code in a triple; None if unspecified."""
 
     architecture: str
     bits: int | None = None
@@ -38,11 +38,11 @@ class Triple:
     hard_float: bool | None = None
     """Arm: whether the environment is one of hard float."""
     system: str | None = None
-    """A system with conventions of its own: windows, darwin, …"""
+    """A system with other calling conventions: windows, darwin, …"""
 
 
 def parse_triple(text: str) -> Triple | None:
-    """Return what a triple of any number of parts says; None where it is empty or unknown."""
+    """Parse a triple of any number of parts; return None for an empty or unknown one."""
     first, *others = text.strip().lower().split("-")
     if first in ("", "unknown"):
         return None
@@ -74,7 +74,7 @@ def _profile(version: str | None, rest: str) -> str | None:
 
 
 def contradictions(module: IrModule, target: LlvmTarget, data_layout_of_target: str = "") -> list[Fault]:
-    """Return where a module contradicts a target; empty when it fits.
+    """Return the contradictions between a module and a target; empty if compatible.
 
     `data_layout_of_target` is the one LLVM has for the target; empty: `target.data_layout`.
     """
@@ -108,63 +108,63 @@ def riscv_abi(target: LlvmTarget) -> str:
 
 
 def _difference(seen: Triple, wanted: Triple) -> str | None:
-    """Return what differs so much that nothing else needs to be compared."""
+    """Return a difference that makes further comparison unnecessary."""
     if seen.architecture != wanted.architecture:
         return "another architecture"
     if seen.bits != wanted.bits:
-        return f"addresses of {seen.bits} bits, not {wanted.bits}"
+        return f"{seen.bits}-bit addresses, expected {wanted.bits}-bit"
     if seen.big_endian != wanted.big_endian:
-        return "big-endian, not little-endian" if seen.big_endian else "little-endian, not big-endian"
+        return "big-endian, expected little-endian" if seen.big_endian else "little-endian, expected big-endian"
     if seen.profile and wanted.profile and seen.profile != wanted.profile:
-        return f"the Arm profile {seen.profile}, not {wanted.profile}"
+        return f"Arm profile {seen.profile}, expected {wanted.profile}"
     if seen.system != wanted.system and seen.system:
-        return f"the conventions of {seen.system}"
+        return f"calling conventions of {seen.system}"
     return None
 
 
 def _float_words(seen: bool | None, wanted: bool | None) -> str:
     words = {True: "hard float (eabihf)", False: "floats in integer registers (eabi)"}
-    return f"{words[bool(seen)]}, not {words[bool(wanted)]}"
+    return f"{words[bool(seen)]}, expected {words[bool(wanted)]}"
 
 
 def _fault(module: IrModule, target: LlvmTarget, difference: str) -> Fault:
     return Fault(
-        f"the IR is for {printable(module.triple)}, the target {target.name} is {target.triple}: {difference}",
+        f"the IR is for {printable(module.triple)}, target '{target.name}' is {target.triple}: {difference}",
         f"IR for {target.triple}, or without a triple",
-        f"compile the operators for {target.name} (clang: --target={target.triple} -mcpu={target.cpu})",
+        f"compile the operators for '{target.name}' (clang: --target={target.triple} -mcpu={target.cpu})",
     )
 
 
 def _layout_faults(module: IrModule, target: LlvmTarget, layout: str) -> list[Fault]:
-    """Return a fault that names the first difference in what two layouts say about memory."""
+    """Return an error with the first difference between two data layouts."""
     seen, wanted = _layout(module.data_layout), {**_DEFAULTS, **_layout(layout)}
     for key, value in seen.items():
         if key in wanted and wanted[key] != value:
             return [
                 Fault(
-                    f"the data layout of the IR is {printable(module.data_layout)!r}, that of the target "
-                    f"{target.name} is {layout!r}: {_what(key)} {value}, not {wanted[key]}",
+                    f"the data layout of the IR is {printable(module.data_layout)!r}, that of target "
+                    f"'{target.name}' is {layout!r}: {_what(key)} {value}, expected {wanted[key]}",
                     f"the data layout of {target.triple}, or none",
-                    f"compile the operators for {target.name} (clang: --target={target.triple})",
+                    f"compile the operators for '{target.name}' (clang: --target={target.triple})",
                 )
             ]
     return []
 
 
 def _what(key: str) -> str:
-    """Return words for a part of a data layout."""
+    """Return the name of a part of a data layout."""
     fixed = {
-        "endian": "the byte order is",
-        "mangling": "the mangling is",
-        "pointer": "the bits of a pointer are",
-        "pointer alignment": "the bits pointers are aligned to are",
-        "a": "the bits aggregates are aligned to are",
+        "endian": "byte order",
+        "mangling": "mangling",
+        "pointer": "pointer size in bits",
+        "pointer alignment": "pointer alignment in bits",
+        "a": "alignment of aggregates in bits",
     }
-    return fixed.get(key) or f"the bits that {_WORDS[key[0]]} of {key[1:]} bits are aligned to are"
+    return fixed.get(key) or f"alignment of {key[1:]}-bit {_WORDS[key[0]]} in bits"
 
 
 def _layout(text: str) -> dict[str, int | str]:
-    """Return the parts of a data layout that decide where data lies: what it says, no defaults."""
+    """Return the explicit parts of a data layout that determine the placement of data."""
     found: dict[str, int | str] = {}
     for part in text.split("-"):
         name, *numbers = part.split(":")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known about a module of LLVM IR, and what it is compiled for: plain frozen values."""
+"""Facts about a module of LLVM IR and its compilation target, as frozen values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ IrKind = Literal["pointer", "integer", "float", "other"]
 
 
 class LlvmError(Exception):
-    """IR that cannot be used, or the absence of llvmlite: what was seen, what was expected, what to do."""
+    """An error in IR, or missing llvmlite: message, expected form and hint."""
 
     def __init__(self, message: str, expected: str | None = None, hint: str | None = None) -> None:
         super().__init__(message)
@@ -25,7 +25,7 @@ class LlvmError(Exception):
 
 
 def printable(text: str) -> str:
-    """Return text of a damaged file in a form that fits a message: one line, nothing a terminal obeys."""
+    """Return text of an untrusted file as one line without control characters."""
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return shown if len(shown) <= 500 else f"{shown[:500]}…"
 
@@ -47,10 +47,10 @@ class IrParameter:
 
 @dataclass(frozen=True, slots=True)
 class IrUse:
-    """How a function uses a parameter, as far as the IR tells."""
+    """The use of a parameter by a function, as far as the IR contains it."""
 
     name: str
-    """Empty where it has a number only."""
+    """Empty for a numbered parameter."""
     access: Literal["reads", "writes", "unknown"]
     """Of pointers: by the attributes `readonly` and `writeonly`."""
     elements: tuple[str, ...]
@@ -81,7 +81,7 @@ class IrModule:
     content: bytes = field(repr=False)
     """The file as it is: bitcode or text."""
     triple: str
-    """Empty where the module does not say."""
+    """Empty if the module does not specify it."""
     data_layout: str
     """After LLVM's own upgrade of older layouts; empty where the module does not say."""
     functions: tuple[IrFunction, ...]
@@ -111,7 +111,7 @@ class IrModule:
 
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
-    """How a module is compiled."""
+    """Compilation options of a module."""
 
     optimize: Literal["size", "speed"] = "size"
     renames: Mapping[str, str] = field(default_factory=dict)
@@ -133,7 +133,7 @@ class CompileJob:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one child process may use."""
+    """Resource limits of a child process."""
 
     memory: int = 4 << 30
     """Bytes of address space; enforced where the system can."""

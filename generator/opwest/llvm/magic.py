@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a file is LLVM IR: by its content, without LLVM."""
+"""Detection of LLVM IR by content, without LLVM."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FIRST_LINE = re.compile(
 
 
 def looks_like_ir(source: Path | bytes) -> Literal["bitcode", "text"] | None:
-    """Return what kind of IR a file (or its content) looks like; None for other files and unreadable ones."""
+    """Return the kind of IR in a file or content; None for other and unreadable files."""
     if isinstance(source, Path):
         try:
             with source.open("rb") as stream:
@@ -46,9 +46,9 @@ def looks_like_ir(source: Path | bytes) -> Literal["bitcode", "text"] | None:
 
 
 def not_ir(content: bytes) -> LlvmError:
-    """Return the error for content that is no IR."""
+    """Return the error for content that is not IR."""
     if not content.strip():
         return LlvmError("the file is empty", "LLVM bitcode or textual IR")
     if content.startswith(b"\x7fELF"):
-        return LlvmError("this is an ELF object, not LLVM IR", "LLVM bitcode or textual IR", "compile with -emit-llvm")
-    return LlvmError("this is not LLVM IR", "bitcode (it begins with `BC`) or textual IR", "compile with -emit-llvm")
+        return LlvmError("not LLVM IR: this is an ELF object", "LLVM bitcode or textual IR", "compile with -emit-llvm")
+    return LlvmError("not LLVM IR", "bitcode, starting with 'BC', or textual IR", "compile with -emit-llvm")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the child process and its parent talk: frames of a JSON object and bytes, each with its length.
+"""The protocol between parent and child process: frames of a JSON object and bytes, each with its length.
 
-Answers come from a process that has read hostile input, so they are data only (no pickles).
+The child reads untrusted input, so responses are plain data, never pickles.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ LARGEST_PART = 2 << 30
 
 
 class BrokenStreamError(Exception):
-    """The other side closed the stream or sent something else."""
+    """The peer closed the stream or sent invalid data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One request or answer."""
+    """One request or response."""
 
     header: dict[str, Any]
     blob: bytes = b""

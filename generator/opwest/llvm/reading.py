@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From IR to facts; in the child process only."""
+"""Extract facts from IR; in the child process only."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def parsed(content: bytes | str, owner: Any) -> Iterator[Module]:
             module.verify()
         except RuntimeError as fault:
             raise LlvmError(
-                f"LLVM's verifier refuses it: {_line(str(fault))}",
+                f"invalid IR: {_line(str(fault))}",
                 "valid IR",
-                "`opt -passes=verify` of the LLVM that made it says more",
+                "run 'opt -passes=verify' of the LLVM that generated it for details",
             ) from fault
         yield module
 
@@ -65,7 +65,7 @@ def parsed(content: bytes | str, owner: Any) -> Iterator[Module]:
 def _plain(content: bytes) -> str:
     """Return textual IR as a string."""
     if b"\0" in content:
-        raise LlvmError("the text holds a null byte", "textual IR")
+        raise LlvmError("null byte in the text", "textual IR")
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as fault:
@@ -78,14 +78,14 @@ def _line(words: str) -> str:
 
 
 def _refused(words: str, kind: str) -> LlvmError:
-    """Return LLVM's own words, with the place where it gives one."""
+    """Return the error for LLVM's message, with its line and column if given."""
     version = llvm.llvm_version_info[0]
     place = re.search(r"<string>:(\d+):(\d+): error: (.*)", words)
     if place:
         return LlvmError(f"line {place[1]}, column {place[2]}: {place[3]}", f"textual IR of LLVM {version} or older")
     said = _line(re.sub(r"^LLVM (?:IR|bitcode) parsing error\s*", "", words))
-    hint = f"it was cut off, is damaged, or comes from an LLVM newer than {version}"
-    return LlvmError(f"LLVM cannot read it: {said}", f"{kind} of LLVM {version} or older", hint)
+    hint = f"the file may be truncated, damaged, or from an LLVM newer than {version}"
+    return LlvmError(f"cannot parse the file: {said}", f"{kind} of LLVM {version} or older", hint)
 
 
 def facts_of(content: bytes, *, uses: bool = False) -> dict[str, Any]:

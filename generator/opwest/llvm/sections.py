@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removing sections that LLVM always writes and that do harm in firmware.
+"""Remove sections that LLVM always writes and that are harmful in firmware.
 
 - Unwind tables of Arm (SHT_ARM_EXIDX): with `nounwind` they hold eight bytes per function that say
   "cannot be unwound", which Zephyr's linker scripts would put into the firmware.
@@ -24,9 +24,9 @@ _NAME, _TYPE, _OFFSET, _SIZE, _LINK, _INFO = 0, 1, 4, 5, 6, 7
 
 
 def without_sections(content: bytes, *, unwind_tables: bool, stack_note: bool) -> bytes:
-    """Return an ELF object without the sections that are named, and without relocations for them."""
+    """Return an ELF object without the named sections and their relocations."""
     if not content.startswith(b"\x7fELF"):
-        raise LlvmError("LLVM wrote something that is not ELF", "a triple of a target with ELF objects")
+        raise LlvmError("the output of LLVM is not ELF", "the triple of a target with ELF objects")
     wide = content[4] == _ELF_64
     order = "<" if content[5] == _LITTLE else ">"
     header = struct.Struct(order + ("2I4Q2I2Q" if wide else "10I"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What LLVM generates code for."""
+"""The targets of LLVM's code generation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from opwest.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LlvmTarget:
-    """What code is generated for."""
+    """The target of code generation."""
 
     name: str
     triple: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading and changing IR in the form in which LLVM prints it.
+"""Read and change IR in the form printed by LLVM.
 
 llvmlite can neither set sections nor remove attributes nor tell constants from variables, so these
 steps work on text. It is always text that LLVM itself has printed: one line per variable, function
@@ -47,7 +47,7 @@ _LEVELS = frozenset({"optnone", "optsize", "minsize", "optdebug"})
 
 
 def decode_name(written: str) -> str:
-    """Return the symbol that a name in IR (with its quotes, if it has any) stands for."""
+    """Return the symbol of a name in IR, quoted or not."""
     inner = written[1:-1] if written.startswith('"') else written
     escape = rb"\\([0-9A-Fa-f]{2})"
     return symbol_of(re.sub(escape, lambda m: bytes([int(m[1], 16)]), inner.encode("utf-8", "surrogateescape")))
@@ -60,7 +60,7 @@ def symbol_of(raw: bytes) -> str:
 
 
 def encode_name(name: str) -> str:
-    """Return how IR writes a symbol."""
+    """Return the spelling of a symbol in IR."""
     if re.fullmatch(r"[-A-Za-z$._][-A-Za-z$._0-9]*", name, re.ASCII):
         return name
     plain = (chr(b) if 32 <= b < 127 and b not in (34, 92) else f"\\{b:02X}" for b in name.encode())
@@ -78,7 +78,7 @@ class GlobalLine:
 
     @property
     def is_definition(self) -> bool:
-        """Whether the object will hold it."""
+        """Whether the object defines it."""
         return self.linkage not in ("external declaration", "extern_weak", "available_externally")
 
 
@@ -133,14 +133,14 @@ def target_abi(text: str) -> str | None:
 
 
 def without_foreign_attributes(text: str, *, keep_unwind: bool) -> str:
-    """Return the text without attributes that would win over the target machine or the options.
+    """Return the text without attributes that override the target machine or the options.
 
     A group that becomes empty, which LLVM would not parse, gets an attribute that means nothing.
     """
 
     def cleaned(group: re.Match[str]) -> str:
         if rest := _ATTRIBUTE.sub("", group[2]).strip():
-            raise LlvmError(f"the attributes of a function cannot be read at {rest[:40]!r}", "attributes of LLVM 22")
+            raise LlvmError(f"cannot parse function attributes at {rest[:40]!r}", "attributes of LLVM 22")
         kept = [item for item in _ATTRIBUTE.findall(group[2]) if not _dropped(item, keep_unwind)]
         attributes = " ".join(kept) or '"opwest"'
         return f"{group[1]} {attributes} }}"
@@ -190,7 +190,7 @@ def renamed(text: str, renames: Mapping[str, str]) -> str:
 
 
 def with_sections(text: str, *, position_independent: bool, jump_tables: bool) -> str:
-    """Return the text with a section of its own for each function and variable that has none.
+    """Return the text with a separate section for each function and variable without one.
 
     Without `jump_tables`, functions do not use any: LLVM puts those of all functions into one
     section, which would keep every function of the object in the firmware.

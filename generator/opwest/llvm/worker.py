@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The child process: reads requests from its standard input, answers on its standard output.
+"""The child process: reads requests from standard input, writes responses to standard output.
 
 Started as `python -P -m opwest.llvm.worker MEMORY SECONDS`. Only this process imports llvmlite. What
-LLVM refuses politely is an answer; what it aborts on ends the process, and the parent says so.
+LLVM rejects with an error is a response; an abort of LLVM ends the process, and the parent reports it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from opwest.llvm.target import LlvmTarget
 
 
 def _handle(request: Frame) -> Frame:
-    """Return the answer to one request; raise LlvmError."""
+    """Return the response to one request. Raises LlvmError."""
     try:
         from opwest.llvm import compiling, reading
     except (ImportError, OSError) as fault:
         raise LlvmError(
-            f"llvmlite cannot be loaded: {fault}", hint="install it again with `pip install --force-reinstall llvmlite`"
+            f"cannot load llvmlite: {fault}", hint="install it again with 'pip install --force-reinstall llvmlite'"
         ) from fault
     what = request.header["do"]
     if what == "read":
@@ -42,17 +42,17 @@ def _answer(request: Frame) -> Frame:
         fault = [error.message, error.expected, error.hint]
     except MemoryError:
         fault = ["LLVM ran out of memory", "IR that needs less memory", "split the module"]
-    except Exception as error:  # whatever llvmlite raises on odd input is the input's fault
+    except Exception as error:  # llvmlite raises various exceptions for invalid input
         words = str(error).strip().splitlines()
-        fault = [f"LLVM refused: {words[0] if words else type(error).__name__}", "IR that LLVM accepts", None]
+        fault = [f"LLVM rejected the IR: {words[0] if words else type(error).__name__}", "valid IR", None]
     return Frame({"fault": fault})
 
 
 def main(arguments: list[str]) -> None:
-    """Answer requests until the input ends."""
+    """Serve requests until the end of the input."""
     memory, seconds = int(arguments[0]), float(arguments[1])
     limit_process(memory)
-    # LLVM may print to standard output: answers go elsewhere.
+    # LLVM may print to standard output: responses use a duplicate of it.
     with os.fdopen(os.dup(1), "wb") as answers, os.fdopen(os.dup(0), "rb") as requests:
         os.dup2(2, 1)
         while True:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of `objects`: read once each, sorted by target, with every fault of a single file reported."""
+"""Read the files of `objects`, sort them by target, report faults of single files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Linkable:
-    """A member or a source with what the manifest says of its file."""
+    """An archive member, an object or a source, with the manifest's keys for its file."""
 
     item: Member | CSource
     name: str
@@ -42,14 +42,14 @@ class Linkable:
 
     @cached_property
     def defined_functions(self) -> set[str]:
-        """Functions that others can call."""
+        """Functions with external linkage."""
         if isinstance(self.item, Member):
             return {n for n, s in self.item.defined.items() if s.kind == "function" or s.section == "code"}
         return {f.name for f in self.item.functions if not f.is_static} | self.entry_points
 
     @cached_property
     def defined(self) -> set[str]:
-        """Everything that others can refer to."""
+        """Symbols with external linkage."""
         if isinstance(self.item, Member):
             return set(self.item.defined)
         return self.defined_functions | set(self.item.globals)
@@ -57,7 +57,7 @@ class Linkable:
 
 @dataclass
 class Files:
-    """What `objects` names: per target, and for any target."""
+    """The files of `objects`: per target, and for any target."""
 
     named: dict[str, Target] = field(default_factory=dict)
     """The targets that `objects` names and that can be used."""
@@ -66,7 +66,7 @@ class Files:
     copies: list[SourceFile] = field(default_factory=list)
     modules: list[tuple[IrFile, IrModule]] = field(default_factory=list)
     broken: bool = False
-    """Whether a file could not be used: symbols may be missing for that reason alone."""
+    """Whether a file is unusable; undefined symbols are then not reported."""
 
 
 def inspect_objects(context: Context) -> Files:
@@ -93,7 +93,7 @@ def _read_files(context: Context, targets: dict[str, Target]) -> Files:
         if name is not None and name not in targets:
             found.broken = True
             for file in entry["files"]:
-                context.examine(file, name).refuse(f"the target {name!r} can't be used")
+                context.examine(file, name).refuse(f"invalid target {name!r}")
             continue
         if _left_out(context, entry):
             continue
@@ -104,10 +104,10 @@ def _read_files(context: Context, targets: dict[str, Target]) -> Files:
         for file, at in located_items(entry["files"]):
             if (name, file) in seen:
                 context.faults.error(
-                    f"{file!r} is listed twice for this target",
+                    f"duplicate file {file!r} for this target",
                     at,
                     expected="each file once",
-                    hint=f"first at line {seen[name, file].line}",
+                    hint=f"first listed at line {seen[name, file].line}",
                 )
                 continue
             seen[name, file] = at
@@ -130,7 +130,7 @@ def _read_files(context: Context, targets: dict[str, Target]) -> Files:
 
 
 def _add_ir(context: Context, found: Files, files: list[IrFile], targets: dict[str, Target]) -> None:
-    """Compile LLVM IR; from here on it is an object like any other."""
+    """Compile LLVM IR to objects."""
     from opwest.model.ir import compile_ir_files
 
     objects, found.modules, failed = compile_ir_files(context, files, targets, tuple(found.targets))
@@ -145,7 +145,7 @@ def _add_ir(context: Context, found: Files, files: list[IrFile], targets: dict[s
 
 
 def _left_out(context: Context, entry: Mapping) -> bool:
-    """Return whether an optional entry has no file at all; say so."""
+    """Return whether an optional entry has no existing file; note it."""
     if not entry.get("optional"):
         return False
     if any(os.path.exists(context.folder / file) for file in entry["files"]):  # noqa: PTH110 - it never raises
@@ -153,7 +153,7 @@ def _left_out(context: Context, entry: Mapping) -> bool:
     for file in entry["files"]:
         context.missing(file)
     what = f"target {entry['target']!r} is" if "target" in entry else "these files are"
-    context.faults.note(f"{what} left out: {entry['files'][0]!r} does not exist", entry.value_location("files"))
+    context.faults.note(f"{what} skipped: {entry['files'][0]!r} does not exist", entry.value_location("files"))
     return True
 
 
@@ -162,7 +162,7 @@ def _read(
 ) -> ObjectFile | CSource | None:
     path = context.file(file, at)
     if path is None:
-        context.examine(file, target).refuse("its path can't be used")
+        context.examine(file, target).refuse("invalid path")
         return None
     if path not in cache:
         try:
@@ -178,11 +178,11 @@ def _add_source(context: Context, found: Files, entry: Mapping, file: str, sourc
     entry_points = frozenset(entry.get("entry_points", ()))
     linkable = Linkable(source, file, at, entry.get("stateful", False), examined, entry_points=entry_points)
     if "target" in entry:
-        examined.refuse("it is a source, in an entry for one target")
+        examined.refuse("C source in an entry with 'target'")
         context.faults.error(
-            f"{file!r} is a source, compiled for whichever target is built",
+            f"C source {file!r} in an entry with 'target'",
             at,
-            expected="an entry without target",
+            expected="an entry without 'target': sources are compiled for every target",
             hint="move it to an entry of its own",
         )
     found.sources.append(linkable)
@@ -200,12 +200,12 @@ def _add_object(
     stack: StackFiles,
 ) -> None:
     if target is None:
-        context.examine(file, None).refuse("its entry names no target")
+        context.examine(file, None).refuse("no 'target' in its entry")
         context.faults.error(
-            f"{file!r} is compiled ({item.members[0].abi.machine}), but its entry names no target",
+            f"compiled file {file!r} ({item.members[0].abi.machine}) in an entry without 'target'",
             at,
-            expected="target: what it was compiled for",
-            hint="`opwest targets` lists the names",
+            expected="target: the target that it was compiled for",
+            hint="`opwest targets` lists the targets",
         )
         found.broken = True
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LLVM IR among `objects`: read, compared with target and operators, and compiled to an object for each target."""
+"""LLVM IR in `objects`: read it, compare it with targets and operators, compile it for each target."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from opwest.records import dataclass
 
 @dataclass(frozen=True)
 class IrObject:
-    """What a file of IR became for one target."""
+    """A file of IR compiled for one target."""
 
     file: IrFile
     target: str
@@ -59,7 +59,7 @@ def compile_ir_files(
             target = targets.get(name)
             examined = context.examine(file.name, name, "LLVM IR")
             if target is None:
-                examined.refuse(f"the target {name!r} can't be used")
+                examined.refuse(f"invalid target {name!r}")
                 failed = True
             elif not _fits(examined, file, module, target):
                 failed = True
@@ -87,27 +87,27 @@ def _targets_of(context: Context, file: IrFile, named: Iterable[str]) -> list[st
     wanted = list(file.entry.get("targets", named))
     if not wanted:
         context.examine(file.name, None, "LLVM IR").error(
-            "the manifest names no target to compile LLVM IR for",
+            "no target for LLVM IR",
             file.location,
             expected="targets: [...] in this entry",
-            hint="`opwest targets` lists the names",
+            hint="`opwest targets` lists the targets",
         )
     return wanted
 
 
 def _fits(examined: Examined, file: IrFile, module: IrModule, target: Target) -> bool:
-    """Report a module that was made for something else than the target, or that no target can link."""
+    """Report a module for another target, or with content that no target supports."""
     for present, what in (
-        (module.has_constructors, "constructors, code that must run before main"),
+        (module.has_constructors, "constructors (code run before main)"),
         (module.thread_local, "thread-local variables"),
-        (module.indirect_functions, "indirect functions, chosen when the program starts"),
+        (module.indirect_functions, "indirect functions (resolved at program start)"),
     ):
         if present:
-            examined.error(f"the IR has {what}", file.location, expected="plain functions and constants")
+            examined.error(f"the IR contains {what}", file.location, expected="plain functions and constants")
             return False
     if target.llvm is None:
         examined.error(
-            f"target {target.name!r} does not say what LLVM generates code for",
+            f"missing key 'llvm' in target {target.name!r}",
             file.location,
             expected="llvm: {triple: ..., cpu: ...} in the target",
         )

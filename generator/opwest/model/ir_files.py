@@ -14,7 +14,7 @@ SUFFIXES = (".ll", ".bc")
 
 @dataclass(frozen=True)
 class IrFile:
-    """A file of IR, with what the manifest says of it."""
+    """A file of IR with its keys in the manifest."""
 
     name: str
     path: Path
@@ -25,6 +25,6 @@ class IrFile:
 def is_ir(path: Path) -> bool:
     """Return whether a file of `objects` is LLVM IR.
 
-    Its name decides: bitcode in a file called .o comes from -flto, and a linker's plugin would have to compile it.
+    The suffix decides: bitcode in an .o file is the output of -flto, which requires a linker plugin.
     """
     return path.suffix in SUFFIXES

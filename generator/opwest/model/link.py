@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the linker would find, found before it: every operator in every target, every symbol's provider."""
+"""Check before the link that each target defines every operator and every undefined symbol."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RUNTIME_SYMBOLS = (
     )
     | PROVIDED
 )
-"""What zephyr_module/include declares."""
+"""The functions declared in zephyr_module/include."""
 
 
 def resolve_builds(
@@ -38,7 +38,7 @@ def resolve_builds(
     operators: dict[str, Operator],
     externals: dict[str, External],
 ) -> list[TargetBuild]:
-    """Return what is linked for each target; report every symbol that the link would miss or find twice."""
+    """Return the files linked for each target; report undefined and duplicate symbols."""
     needed: set[str] = set()
     builds = []
     missing: dict[str, list[_Link]] = {}
@@ -54,19 +54,19 @@ def resolve_builds(
             _report_missing(context, operator, missing.pop(operator.symbol))
     for symbol, external in externals.items():
         if symbol not in needed and not files.sources and not files.broken:
-            context.faults.warning(f"external {symbol!r} is not needed by any object", external.location)
+            context.faults.warning(f"unused external {symbol!r}", external.location)
     return builds
 
 
 def _report_missing(context: Context, operator: Operator, links: list[_Link]) -> None:
-    """Report a symbol once, however many targets lack it."""
+    """Report a missing symbol once for all targets."""
     names = [repr(link.target.name) for link in links if link.target]
     where = f" for target{'s' * (len(names) > 1)} {', '.join(names)}" if names else ""
     every = [one for link in links for one in link.all]
     files = ", ".join(sorted({one.name.split("(")[0] for one in every})) or "an object"
     functions = set().union(*(one.defined_functions for one in every)) if every else set()
     context.faults.error(
-        f"symbol {operator.symbol!r} of operator {operator.name!r} is in no object{where}",
+        f"no object{where} defines symbol {operator.symbol!r} of operator {operator.name!r}",
         _symbol_place(context, operator),
         expected=f"a function in {'each of ' * (len(names) > 1)}{files}",
         hint=nearest(operator.symbol, functions),
@@ -121,7 +121,7 @@ class _Link:
         self.definitions = self._definitions()
 
     def build(self) -> TargetBuild:
-        """Check everything and return what goes into the firmware."""
+        """Run all checks and return the files that go into the firmware."""
         self._check_operators()
         self._check_duplicates()
         self._check_undefined()
@@ -137,7 +137,7 @@ class _Link:
         return TargetBuild(self.target, objects, tuple(self.files.copies), renames, self.libc)
 
     def _closure(self, linkables: list[Linkable]) -> list[Linkable]:
-        """Return the files and those members of archives that the operators need."""
+        """Return the loose files, and the archive members that the operators need."""
         members = [one.item for one in linkables if isinstance(one.item, Member)]
         roots = {operator.symbol for operator in self.operators.values()}
         for source in self.files.sources:
@@ -155,7 +155,7 @@ class _Link:
         found: dict[str, list[Linkable]] = {}
         for one in self.all:
             for symbol in one.defined:
-                if symbol not in POINTERS:  # the runtime's take their place
+                if symbol not in POINTERS:  # replaced by those of the runtime
                     found.setdefault(symbol, []).append(one)
         return found
 
@@ -172,7 +172,7 @@ class _Link:
             for one in owners:
                 if operator.symbol not in one.defined_functions:
                     self.faults.error(
-                        f"symbol {operator.symbol!r} of operator {operator.name!r} is no function in {one.name}",
+                        f"symbol {operator.symbol!r} of operator {operator.name!r} is not a function in {one.name}",
                         _symbol_place(self.context, operator),
                         expected="a function",
                     )
@@ -183,7 +183,7 @@ class _Link:
             self._check_signature(operator, owners)
 
     def _check_signature(self, operator: Operator, owners: list[Linkable]) -> None:
-        """Compare an operator with the debug information of the object that defines it, where there is any."""
+        """Compare an operator with the debug information of the object that defines it, if any."""
         for one in owners:
             if isinstance(one.item, Member) and b".debug_info" in one.item.content:
                 from opwest.model.prototypes import check_debug_information
@@ -196,36 +196,35 @@ class _Link:
                     check_debug_information(self.faults, operator, one.name, known[operator.symbol])
 
     def _note_missing(self, operator: Operator) -> None:
-        """Report a symbol that is there, but local; remember one that is not."""
+        """Report a local definition; record a symbol without any definition."""
         at = _symbol_place(self.context, operator)
         symbol = operator.symbol
         for one in self.all:
             if symbol in _local_names(one):
                 self.faults.error(
-                    f"symbol {symbol!r} of operator {operator.name!r} is local in {one.name}: "
-                    "nothing outside that file can call it",
+                    f"symbol {symbol!r} of operator {operator.name!r} has only a local definition in {one.name}",
                     at,
                     expected="a global function",
-                    hint="remove `static` and compile again",
+                    hint="remove `static` and recompile",
                 )
                 return
-        if not self.files.broken:  # else it may be in the file that was just reported
+        if not self.files.broken:  # otherwise a faulty file may define it
             self.missing.append(symbol)
 
     def _check_duplicates(self) -> None:
         for symbol, owners in self.definitions.items():
             strong = [one for one in owners if _is_strong(one, symbol)]
             if symbol in CONTEXTS and all(isinstance(one.item, CSource) for one in strong):
-                continue  # each source of TVM's has one: they become weak
+                continue  # TVM emits one per source; they are made weak
             if len(strong) > 1:
                 first, second = strong[0], strong[1]
                 self.faults.error(
-                    f"symbol {symbol!r} is defined twice{self.where}: in {first.name} and in {second.name}",
+                    f"multiple definitions of symbol {symbol!r}{self.where}: in {first.name} and {second.name}",
                     second.location,
                     expected="one definition",
-                    hint="remove one file, or make one of them static",
+                    hint="remove one of the files, or make one definition static",
                 )
-                second.examined.refuse(f"defines {symbol!r}, which {first.name} defines too")
+                second.examined.refuse(f"symbol {symbol!r} is also defined in {first.name}")
 
     def _check_undefined(self) -> None:
         machine = self.target.machine if self.target else ""
@@ -245,34 +244,34 @@ class _Link:
                     self._report_undefined(one, symbol)
 
     def _check_tvm(self) -> None:
-        """Report what operators that TVM compiled need and can't have: its runtime, or memory that nobody declared."""
+        """Report references of operators compiled by TVM to unsupported runtime functions or undeclared memory."""
         for one in self.all:
             needed = tvm_functions(one.item) - self.externals.keys() - self.definitions.keys()
             for symbol in sorted(needed & REFUSED.keys()):
-                one.examined.refuse(f"needs {symbol}")
+                one.examined.refuse(f"unsupported function {symbol!r}")
                 self.faults.error(
-                    f"{one.name} needs {symbol}: {REFUSED[symbol]}",
+                    f"unsupported function {symbol!r} in {one.name}: {REFUSED[symbol]}",
                     one.location,
-                    expected="operators that need nothing but their arguments and a workspace",
-                    hint="compile it in TVM without that: one operator a function, no threads, for the processor alone",
+                    expected="operators that use only their arguments and a workspace",
+                    hint="in TVM, compile one function per operator, for the CPU, without threads",
                 )
             if ALLOCATE in needed and not any(operator.workspace for operator in self.operators.values()):
-                one.examined.refuse(f"calls {ALLOCATE}, and no operator has a workspace")
+                one.examined.refuse(f"calls {ALLOCATE}, but no operator has a workspace")
                 self.faults.error(
                     f"{one.name} calls {ALLOCATE}, but no operator has a workspace",
                     one.location,
-                    expected="workspace: the bytes that it takes, in the operators that allocate",
+                    expected="'workspace' in the operators that allocate memory",
                 )
 
     def _report_undefined(self, one: Linkable, symbol: str) -> None:
         hint = nearest(symbol, self.definitions)
         if hint is None or not hint.startswith("did you mean"):
-            hint = f"if a library provides it: externals: [{{symbol: {symbol}, from: ...}}]"
+            hint = f"for a symbol of a library, add externals: [{{symbol: {symbol}, from: ...}}]"
         if symbol.startswith("__stack_chk"):
-            hint = "compile with -fno-stack-protector: prebuilt operators can't use Zephyr's stack canaries"
-        one.examined.refuse(f"needs symbol {symbol!r}, which nobody provides")
+            hint = "compile with -fno-stack-protector: prebuilt operators cannot use Zephyr's stack canaries"
+        one.examined.refuse(f"undefined symbol {symbol!r}")
         self.faults.error(
-            f"{one.name} needs symbol {symbol!r}, which nobody provides{self.where}",
+            f"undefined symbol {symbol!r} in {one.name}{self.where}",
             one.location,
             expected=f"a definition in another object, the runtime, libgcc, {_libc_words(self.libc)}, or externals",
             hint=hint,
@@ -288,12 +287,12 @@ class _Link:
             if not names and not amount:
                 continue
             listed = ", ".join(sorted(set(names))[:5]) or "unnamed data"
-            one.examined.refuse(f"keeps writable state{amount}: {listed}")
+            one.examined.refuse(f"writable state{amount}: {listed}")
             self.faults.error(
-                f"{one.name} keeps writable state{amount}: {listed}",
+                f"{one.name} has writable state{amount}: {listed}",
                 one.location,
                 expected="operators without .data and .bss, so that models are reentrant",
-                hint="make it const, pass it as a scratch argument, or say `stateful: true`",
+                hint="make it const, pass it as a scratch argument, or set `stateful: true`",
             )
 
 
@@ -324,7 +323,7 @@ def _symbol_place(context: Context, operator: Operator) -> Location:
 
 
 def _object_name(one: Linkable, taken: set[PurePosixPath]) -> PurePosixPath:
-    """Return a file name of its own for an object: its own, or archive and member joined."""
+    """Return a unique file name for an object: its own, or archive and member joined."""
     file, _, member = one.name.partition("(")
     stem = PurePosixPath(file).stem
     if member:

@@ -11,7 +11,7 @@ import arpy
 
 from opwest.objects.facts import ObjectError
 
-_AGAIN = "the archive is damaged or incomplete: copy or build it again"
+_AGAIN = "the archive is damaged or incomplete: rebuild it or copy it again"
 _HEADER = 60
 _FILE_TYPES = (arpy.HEADER_BSD, arpy.HEADER_GNU, arpy.HEADER_NORMAL)
 _ARPY_ERRORS = (
@@ -40,7 +40,7 @@ def _headers(archive: arpy.Archive, size: int) -> Iterator[arpy.ArchiveFileHeade
             return
         start = header.file_offset
         if start is None or header.size < 0 or start < position + _HEADER:
-            raise _damaged(f"the archive has a member of an impossible size at byte {position}")
+            raise _damaged(f"invalid size of the archive member at byte {position}")
         if start + header.size > size:
             raise _damaged(
                 f"truncated: the archive member at byte {position} ends at byte {start + header.size}, "
@@ -65,7 +65,7 @@ def archive_members(content: bytes) -> list[tuple[str, bytes]]:
             start = header.file_offset or 0
             members.append((name, content[start : start + header.size]))
     except _ARPY_ERRORS as fault:
-        raise _damaged(f"the archive cannot be read: {fault}") from fault
+        raise _damaged(f"cannot read the archive: {fault}") from fault
     if not members:
         raise ObjectError(
             "the archive is empty", "an archive with at least one object", "add objects: `ar rcs lib.a *.o`"

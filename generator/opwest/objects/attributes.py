@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build attributes (`.ARM.attributes`, `.riscv.attributes`): what code was compiled for.
+"""Build attributes (`.ARM.attributes`, `.riscv.attributes`): the architecture and ABI of the code.
 
 Both use the format of the Arm ABI: a version byte `A`, then one subsection per vendor, which holds
 tagged values for the file as a whole.
@@ -31,7 +31,7 @@ Attributes = dict[int, int | str]
 
 
 class _Reader:
-    """A cursor over attribute data that never leaves it."""
+    """A bounds-checked cursor over attribute data."""
 
     def __init__(self, data: bytes, endian: str) -> None:
         self.data = data
@@ -43,7 +43,7 @@ class _Reader:
 
     def bytes(self, count: int) -> bytes:
         if count < 0 or self.at + count > len(self.data):
-            raise damaged("the build attributes are cut off")
+            raise damaged("truncated build attributes")
         self.at += count
         return self.data[self.at - count : self.at]
 
@@ -59,12 +59,12 @@ class _Reader:
             if not byte & 0x80:
                 return value
             if shift > 63:
-                raise damaged("a build attribute is larger than 64 bits")
+                raise damaged("a build attribute exceeds 64 bits")
 
     def text(self) -> str:
         end = self.data.find(b"\0", self.at)
         if end < 0:
-            raise damaged("a build attribute does not end")
+            raise damaged("unterminated string in the build attributes")
         return self.bytes(end - self.at + 1)[:-1].decode("utf-8", "backslashreplace")
 
 
@@ -74,7 +74,7 @@ def read_attributes(data: bytes, endian: str, vendor: str) -> Attributes:
     if not data:
         return found
     if data[:1] != b"A":
-        raise damaged("the build attributes have an unknown version")
+        raise damaged("unknown version of the build attributes")
     reader = _Reader(data[1:], endian)
     while reader:
         length = reader.word()
@@ -110,7 +110,7 @@ def _number(attributes: Attributes, tag: int) -> int:
 
 
 def _arm_architecture(attributes: Attributes) -> str | None:
-    """Return the architecture: v7 says its profile in another tag."""
+    """Return the architecture; the profile of v7 has its own tag."""
     if _ARM_CPU_ARCH not in attributes:
         return None
     number = _number(attributes, _ARM_CPU_ARCH)
@@ -142,7 +142,7 @@ def _arm_fpu(attributes: Attributes) -> Fpu | None:
 
 
 def _arm_abi(elf: Elf) -> Abi:
-    """Return what an Arm object says (names and values: ABI addenda, section 3.3)."""
+    """Return the ABI of an Arm object (tags and values: ABI addenda, section 3.3)."""
     section = elf.find(".ARM.attributes")
     attributes = read_attributes(elf.data(section), elf.layout.endian, "aeabi") if section else {}
     mves: dict[int, Mve] = {1: "integer", 2: "float"}
@@ -166,7 +166,7 @@ def _arm_abi(elf: Elf) -> Abi:
 
 
 def abi_of(elf: Elf) -> Abi:
-    """Return what the object was compiled for."""
+    """Return the ABI of an object."""
     machine, endian = elf.machine_name, elf.layout.endian
     if machine == "arm":
         return _arm_abi(elf)

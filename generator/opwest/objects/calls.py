@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who calls whom in an object, read from its instructions: calls inside a section have no relocation that would tell.
+"""The call graph of an object, from its instructions: calls within a section have no relocations.
 
-capstone decodes; what a branch means is decided here, by its mnemonic. Whatever might be a call and does not tell of
-what counts as a call through a pointer.
+capstone decodes the instructions; branches are classified by mnemonic. A possible call with an unknown
+target counts as an indirect call.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _ARM_CALLS = {"bl", "blx", *(f"bl{c}" for c in _CONDITIONS), *(f"blx{c}" for c i
 _ARM_RETURNS = {"bx", "bxns", *(f"bx{c}" for c in _CONDITIONS)}
 _AARCH64_JUMPS = {"b", "cbz", "cbnz", "tbz", "tbnz"}
 _RISCV_CALL_RELOCATIONS = (18, 19)
-"""R_RISCV_CALL and R_RISCV_CALL_PLT: of an auipc and the jalr behind it."""
+"""R_RISCV_CALL and R_RISCV_CALL_PLT: an auipc and the following jalr."""
 _OVERLAP = 8
-"""How often the bytes of an object may be decoded: functions of damaged objects may all lie in each other."""
+"""Limit of passes over the bytes of an object: functions in damaged objects can overlap."""
 _RISCV_RELAX = 51
 """R_RISCV_RELAX: a hint to the linker."""
 
 
 class Place(NamedTuple):
-    """Where code is: a section and an offset in it."""
+    """A code location: a section and an offset in it."""
 
     section: int
     offset: int
@@ -45,13 +45,13 @@ class Function:
     local: bool
     place: Place
     callees: frozenset[Place | str]
-    """Places in the object, and names of symbols that others define."""
+    """Locations in the object, and names of undefined symbols."""
     indirect: bool
-    """Whether it may call through a pointer."""
+    """Whether it may make indirect calls."""
 
 
 class _Branch(NamedTuple):
-    """An instruction that may leave its function; `target` is None where it does not tell."""
+    """An instruction that may leave its function; `target` is None if unknown."""
 
     address: int
     size: int
@@ -60,7 +60,7 @@ class _Branch(NamedTuple):
 
 
 def functions(member: Member) -> list[Function] | None:
-    """Return the functions of an object with what they call; None where its machine can't be decoded.
+    """Return the functions of an object with their callees; None if capstone does not support its machine.
 
     Needs capstone. ObjectError when the object cannot be read.
     """
@@ -127,7 +127,7 @@ class _Reader:
         return raw.value & ~1 if self.machine == "arm" else raw.value
 
     def _note(self, raw: RawSymbol) -> None:
-        """Note a function, or where data begins and ends between instructions of Arm ($d, $t)."""
+        """Record a function, or the start of data or instructions on Arm ($d, $t)."""
         if raw.section <= 0 or not self.elf.sections[raw.section].flags & SHF_EXECINSTR:
             return
         name, kind, local = self._name(raw), raw.info & 15, raw.info >> 4 == 0
@@ -158,7 +158,7 @@ class _Reader:
             end = min(place.offset + size if size else self._next(place), section.size)
             self.budget -= end - place.offset
             if self.budget < 0:
-                raise damaged("its functions overlap")
+                raise damaged("functions overlap")
             yield self._function(name, local, place, end, entries[place.section])
 
     def _next(self, place: Place) -> int:
@@ -185,11 +185,11 @@ class _Reader:
         return Function(name, local, place, frozenset(callees), indirect)
 
     def _target(self, section: int, branch: _Branch, entries: Mapping[int, list[Entry]]) -> Place | str | None:
-        """Return where a branch goes: by its relocation, else by its own distance."""
+        """Return the target of a branch, from its relocation or else its offset."""
         begin = branch.address
         if self.machine == "riscv":
             pairs = [e for e in entries.get(begin - 4, ()) if e.type in _RISCV_CALL_RELOCATIONS]
-            if pairs:  # the second half of a pair; its relocation is that of the first
+            if pairs:  # the second half of a pair; the first has the relocation
                 return self._symbol(pairs[0], branch)
         for offset in range(begin, begin + branch.size):
             for entry in entries.get(offset, ()):
@@ -211,12 +211,12 @@ class _Reader:
         return self._in_section(raw, entry, branch)
 
     def _in_section(self, raw: RawSymbol, entry: Entry, branch: _Branch) -> Place | None:
-        """Return a place that a relocation gives as a distance from the start of its section."""
+        """Return the location of a relocation relative to the start of a section."""
         if entry.addend is not None:
             return Place(raw.section, entry.addend + (4 if self.machine == "x86-64" else 0))
         if branch.target is None:
             return None
-        # The distance stands in the instruction: what the decoder shows is that, from where it is.
+        # The instruction contains the addend: the decoder adds it to the address of the instruction.
         return Place(raw.section, branch.target - (entry.offset if self.machine == "i386" else branch.address))
 
     def _branches(self, place: Place, end: int) -> Iterator[_Branch]:

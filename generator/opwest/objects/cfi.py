@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frame sizes from call frame information (`.debug_frame`, `.eh_frame`).
 
-A row of the table tells where the frame starts (the canonical frame address, CFA) from a register.
-While that register is the stack pointer, the offset is the size of the frame at that place; where
-it is a frame pointer, which points into the frame, the stack may have grown further unseen, and the
-offset is a lower bound.
+A row of the table defines the start of the frame (the canonical frame address, CFA) as a register plus
+an offset. If the register is the stack pointer, the offset is the size of the frame at that location;
+if it is a frame pointer, the offset is a lower bound.
 
-Only offsets matter, so that advances of the location need no relocation (RISC-V sets them by
-`R_RISCV_SET6`, which leaves the opcode alone). Sources: DWARF 5, section 6.4; LSB 5, "Exception
+Only offsets are used, so location advances need no relocation (RISC-V sets them by `R_RISCV_SET6`,
+which does not change the opcode). Sources: DWARF 5, section 6.4; LSB 5, "Exception
 Frames", for `.eh_frame`.
 """
 
@@ -39,10 +38,10 @@ class Frame(NamedTuple):
 
 @dataclass(slots=True)
 class _Rows:
-    """The state of the machine that runs the instructions: how the CFA is found, and what was seen."""
+    """The state of the instruction interpreter: the CFA rule and the maximum so far."""
 
     register: int = -1
-    offset: int | None = 0  # what GNU as starts with on RISC-V, whose CIE defines the register alone
+    offset: int | None = 0  # the initial value of GNU as on RISC-V, where the CIE defines only the register
     largest: int = 0
     exact: bool = True
 
@@ -56,7 +55,7 @@ class _Rows:
 
 @dataclass(slots=True)
 class _Cie:
-    """What the descriptions of several functions have in common."""
+    """A common information entry, shared by the FDEs of several functions."""
 
     data_align: int
     pointer: int
@@ -70,8 +69,8 @@ def cfi_frames(
 ) -> Iterator[Frame]:
     """Yield the frames that a section describes.
 
-    `data` has its relocations applied, `targets` tells what the field at an offset points to. Descriptions
-    without a relocation, or of an unknown encoding, are left out; a section that ends within one ends here.
+    `data` has its relocations applied, `targets` maps the offset of a field to its target. FDEs without a
+    relocation or with an unknown encoding are skipped; a truncated FDE ends the section.
     """
     stack_pointer = STACK_POINTERS.get(machine, -1)
     cies: dict[int, _Cie | None] = {}
@@ -105,7 +104,7 @@ def cfi_frames(
 def _cie(
     data: bytes, at: int, cies: dict[int, _Cie | None], layout: Layout, stack_pointer: int, *, eh: bool
 ) -> _Cie | None:
-    """Return the CIE at `at`, also one that follows its users."""
+    """Return the CIE at `at`, which may follow the FDEs that use it."""
     if at not in cies:
         cies[at] = None
         if at >= 0 and at + 12 <= len(data):
@@ -221,15 +220,15 @@ def _run(data: bytes, at: int, cie: _Cie, rows: _Rows, stack_pointer: int, order
         elif code == 0x0A:
             remembered.append((rows.register, rows.offset))
             if len(remembered) > _DEEPEST:
-                raise damaged("call frame information remembers too many states")
+                raise damaged("too many remembered states in call frame information")
         elif code == 0x0B:
             rows.register, rows.offset = remembered.pop() if remembered else initial
         elif code in (0x0C, 0x0D, 0x0E, 0x12, 0x13):
             at = _define(data, at, code, cie, rows)
         else:
-            raise damaged(f"call frame information has the unknown instruction 0x{code:02x}")
+            raise damaged(f"unknown instruction 0x{code:02x} in call frame information")
     if at > len(data):
-        raise damaged("call frame information is cut off")
+        raise damaged("truncated call frame information")
 
 
 def _define(data: bytes, at: int, code: int, cie: _Cie, rows: _Rows) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which members of archives a linker would take for a set of functions."""
+"""Select the archive members that a linker would extract for a set of functions."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from opwest.objects.facts import Member
 def needed_members(members: Sequence[Member], roots: Iterable[str]) -> list[Member]:
     """Return the members that are linked for `roots`, in the order given.
 
-    Loose objects are always linked. A member of an archive is taken for a symbol that is needed and
-    not defined yet; the first that defines it wins. Weak references take no member, as with `ld`.
+    Loose objects are always linked. A member is extracted if it is the first to define a symbol that is
+    still undefined. As with `ld`, weak references extract no member.
     """
     providers: dict[str, int] = {}
     for index, member in enumerate(members):
@@ -32,7 +32,7 @@ def needed_members(members: Sequence[Member], roots: Iterable[str]) -> list[Memb
     for index, member in enumerate(members):
         if member.loose:
             take(index)
-    for name in wanted:  # grows while members are taken
+    for name in wanted:  # grows during the loop
         provider = providers.get(name)
         if name not in satisfied and provider is not None and provider not in taken:
             take(provider)

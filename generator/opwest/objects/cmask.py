@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blanking what a C grammar without a preprocessor stumbles over.
+"""Blank the parts of a C source that a grammar without preprocessor cannot parse.
 
-Everything that is removed is replaced by spaces, so that offsets and line numbers stay. Removed are
+Removed text is replaced by spaces, so that offsets and line numbers do not change. Removed are
 attributes, code for C++ (`#ifdef __cplusplus`), `#if 0`, the alternatives of conditionals that cut
 through a statement or a function head, and macros beside the specifiers of a declaration
 (`TVM_DLL int32_t f(void)`).
@@ -72,7 +72,7 @@ def _tokens(text: bytes) -> list[_Token]:
 
 
 def mask(content: bytes) -> bytes:
-    """Return `content` with what confuses a plain C grammar turned into spaces."""
+    """Return `content` with all text that a plain C grammar cannot parse replaced by spaces."""
     text = bytearray(content)
     if text.startswith(b"\xef\xbb\xbf"):
         text[:3] = b"   "
@@ -92,7 +92,7 @@ def _blank(text: bytearray, start: int, end: int) -> None:
 
 
 def _condition(name: bytes, rest: bytes) -> bool | None:
-    """Return what a condition is known to be in C; None when only the compiler knows."""
+    """Return the value of a condition in C, None if it depends on the compiler."""
     rest = re.sub(rb"/\*.*?\*/|//.*", b"", rest, flags=re.DOTALL).strip()
     if name in (b"ifdef", b"ifndef"):
         return name == b"ifndef" if rest == b"__cplusplus" else None
@@ -103,7 +103,7 @@ def _condition(name: bytes, rest: bytes) -> bool | None:
 
 
 def _dead_regions(tokens: list[_Token]) -> list[tuple[int, int]]:
-    """Return the stretches that no C compiler sees, with the directives around them."""
+    """Return the ranges that no C compiler compiles, including their directives."""
     regions: list[tuple[int, int]] = []
     # Per open #if: what is known of the branch that is being read, and where it started.
     open_ifs: list[tuple[bool | None, int]] = []
@@ -137,10 +137,10 @@ def _dead_regions(tokens: list[_Token]) -> list[tuple[int, int]]:
 
 
 def _torn_regions(tokens: list[_Token]) -> list[tuple[int, int]]:
-    """Return what to remove so that of each conditional that tears C apart the first branch stays.
+    """Return the ranges to remove to keep only the first branch of each conditional with incomplete branches.
 
-    A branch that opens a brace without closing it, or that ends within a statement, cannot be read
-    on its own. Conditionals with complete branches stay as they are, so that every branch counts.
+    A branch with an unbalanced brace, or that ends within a statement, cannot be parsed separately.
+    Conditionals with complete branches are kept, so that all branches are examined.
     """
     regions: list[tuple[int, int]] = []
     # Per open #if: its directives so far, the level before it, the level after its first branch, torn?
@@ -175,11 +175,11 @@ def _torn_regions(tokens: list[_Token]) -> list[tuple[int, int]]:
 
 
 def _noise(tokens: list[_Token]) -> list[tuple[int, int]]:
-    """Return the stretches of attributes everywhere, and of macros in declarations at file scope."""
+    """Return the ranges of all attributes, and of macros in declarations at file scope."""
     found: list[tuple[int, int]] = []
     closings = _closings(tokens)
     depth = 0
-    depths: list[int] = []  # at each #if, so that branches which both open a brace do not count twice
+    depths: list[int] = []  # at each #if, so that a brace opened in both branches counts once
     head: list[_Token] = []  # the words of the declaration so far, at file scope
     in_head = True
     index = 0
@@ -249,7 +249,7 @@ def _closings(tokens: list[_Token]) -> dict[int, int]:
 
 
 def _old_style_parameters(tokens: list[_Token], opening: int, closings: dict[int, int]) -> list[tuple[int, int]]:
-    """Return the stretch between the parameter names and the body of `f(a, b) int a; int b; {`."""
+    """Return the range between the parameter names and the body of `f(a, b) int a; int b; {`."""
     end = closings.get(opening, opening)
     names = tokens[opening + 1 : end - 1]
     plain = all(t.text == b"," or (t.kind == "word" and t.text not in _KEYWORDS) for t in names)
@@ -266,7 +266,7 @@ def _old_style_parameters(tokens: list[_Token], opening: int, closings: dict[int
 
 
 def _goes_on(following: _Token | None, head: list[_Token]) -> bool:
-    """Whether a macro call at file scope stands before a declaration, or alone without a semicolon."""
+    """Whether a macro call at file scope precedes a declaration, or has no semicolon."""
     if following is None or following.kind == "directive":
         return not head
     return following.kind == "word"

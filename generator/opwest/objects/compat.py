@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether an object can be linked for a target: the linker's answer, given earlier and in words."""
+"""Check the ABI of an object against a target before the link, with readable errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opwest.records import dataclass
 
 EABI_VERSION = 5
 
-# Each M-profile architecture with the older ones whose code runs on it.
+# Each M-profile architecture with the older ones that it is compatible with.
 _M_OLDER: dict[str, tuple[str, ...]] = {
     "v6-M": (),
     "v6S-M": ("v6-M",),
@@ -27,7 +27,7 @@ _R_PROFILE = (*_CLASSIC, "v7-R", "v8-R")
 ARM_ARCHITECTURES = (*_M_OLDER, *dict.fromkeys((*_A_PROFILE, *_R_PROFILE)))
 ISA_STRING = re.compile(r"rv(32|64)[iegIEG][a-z0-9_]*")
 WORD_SIZES = {"x86-64": 64, "i386": 32, "arm": 32, "aarch64": 64}
-"""Of machines that have one only."""
+"""Word sizes in bits of machines with a single one."""
 FLOAT_ABIS: dict[str, tuple[FloatAbi, ...]] = {"arm": ("soft", "softfp", "hard"), "riscv": ("soft", "single", "double")}
 
 _MARCH = {
@@ -60,7 +60,7 @@ _COMPILERS = {
 
 @dataclass(frozen=True, slots=True)
 class TargetAbi:
-    """What a target needs; None where it does not matter."""
+    """The ABI that a target requires; None where any value is accepted."""
 
     name: str
     machine: str
@@ -75,25 +75,25 @@ class TargetAbi:
     fpu: Fpu | None = None
     """Arm: which FPU the processor has."""
     enum_size: EnumSize = "short"
-    """Arm: what the rest of the firmware is compiled with; see `abi_warnings`."""
+    """Arm: the size of enumerations in the rest of the firmware; see `abi_warnings`."""
     wchar_size: int = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One reason why an object does not fit: what was seen, what was expected, what to do."""
+    """One incompatibility of an object: message, expected form, hint."""
 
     message: str
     expected: str
     hint: str
     warning: bool = False
-    """Whether it links and runs, unless the interface has what differs."""
+    """Whether the object links and runs unless the difference is part of its interface."""
 
 
 def abi_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
     """Return why an object cannot be linked for a target; empty when it can."""
     if (abi.machine, abi.bits, abi.endian) != (target.machine, target.bits, target.endian):
-        # The rest means nothing for another machine.
+        # Further comparisons require the same machine.
         return [_machine_fault(abi, target)]
     faults: list[Fault] = []
     if abi.machine == "arm":
@@ -104,14 +104,14 @@ def abi_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
 
 
 def abi_warnings(abi: Abi, target: TargetAbi) -> list[Fault]:
-    """Return what differs without harm, unless the difference crosses the interface; all are warnings.
+    """Return differences that are harmless outside of interfaces, as warnings.
 
-    Sizes of enumerations and of `wchar_t`, which GNU ld warns of too (so that `twister`, where warnings of
-    the linker are errors, fails). Zephyr passes neither -fshort-enums nor -fno-short-enums, nor
+    These are the sizes of enumerations and of `wchar_t`. GNU ld warns about them as well, and twister
+    treats linker warnings as errors. Zephyr passes neither -fshort-enums nor -fno-short-enums, nor
     -fshort-wchar (cmake/compiler/gcc, cmake/compiler/clang; the one exception is the board nrf_bsim of
     native_sim), so the compiler's default holds: for GCC of the GNU Arm Embedded toolchain and of the Zephyr
     SDK, `-mabi=aapcs` means short enumerations, and `wchar_t` of 4 bytes. clang and LLVM have
-    enumerations of `int` unless told otherwise.
+    enumerations of `int` by default.
     """
     if abi.machine != "arm" or target.machine != "arm":
         return []
@@ -123,7 +123,7 @@ def abi_warnings(abi: Abi, target: TargetAbi) -> list[Fault]:
             Fault(
                 f"has {words[abi.enum_size]}; the rest of the firmware has {words[target.enum_size]}",
                 flag,
-                f"compile it with {flag}; without effect unless a function has an enumeration in its interface",
+                f"compile with {flag}; this matters only for functions with an enumeration in their interface",
                 warning=True,
             )
         )
@@ -133,7 +133,7 @@ def abi_warnings(abi: Abi, target: TargetAbi) -> list[Fault]:
             Fault(
                 f"has a wchar_t of {abi.wchar_size} bytes; the rest of the firmware has {target.wchar_size}",
                 flag,
-                f"compile it with {flag}; without effect unless a function has wchar_t in its interface",
+                f"compile with {flag}; this matters only for functions with wchar_t in their interface",
                 warning=True,
             )
         )
@@ -150,7 +150,7 @@ def _machine_fault(abi: Abi, target: TargetAbi) -> Fault:
         flag = f" -march={target.arch or f'rv{target.bits}imac'} -mabi={_riscv_abi(target.bits, suffix)}"
     if target.machine in ("arm", "aarch64") and target.endian == "big":
         flag += " -mbig-endian"
-    hint = f"compile it for {target.name}"
+    hint = f"compile for {target.name}"
     return Fault(
         f"compiled for {_machine(abi.machine, abi.bits, abi.endian)}",
         _machine(target.machine, target.bits, target.endian),
@@ -178,84 +178,82 @@ def _arm_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
     faults = []
     if abi.eabi is not None and abi.eabi != EABI_VERSION:
         seen = f"EABI version {abi.eabi}" if abi.eabi else "the obsolete GNU ABI (EABI version 0)"
-        faults.append(
-            Fault(f"uses {seen}", f"EABI version {EABI_VERSION}", "compile it with an arm-none-eabi compiler")
-        )
+        faults.append(Fault(f"uses {seen}", f"EABI version {EABI_VERSION}", "compile with an arm-none-eabi compiler"))
     if abi.arch and target.arch and not runs_on(abi.arch, target.arch):
         march = _MARCH.get(target.arch)
         flag = f"with -march={march} -mthumb" if march else f"for Arm {target.arch}"
         faults.append(
             Fault(
                 f"compiled for the Arm architecture {abi.arch}",
-                f"{target.arch} or an older compatible one",
-                f"compile it {flag}, or with the -mcpu of {target.name}",
+                f"{target.arch} or an older compatible architecture",
+                f"compile {flag}, or with the -mcpu of {target.name}",
             )
         )
     faults += _arm_float_faults(abi.float_abi, target)
-    if not faults:  # the architecture and the float ABI explain what else differs
+    if not faults:  # an architecture or float ABI mismatch explains further differences
         faults += _arm_extension_faults(abi, target)
     if abi.static_base:
         faults.append(
             Fault(
-                "reaches its writable data from a static base in R9",
-                "data at fixed addresses: nothing in Zephyr sets R9",
-                "compile it without -frwpi and -msingle-pic-base",
+                "accesses writable data relative to a static base in R9",
+                "data at absolute addresses: Zephyr does not set R9",
+                "compile without -frwpi and -msingle-pic-base",
             )
         )
     if abi.be8:
         faults.append(
             Fault(
-                "has its code in little-endian order already (BE8), which only a linker does",
-                "an object as the compiler wrote it",
+                "has little-endian code (BE8), the output of a linker",
+                "an object that is not linked",
                 _BE8_HINT,
             )
         )
     return faults
 
 
-_BE8_HINT = "name the .o files, before they were linked with --be8"
+_BE8_HINT = "name the .o files from before the link with --be8"
 _MVE_ORDER: tuple[Mve, ...] = ("none", "integer", "float")
 _FPU_ORDER: tuple[Fpu, ...] = ("none", "single", "double")
 
 
 def _arm_extension_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
-    """Return faults of optional parts of the processor; what the target does not say is not checked."""
+    """Return faults of optional parts of the processor; parts that the target does not specify are not checked."""
     faults = []
     if abi.dsp and target.dsp is False:
         faults.append(
             Fault(
                 "uses the DSP instructions",
                 "no DSP instructions",
-                f"compile it for {target.name}, with +nodsp behind the -mcpu",
+                f"compile for {target.name}, with +nodsp appended to -mcpu",
             )
         )
     if abi.mve and target.mve and _MVE_ORDER.index(abi.mve) > _MVE_ORDER.index(target.mve):
-        expected = {"none": "no vector extension", "integer": "its integer part only"}[target.mve]
+        expected = {"none": "no vector extension", "integer": "its integer instructions only"}[target.mve]
         hint = {"none": "+nomve", "integer": "+nomve.fp"}[target.mve]
         faults.append(
             Fault(
                 f"uses the M-profile vector extension (MVE, {abi.mve})",
                 expected,
-                f"compile it for {target.name}, with {hint} behind the -mcpu",
+                f"compile for {target.name}, with {hint} appended to -mcpu",
             )
         )
     if abi.fpu and target.fpu and _FPU_ORDER.index(abi.fpu) > _FPU_ORDER.index(target.fpu):
         seen = "double-precision" if abi.fpu == "double" else "single-precision"
         expected = {"none": "no FPU", "single": "a single-precision FPU"}[target.fpu]
         hint = {"none": "-mfloat-abi=soft", "single": "a single-precision -mfpu such as fpv5-sp-d16"}[target.fpu]
-        faults.append(Fault(f"uses {seen} FPU instructions", expected, f"compile it with {hint}"))
+        faults.append(Fault(f"uses {seen} FPU instructions", expected, f"compile with {hint}"))
     return faults
 
 
 def _arm_float_faults(seen: FloatAbi | None, target: TargetAbi) -> list[Fault]:
-    """Return a fault where arguments would be passed in other registers, or where there is no FPU."""
+    """Return a fault if arguments are passed in other registers, or the target has no FPU."""
     wanted = target.float_abi
     if seen is None or wanted is None or seen in ("any", wanted) or wanted == "any":
         return []
     if (seen, wanted) == ("soft", "softfp"):
         return []
     flag = f"-mfloat-abi={wanted}"
-    hint = f"compile it again with {flag}"
+    hint = f"recompile with {flag}"
     if wanted == "hard":
         hint += f", and with the -mfpu or -mcpu of {target.name}"
     elif wanted == "soft" and seen == "softfp":
@@ -278,19 +276,19 @@ def _riscv_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
             Fault(
                 f"has the {abi.float_abi} float ABI ({seen})",
                 f"-mabi={wanted}",
-                f"compile it again with -mabi={wanted}",
+                f"recompile with -mabi={wanted}",
             )
         )
     reduced = _is_rve(target.arch)
     if target.arch and abi.rve != reduced:
         seen, wanted = (_RVE_SEEN, _RVI_SEEN) if abi.rve else (_RVI_SEEN, _RVE_SEEN)
-        faults.append(Fault(seen, wanted, f"compile it again with -march={target.arch} and the -mabi of {target.name}"))
+        faults.append(Fault(seen, wanted, f"recompile with -march={target.arch} and the -mabi of {target.name}"))
     if abi.rvc and not abi.arch and target.arch and not isa_extensions(target.arch) & {"c", "zca"}:
         faults.append(
             Fault(
                 "uses compressed instructions (RVC)",
-                f"no more than {target.arch}",
-                f"compile it again with -march={target.arch}",
+                f"at most the extensions of {target.arch}",
+                f"recompile with -march={target.arch}",
             )
         )
     if abi.arch and target.arch:
@@ -299,8 +297,8 @@ def _riscv_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
             faults.append(
                 Fault(
                     f"uses the RISC-V extensions {', '.join(missing)} ({abi.arch})",
-                    f"no more than {target.arch}",
-                    f"compile it again with -march={target.arch}",
+                    f"at most the extensions of {target.arch}",
+                    f"recompile with -march={target.arch}",
                 )
             )
     return faults
@@ -330,15 +328,15 @@ _IMPLIED: dict[str, tuple[str, ...]] = {
 
 
 def isa_extensions(isa: str) -> frozenset[str]:
-    """Return the extensions that an ISA string names or implies, versions left out.
+    """Return the extensions that an ISA string names or implies, without versions.
 
-    `rv32i2p1_m2p0_c2p0_zicsr2p0` and `rv32imc_zicsr` are both understood.
+    Accepts `rv32i2p1_m2p0_c2p0_zicsr2p0` and `rv32imc_zicsr`.
     """
     text = re.sub(r"^rv(32|64|128)", "", isa.lower())
     found: set[str] = set()
     for part in text.split("_"):
         plain = re.sub(r"\d+p\d+", "", part)
-        # Single letters may stand together; a name of several letters fills the rest of the part.
+        # A part consists of single letters, optionally followed by one name of several letters.
         letters = re.match(r"[a-rt-wy]*", plain)
         singles = letters.group() if letters else ""
         found.update(singles)
@@ -350,7 +348,7 @@ def isa_extensions(isa: str) -> frozenset[str]:
             if implied not in found:
                 found.add(implied)
                 pending.append(implied)
-    if "c" in found:  # compressed floating-point loads come with the extension they belong to
+    if "c" in found:  # c with f or d implies the compressed floating-point loads
         found.update({"zcf"} if "f" in found else ())
         found.update({"zcd"} if "d" in found else ())
     return frozenset(found)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a C source defines, read with tree-sitter: no compiler, no preprocessor, no headers."""
+"""Read the definitions of a C source with tree-sitter, without compiler, preprocessor or headers."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ _NOT_NAMES = frozenset([b"if", b"else", b"for", b"while", b"do", b"switch", b"re
 
 
 def read_c_source(path: Path, content: bytes) -> CSource:
-    """Return the facts about a C source; ObjectError when it cannot be one."""
+    """Return the facts about a C source; raise ObjectError if the content cannot be C."""
     if b"\0" in content:
-        raise ObjectError("not a C source: it holds NUL bytes", "C text in UTF-8")
+        raise ObjectError("not a C source: the file contains NUL bytes", "C text in UTF-8")
     if len(content) > LARGEST_SOURCE:
         raise ObjectError(f"the C source has {len(content)} bytes", f"at most {LARGEST_SOURCE} bytes")
     text = mask(content)
@@ -54,7 +54,7 @@ def read_c_source(path: Path, content: bytes) -> CSource:
 
 
 def _parse(text: bytes) -> Node:
-    """Return the syntax tree; a time limit guards against text that is expensive to recover from."""
+    """Return the syntax tree. A time limit applies, since error recovery can be slow."""
     deadline = time.monotonic() + SECONDS
 
     def chunk(offset: int, _point: object) -> bytes:
@@ -67,7 +67,7 @@ def _parse(text: bytes) -> Node:
         return Parser(_LANGUAGE).parse(chunk, progress_callback=stop).root_node
     except ValueError as fault:
         raise ObjectError(
-            f"not readable as C within {SECONDS:.0f} seconds", hint="give the compiled object instead"
+            f"cannot parse the C source within {SECONDS:.0f} seconds", hint="use the compiled object instead"
         ) from fault
 
 
@@ -110,7 +110,7 @@ class _Reader:
         )
 
     def _file_scope(self) -> Iterator[Node]:
-        """Yield the nodes outside functions, in order, through conditionals and unreadable stretches."""
+        """Yield the nodes outside functions, in order, including those in conditionals and ERROR nodes."""
         pending = [self.root]
         while pending:
             node = pending.pop()
@@ -122,7 +122,7 @@ class _Reader:
                 yield node
 
     def _inside(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-        """Find static variables in functions; return the includes, the quoted ones, and what is called."""
+        """Find static variables in functions; return the includes, the quoted ones, and the called functions."""
         found = QueryCursor(_INSIDE).captures(self.root)
         for storage in found.get("storage", []):
             declaration = storage.parent
@@ -151,7 +151,7 @@ class _Reader:
                 stars += 1 if function is None else 0
             elif declarator.type == "function_declarator":
                 function = declarator
-                # In `int (*f(void))(int)` the inner declarator is the function's own.
+                # In `int (*f(void))(int)` the inner declarator belongs to the function.
             inner = declarator.child_by_field_name("declarator")
             declarator = inner or next((c for c in declarator.named_children if c.type in _DECLARATORS), None)
         if declarator is None or function is None or self.slice(declarator) in _NOT_NAMES:
@@ -161,7 +161,7 @@ class _Reader:
         static = any(c.type == "storage_class_specifier" and self.slice(c) == b"static" for c in node.children)
         returns = self._return_type(node) + (" " + "*" * stars if stars else "")
         line = declarator.start_point.row + 1
-        # The first of several definitions counts: the others are in #else branches.
+        # Keep the first of several definitions: the others are in #else branches.
         types = self._parameter_types(function)
         self.functions.setdefault(name, CFunction(name, returns, self._parameters(function), static, line, types))
 

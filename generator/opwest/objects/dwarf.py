@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signatures of functions from debug information (`-g`), and how they differ from what a manifest says.
+"""Read the signatures of functions from debug information (`-g`).
 
-Works on objects that are not linked yet: relocations of the debug sections are applied first, those
-of RISC-V too. DWARF 2 to 5 (sections 3.3 "Subroutine and Entry Point Entries", 5 "Type Entries").
-Split and compressed debug information, and what is damaged, are answered in words.
+Supports unlinked objects: relocations of the debug sections are applied first. Source: DWARF 2 to 5,
+sections 3.3 "Subroutine and Entry Point Entries" and 5 "Type Entries". For split, compressed or damaged
+debug information the result is a sentence with the reason.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from opwest.objects.relocate import Relocations
 
 __all__ = ["NO_DEBUG_INFORMATION", "DwarfSignature", "DwarfType", "WantedParameter", "compare", "signatures"]
 
-NO_DEBUG_INFORMATION = "signature not checked: the object has no debug information (compile it with -g)"
+NO_DEBUG_INFORMATION = "signature not checked: the object has no debug information (compile with -g)"
 _INFO = ".debug_info"
 _SECTIONS = (_INFO, ".debug_abbrev", ".debug_str", ".debug_line_str", ".debug_str_offsets")
 _COMPRESSED = "signature not checked: the debug information is compressed (compile with -gz=none)"
@@ -40,10 +40,10 @@ _LARGEST = 1 << 28
 
 
 def signatures(member: Member, *, names: bool = False) -> dict[str, DwarfSignature] | str:
-    """Return the signatures of the functions that others can call, by symbol; with `names`, of parameters too.
+    """Return the signatures of the global functions by symbol; with `names`, including parameter names.
 
-    Functions without description (assembly, other members of a partial link) are absent. Where nothing
-    can be told, the result is a sentence that starts with "signature not checked: ".
+    Functions without debug information (assembly, other members of a partial link) are absent. Without
+    usable debug information the result is a sentence that starts with "signature not checked: ".
     """
     try:
         elf = parse_elf(member.content)
@@ -90,7 +90,7 @@ def _read(elf: Elf, wanted: set[str], with_names: bool) -> dict[str, DwarfSignat
 
 
 def _section_signatures(data: DebugData, wanted: set[str], with_names: bool) -> Iterator[tuple[str, DwarfSignature]]:
-    """Yield the signatures of one `.debug_info`; descriptions that have code come first."""
+    """Yield the signatures of one `.debug_info`, entries with code first."""
     units = read_units(data)
     types = Types(data, units)
     later: list[tuple[str, DwarfSignature]] = []
@@ -137,7 +137,7 @@ def _name(data: DebugData, chain: list[tuple[Unit, Entry]]) -> str:
 
 
 def _type(data: DebugData, unit: Unit, entry: Entry, types: Types) -> DwarfType:
-    """Return the type of an entry, which may stand in the entry that it completes."""
+    """Return the type of an entry, or else of the entry that it completes."""
     for owner, one in _chain(data, unit, types.units, entry.offset):
         if units_.AT_TYPE in one.attributes:
             return types.of(owner, one)

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the signature of a compiled function differs from what a manifest declares, in words.
+"""Compare the signature of a compiled function with the operator that a manifest declares.
 
-What counts is whether a call passes what the function reads: kind, size and sign of values, what
-pointers point to. Equal are: `char` and any 8-bit integer; `void *` and any pointer; `_Bool` and
-`uint8_t`; an enumeration and an integer of its size; integers of one size and sign whatever their
-name (`long` and `int32_t` on a 32-bit target); a half-precision float and `uint16_t` behind a
-pointer (the bits of a floating-point type of 16 bits). `const` is compared only where a function promises not to write
-what the manifest calls an output; that it takes inputs without `const` is common and harmless.
+Compared are the kind, size and sign of values, and the types that pointers refer to. Equal are: `char`
+and any 8-bit integer; `void *` and any pointer; `_Bool` and `uint8_t`; an enumeration and an integer of its
+size; integers of one size and sign with any name (`long` and `int32_t` on a 32-bit target); a half-precision
+float and `uint16_t` behind a pointer (the bits of a float16). `const` is compared only if a function promises
+not to write an output of the manifest; inputs without `const` are common and harmless.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ C_SCALARS: dict[str, DwarfType] = {
 
 @dataclass(frozen=True, slots=True)
 class WantedParameter:
-    """A parameter as the caller has it."""
+    """A parameter as declared by the manifest."""
 
     name: str
     c_type: str
@@ -56,7 +55,7 @@ class WantedParameter:
 
 
 def parse_c_type(text: str) -> DwarfType:
-    """Return a type written in C: qualifiers, a name, stars. Nothing else is understood."""
+    """Parse a C type made of qualifiers, a name and stars."""
     levels = [part.split() for part in text.split("*")]
     base = [word for word in levels[0] if word not in ("const", "volatile", "restrict")]
     name = " ".join(base)
@@ -69,7 +68,7 @@ def parse_c_type(text: str) -> DwarfType:
 
 
 def compare(signature: DwarfSignature, returns_status: bool, arguments: Sequence[WantedParameter]) -> list[str]:
-    """Return how a function differs from what is wanted of it; empty where a call does what is meant."""
+    """Return the differences between a function and its declaration; empty if calls are compatible."""
     found = _return_differences(signature.returns, returns_status)
     count = len(signature.parameters)
     if signature.variadic:
@@ -91,7 +90,7 @@ def _return_differences(returns: DwarfType, returns_status: bool) -> list[str]:
     if not returns_status:
         if returns.kind == "void":
             return []
-        return [f"declared to return nothing, the function returns {returns}, which would be ignored"]
+        return [f"declared with `returns: void`, the function returns {returns}"]
     if returns.kind == "void":
         return ["declared to return a status (int32_t), the function returns nothing (declare it with `returns: void`)"]
     if returns.kind == "integer" and returns.size in (0, _STATUS_SIZE):
@@ -100,20 +99,20 @@ def _return_differences(returns: DwarfType, returns_status: bool) -> list[str]:
 
 
 def _parameter_difference(wanted: DwarfType, seen: DwarfType) -> str | None:
-    """Return what the function takes instead, in words."""
+    """Return a description of a parameter that differs, None if it is compatible."""
     takes = f"the function takes {seen}"
     if wanted.kind == "pointer" and seen.kind == "pointer" and wanted.target and seen.target:
         if not _points_alike(wanted.target, seen.target):
             return takes
         written = wanted.target.kind not in ("struct", "void") and not wanted.target.const
         if written and seen.target.const:
-            return f"{takes}, which it does not write"
+            return f"{takes} and does not write it"
         return None
     return None if _values_alike(wanted, seen) else takes
 
 
 def _points_alike(wanted: DwarfType, seen: DwarfType) -> bool:
-    """Whether two pointers may stand for each other, by what they point to."""
+    """Whether pointers to two types are interchangeable."""
     if "void" in (wanted.kind, seen.kind) or "unknown" in (wanted.kind, seen.kind):
         return True
     if wanted.kind == "pointer" and seen.kind == "pointer" and wanted.target and seen.target:
@@ -131,7 +130,7 @@ def _values_alike(wanted: DwarfType, seen: DwarfType) -> bool:
     if "bool" in (wanted.kind, seen.kind):
         unsigned = wanted.signed is not True and seen.signed is not True
         return {wanted.kind, seen.kind} <= {"bool", "integer"} and wanted.size == seen.size == 1 and unsigned
-    if wanted.kind == "struct":  # a name that is not known here
+    if wanted.kind == "struct":  # an unknown type name
         return wanted.name in seen.names or wanted.name == seen.name
     if wanted.kind != seen.kind:
         return False

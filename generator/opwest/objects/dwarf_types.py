@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C types and signatures as DWARF describes them (DWARF 5, section 5), brought down to what a call needs."""
+"""C types and signatures from DWARF (DWARF 5, section 5), reduced to the properties relevant for calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DEEPEST = 24
 _QUALIFIERS = (units_.TAG_VOLATILE, units_.TAG_RESTRICT, units_.TAG_ATOMIC)
 _POINTERS = (units_.TAG_POINTER, units_.TAG_REFERENCE, units_.TAG_RVALUE_REFERENCE)
 _TAGGED = {units_.TAG_STRUCT: "struct", units_.TAG_UNION: "union", units_.TAG_CLASS: "class"}
-# DW_ATE_*: what a base type is, and whether it has a sign.
+# DW_ATE_*: the kind of a base type, and whether it is signed.
 _ENCODINGS: dict[int, tuple[Kind, bool | None]] = {
     0x02: ("bool", False), 0x04: ("float", True), 0x05: ("integer", True), 0x06: ("integer", True),
     0x07: ("integer", False), 0x08: ("integer", False), 0x10: ("integer", False),
@@ -29,16 +29,16 @@ class DwarfType:
 
     kind: Kind
     size: int = 0
-    """In bytes; 0 where it is not told."""
+    """In bytes; 0 if unknown."""
     signed: bool | None = None
-    """Of integers; None where either will do: plain `char`, and enumerations (GCC makes them unsigned)."""
+    """Of integers; None where either is accepted: plain `char`, and enumerations (unsigned in GCC)."""
     name: str = ""
     """As written: `int8_t`, `float`, `struct device`; of a pointer empty."""
     names: frozenset[str] = frozenset()
-    """`name` and what it stands for: a typedef and its `struct tag`."""
+    """`name` and its aliases: a typedef and its `struct tag`."""
     const: bool = False
     target: DwarfType | None = None
-    """What a pointer points to."""
+    """The type that a pointer refers to."""
 
     def __str__(self) -> str:
         if self.kind == "pointer" and self.target is not None and not self.name:
@@ -50,7 +50,7 @@ class DwarfType:
 
 
 VOID = DwarfType("void", name="void", names=frozenset({"void"}))
-UNKNOWN = DwarfType("unknown", name="a type that is not described here")
+UNKNOWN = DwarfType("unknown", name="a type without description")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class DwarfSignature:
     parameters: tuple[DwarfType, ...]
     variadic: bool = False
     names: tuple[str, ...] = field(default=(), compare=False)
-    """Of the parameters, where they were asked for; empty strings where one has none."""
+    """Parameter names, if requested; empty for a parameter without a name."""
 
     def __str__(self) -> str:
         parameters = [str(p) for p in self.parameters] + (["..."] if self.variadic else [])
@@ -78,7 +78,7 @@ class Types:
     _known: dict[int, DwarfType] = field(default_factory=dict)
 
     def of(self, unit: Unit, entry: Entry, depth: int = 0) -> DwarfType:
-        """Return the type that an entry refers to; void where it names none."""
+        """Return the type that an entry refers to, void if none."""
         value = entry.attributes.get(units_.AT_TYPE)
         if value is None:
             return VOID
@@ -111,7 +111,7 @@ class Types:
         if tag in _POINTERS:
             return DwarfType("pointer", size or unit.address, target=self.of(unit, entry, depth))
         if tag == units_.TAG_ARRAY:
-            inner = self.of(unit, entry, depth)  # only behind a pointer: its elements are what it points to
+            inner = self.of(unit, entry, depth)  # only behind a pointer, which then refers to the elements
             return DwarfType(inner.kind, inner.size, inner.signed, inner.name, inner.names, inner.const, inner.target)
         if tag in _TAGGED:
             label = f"{_TAGGED[tag]} {name}" if name else f"an unnamed {_TAGGED[tag]}"
@@ -126,7 +126,7 @@ class Types:
             return DwarfType(kind, size, sign, name, frozenset({name}))
         if tag == units_.TAG_SUBROUTINE_TYPE:
             return DwarfType("function", name="function")
-        return DwarfType("other", size, name=name or "a type that is no C type")
+        return DwarfType("other", size, name=name or "a type unknown in C")
 
     def _name(self, unit: Unit, entry: Entry) -> str:
         value = entry.attributes.get(units_.AT_NAME)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ELF container: header, section table, string and symbol tables, every offset checked first.
 
-pyelftools builds a Python object per field, which takes seconds for an object with thousands of
-sections (`-ffunction-sections`), and trusts offsets and counts of the file. So tables are unpacked
-here, and pyelftools gives the names of the machines.
+pyelftools takes seconds for an object with thousands of sections (`-ffunction-sections`) and does not
+validate offsets and counts; only its names of machines are used.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ SHT_RELA, SHT_REL = 4, 9
 SHT_INIT_ARRAY, SHT_FINI_ARRAY, SHT_PREINIT_ARRAY, SHT_SYMTAB_SHNDX = 14, 15, 16, 18
 SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR, SHF_GROUP, SHF_TLS, SHF_COMPRESSED = 0x1, 0x2, 0x4, 0x200, 0x400, 0x800
 SHN_LORESERVE, SHN_XINDEX = 0xFF00, 0xFFFF
-# Reserved indexes as `RawSymbol` gives them: below zero, so that no section can be mistaken for one.
+# Reserved indexes in `RawSymbol`: negative, to differ from every section index.
 UNDEFINED, ABSOLUTE, COMMON, X86_64_LARGE_COMMON = 0, 0xFFF1 - 0x10000, 0xFFF2 - 0x10000, 0xFF02 - 0x10000
 ET_REL, ET_EXEC, ET_DYN, ET_CORE = 1, 2, 3, 4
 
-_AGAIN = "the file is damaged or incomplete: copy or build it again"
+_AGAIN = "the file is damaged or incomplete: rebuild it or copy it again"
 _LONGEST_NAME = 1 << 14
 _FRIENDLY = {3: "i386", 40: "arm", 62: "x86-64", 183: "aarch64", 243: "riscv"}
 
@@ -43,13 +42,13 @@ COMMON_MACHINES = frozenset(_FRIENDLY.values())
 
 
 def machines() -> frozenset[str]:
-    """Return every machine that has a name: those of this package's own, and ELF's in lower case."""
+    """Return all names of machines: those defined here, and the names in elf.h in lower case."""
     others = (name for number, name in _machines().items() if number not in (_X86_64, _I386, _NO_MACHINE))
     return COMMON_MACHINES.union(others)
 
 
 def damaged(message: str) -> ObjectError:
-    """Return the error for a file whose parts contradict each other."""
+    """Return the error for an inconsistent file."""
     return ObjectError(message, "a complete ELF object", _AGAIN)
 
 
@@ -107,7 +106,7 @@ class Layout:
 
 
 class StringTable:
-    """Names by offset, with limits that keep a hostile table from eating the memory."""
+    """Names by offset, with limits on memory for hostile tables."""
 
     def __init__(self, data: bytes, what: str) -> None:
         self._data = data
@@ -119,11 +118,11 @@ class StringTable:
         end = self._data.find(b"\0", offset, offset + _LONGEST_NAME)
         if end < 0:
             if offset >= len(self._data):
-                raise damaged(f"a name lies outside {self._what} ({offset} of {len(self._data)} bytes)")
-            raise damaged(f"a name in {self._what} does not end or has more than {_LONGEST_NAME} bytes")
+                raise damaged(f"name outside of {self._what} (offset {offset}, size {len(self._data)} bytes)")
+            raise damaged(f"unterminated name, or name of more than {_LONGEST_NAME} bytes, in {self._what}")
         self._budget -= end - offset
         if self._budget < 0:
-            raise damaged(f"the names in {self._what} are unreasonably long")
+            raise damaged(f"the names in {self._what} are too long in total")
         return self._data[offset:end]
 
     def name(self, offset: int) -> str:
@@ -145,7 +144,7 @@ class Elf:
 
     @property
     def machine_name(self) -> str:
-        """The machine in the words of this package."""
+        """The name of the machine in this package."""
         number = self.machine
         return _FRIENDLY.get(number) or _machines().get(number) or f"machine-{number}"
 
@@ -171,7 +170,7 @@ class Elf:
         """Return the names of a symbol table."""
         link = self.sections[table].link
         if not 0 < link < len(self.sections) or self.sections[link].kind != SHT_STRTAB:
-            raise damaged(f"the symbol table names section {link} as its string table, which is none")
+            raise damaged(f"invalid string table index {link} in the symbol table")
         return StringTable(self.data(self.sections[link]), self.sections[link].name or "the string table")
 
     def raw_symbols(self, table: int) -> Iterator[RawSymbol]:
@@ -192,12 +191,14 @@ class Elf:
                 name, value, size, info, _other, index = fields
             if index == SHN_XINDEX:
                 if number >= len(extended):
-                    raise damaged("a symbol has an extended section index, but there is no table of them")
+                    raise damaged(
+                        "a symbol has an extended section index, but the object has no table of extended indexes"
+                    )
                 index = extended[number]
             elif index >= SHN_LORESERVE:
                 index -= 0x10000
             if index >= count:
-                raise damaged(f"a symbol refers to section {index}, but there are {count}")
+                raise damaged(f"a symbol refers to section {index} of {count}")
             yield RawSymbol(number, name, info, index, size, value)
 
     def _extended_indexes(self, table: int) -> tuple[int, ...]:
@@ -210,16 +211,16 @@ class Elf:
 
 
 def _layout(content: bytes) -> Layout:
-    """Return the layout that the identifying bytes announce."""
+    """Return the layout given by the identification bytes."""
     if len(content) < 16:
-        raise damaged(f"truncated: the ELF header has 16 bytes or more, the file {len(content)}")
+        raise damaged(f"truncated: the file has {len(content)} bytes, the ELF header at least 16")
     if content[4] not in (1, 2) or content[5] not in (1, 2) or content[6] != 1:
-        raise damaged("the ELF header names an unknown class, byte order or version")
+        raise damaged("unknown class, byte order or version in the ELF header")
     return Layout(64 if content[4] == 2 else 32, "little" if content[5] == 1 else "big")
 
 
 def parse_elf(content: bytes) -> Elf:
-    """Return the header and the sections of an ELF file; ObjectError where anything is out of bounds."""
+    """Return the header and the sections of an ELF file; raise ObjectError for invalid offsets."""
     layout = _layout(content)
     header = layout.header
     if 16 + header.size > len(content):
@@ -256,7 +257,7 @@ def _sections(content: bytes, rows: list[tuple[int, ...]], names: int) -> tuple[
             raise damaged(f"truncated: the section names end at byte {offset + size}, the file has {len(content)}")
         table = StringTable(content[offset : offset + size], "the table of section names")
     elif names != 0:
-        raise damaged(f"the ELF header names section {names} as the table of section names, which is none")
+        raise damaged(f"invalid index {names} of the section name table in the ELF header")
     sections = []
     for index, (name, kind, flags, _addr, offset, size, link, info, _align, entry) in enumerate(rows):
         text = table.name(name) if table and kind else ""

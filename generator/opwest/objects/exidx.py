@@ -2,8 +2,8 @@
 """Frame sizes from the unwind tables of Arm (`.ARM.exidx`, `.ARM.extab`).
 
 The instructions undo a prologue: they add to the virtual stack pointer (vsp) and pop registers, and
-their sum is the frame. Where one sets vsp from a frame pointer, the stack may have grown below it
-unseen: a lower bound. Sources: Exception Handling ABI for the Arm Architecture (EHABI32), sections 6
+their sum is the frame size. If one sets vsp from a frame pointer, the sum is a lower bound. Sources:
+Exception Handling ABI for the Arm Architecture (EHABI32), sections 6
 (index table), 7 (the compact model), 10.2 (personality routines 0 to 2) and 10.3 (frame unwinding
 instructions).
 """
@@ -25,7 +25,7 @@ _LARGEST = 1 << 31
 
 
 def exidx_frames(relocations: Relocations, index: int) -> Iterator[Frame]:
-    """Yield the frames that an index table describes; entries that cannot be unwound tell nothing."""
+    """Yield the frames of an index table, without the entries that cannot be unwound."""
     elf = relocations.elf
     data, order = elf.data(elf.sections[index]), elf.layout.order
     targets = relocations.targets(index)
@@ -66,7 +66,7 @@ def _table_codes(data: bytes, targets: dict[int, tuple[int, int]], at: int, orde
             raise damaged(f"an unwind table names the reserved personality routine {index}")
         more, start = word >> 16 & 0xFF, word.to_bytes(4, "big")[2:]
     else:
-        # The generic model: the routine's own format, which GNU and LLVM make like the compact one.
+        # The generic model: GNU and LLVM personality routines use the format of the compact model.
         at += 4
         word = fixed(data, at, 4, order)
         more, start = word >> 24, word.to_bytes(4, "big")[1:]
@@ -75,7 +75,7 @@ def _table_codes(data: bytes, targets: dict[int, tuple[int, int]], at: int, orde
 
 
 def frame_size(codes: bytes) -> tuple[int, bool]:
-    """Return the bytes that the instructions take off the stack, and whether that is all of the frame."""
+    """Return the bytes that the instructions pop, and whether that is the whole frame."""
     size, exact, at = 0, True, 0
     while at < len(codes):
         code = codes[at]
@@ -91,7 +91,7 @@ def frame_size(codes: bytes) -> tuple[int, bool]:
             mask = (code & 0x0F) << 8 | following
             at += 1
             if not mask:
-                raise damaged("the unwind table refuses to unwind")
+                raise damaged("the unwind table has a 'refuse to unwind' instruction")
             size += 4 * mask.bit_count()
             exact = exact and not mask & 0x200  # a popped stack pointer: what follows is elsewhere
         elif code < 0xA0:
@@ -120,5 +120,5 @@ def frame_size(codes: bytes) -> tuple[int, bool]:
         else:
             raise damaged(f"an unwind table has the spare instruction 0x{code:02x}")
     if at > len(codes) or not 0 <= size < _LARGEST:
-        raise damaged("an unwind table makes no sense")
+        raise damaged("invalid unwind table")
     return size, exact

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known about an object or a C source after reading it: plain frozen values."""
+"""Facts about an object or a C source: plain frozen values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SectionKind = Literal["code", "constant", "data", "bss", "common", "absolute", "
 
 
 class ObjectError(Exception):
-    """A file that cannot be used at all: what was seen, what was expected, what to do."""
+    """An unusable file: message, expected form, hint."""
 
     def __init__(self, message: str, expected: str | None = None, hint: str | None = None) -> None:
         super().__init__(message)
@@ -33,14 +33,14 @@ class ObjectError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Abi:
-    """What an object was compiled for, as its ELF header and build attributes say."""
+    """The ABI of an object, from its ELF header and build attributes."""
 
     machine: str
     """`x86-64`, `i386`, `arm`, `aarch64`, `riscv`; else the name of the EM_ constant in lower case."""
     bits: int
     endian: Endian
     arch: str | None = None
-    """Arm: the architecture (`v7E-M`); RISC-V: the ISA string; None where the object does not say."""
+    """Arm: the architecture (`v7E-M`); RISC-V: the ISA string; None if not recorded."""
     float_abi: FloatAbi | None = None
     """Arm: soft, softfp, hard or any; RISC-V: soft, single, double or quad; otherwise None."""
     eabi: int | None = None
@@ -52,13 +52,13 @@ class Abi:
     static_base: bool = False
     """Arm: R9 is the base of writable data (`-frwpi`), or data is reached from it."""
     dsp: bool | None = None
-    """Arm: uses the DSP instructions of v8-M, which are an option there; None where it does not say."""
+    """Arm: uses the DSP instructions of v8-M, an optional extension; None if not recorded."""
     mve: Mve | None = None
     """Arm: uses the vector extension of M-profile (Helium), for integers or floats too."""
     fpu: Fpu | None = None
     """Arm: the FPU instructions it may use."""
     be8: bool = False
-    """Arm: big-endian data with little-endian code, which only a linker makes."""
+    """Arm: big-endian data with little-endian code, the output of a linker."""
     rve: bool = False
     """RISC-V: the ABI of RV32E, with 16 registers."""
     rvc: bool = False
@@ -124,10 +124,10 @@ class Member:
     """Without section, file and mapping symbols (`$t`, `$d`, …) and local labels (`.L…`)."""
     sizes: Sizes
     faults: tuple[str, ...] = ()
-    """Why it cannot be linked as it is, in words; empty means exportable."""
+    """The reasons why it cannot be linked; empty if exportable."""
     loose: bool = True
     """Whether it is a file of its own (always linked) rather than a member of an archive."""
-    # Looked up once per operator, so they are computed once: a model may name thousands.
+    # Computed once: they are looked up per operator, of which a model can have thousands.
     _defined: Mapping[str, Symbol] = field(init=False, repr=False, compare=False)
     _undefined_strong: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _undefined_weak: tuple[str, ...] = field(init=False, repr=False, compare=False)
@@ -167,7 +167,7 @@ class Member:
 
     @property
     def undefined_weak(self) -> tuple[str, ...]:
-        """Names that become null when nobody defines them."""
+        """Weak references, null without a definition."""
         return self._undefined_weak
 
     @property
@@ -192,7 +192,7 @@ class ObjectFile:
 
 @dataclass(frozen=True, slots=True)
 class CParameter:
-    """A parameter of a C function, as far as the source shows it."""
+    """A parameter of a C function, from the source alone."""
 
     base: str
     """The type without qualifiers and stars: `int16_t`, `unsigned char`, `struct device`."""
@@ -201,7 +201,7 @@ class CParameter:
     text: str
     """As written."""
     name: str = ""
-    """Empty where it has none, or where a macro makes it."""
+    """Empty if it has no name or a macro creates it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,4 +237,4 @@ class CSource:
     calls: tuple[str, ...] = ()
     """Names called as functions that the file does not define (macros among them)."""
     unread: tuple[int, ...] = ()
-    """Lines that could not be understood as C; what they define is not known."""
+    """Lines that could not be parsed as C; their definitions are unknown."""

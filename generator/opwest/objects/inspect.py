@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a file to facts: the one place of this package that reads objects from the disk."""
+"""Read objects and C sources from the disk and return their facts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def inspect_object(path: Path) -> ObjectFile | CSource:
     if content.startswith(ARCHIVE):
         return ObjectFile(path, "archive", tuple(_archive(content)))
     if path.suffix == ".c" and content and not is_known_binary(content):
-        # tree-sitter is loaded only where there is C to read.
+        # Load tree-sitter only for C sources.
         from opwest.objects.csource import read_c_source
 
         return read_c_source(path, content)
@@ -52,19 +52,19 @@ def _read(path: Path) -> bytes:
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
-            raise ObjectError("this is a directory", "a file", "name the objects inside it, one by one")
+            raise ObjectError("is a folder", "a file", "name the objects in it")
         if not stat.S_ISREG(status.st_mode):
-            raise ObjectError("this is not a regular file", "a file on the disk")
+            raise ObjectError("not a regular file", "a regular file")
         if status.st_size > LARGEST_FILE:
             raise ObjectError(f"the file has {status.st_size} bytes", f"at most {LARGEST_FILE} bytes")
         return path.read_bytes()
     except FileNotFoundError as fault:
-        raise ObjectError("there is no such file", "a file that exists") from fault
+        raise ObjectError("file not found", "an existing file") from fault
     except PermissionError as fault:
-        raise ObjectError("the file may not be read", hint="look at its permissions") from fault
+        raise ObjectError("cannot read the file: permission denied", hint="check its permissions") from fault
     except (OSError, ValueError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else str(fault)
-        raise ObjectError(f"the file cannot be read: {reason}") from fault
+        raise ObjectError(f"cannot read the file: {reason}") from fault
 
 
 def _archive(content: bytes) -> list[Member]:
@@ -93,7 +93,7 @@ def read_member(name: str, content: bytes, *, loose: bool = True) -> Member:
 
 
 def section_kind(section: Section) -> SectionKind | None:
-    """Return where a section ends up in memory; None for sections that are not loaded."""
+    """Return the kind of memory of a section; None for sections that are not loaded."""
     if not section.flags & elf_format.SHF_ALLOC:
         return None
     if section.flags & elf_format.SHF_EXECINSTR:
@@ -114,7 +114,7 @@ def _shared(section: Section) -> bool:
 
 
 def _symbol_section(raw: RawSymbol, kinds: list[SectionKind | None]) -> SectionKind | None:
-    """Return where a symbol lies; None when its section is not loaded (debug information)."""
+    """Return the kind of memory of a symbol; None if its section is not loaded (debug information)."""
     if raw.section == elf_format.UNDEFINED:
         return "undefined"
     if raw.section in (elf_format.COMMON, elf_format.X86_64_LARGE_COMMON):
@@ -123,7 +123,7 @@ def _symbol_section(raw: RawSymbol, kinds: list[SectionKind | None]) -> SectionK
 
 
 def _symbols(elf: Elf, table: int, kinds: list[SectionKind | None]) -> tuple[tuple[Symbol, ...], set[str]]:
-    """Return the symbols a reader cares about, and the names of indirect functions."""
+    """Return the relevant symbols, and the names of indirect functions."""
     names = elf.strings_of(table)
     mapped = elf.machine_name in ("arm", "aarch64", "riscv")
     found: list[Symbol] = []
@@ -135,7 +135,7 @@ def _symbols(elf: Elf, table: int, kinds: list[SectionKind | None]) -> tuple[tup
         name = names.name(raw.name)
         binding = _BINDINGS.get(raw.info >> 4)
         if binding is None:
-            raise damaged(f"the symbol {name!r} has an unknown binding")
+            raise damaged(f"unknown binding of symbol {name!r}")
         if binding == "local" and (not name or name.startswith(".L") or (mapped and name.startswith("$"))):
             continue
         section = _symbol_section(raw, kinds)
@@ -173,14 +173,14 @@ def _container_faults(elf: Elf, table: int | None) -> list[str]:
     if elf.type == elf_format.ET_CORE:
         return ["not relocatable: a core dump, not an object"]
     if elf.type != elf_format.ET_REL:
-        return [f"not relocatable: an ELF file of the unknown type {elf.type}"]
+        return [f"not relocatable: unknown ELF file type {elf.type}"]
     if table is None and any(section_kind(s) and s.size for s in elf.sections):
-        return ["it has no symbol table: do not strip objects (`strip --strip-debug` keeps it)"]
+        return ["no symbol table: do not strip objects (`strip --strip-debug` keeps the table)"]
     return []
 
 
 def _section_faults(elf: Elf) -> list[str]:
-    """Return the faults that sections show."""
+    """Return the faults found in sections."""
     faults = []
     names = [s.name for s in elf.sections]
     if any(n.startswith((".gnu.lto_", ".gnu.debuglto_.gnu.lto_")) or n == ".llvm.lto" for n in names):
@@ -189,7 +189,7 @@ def _section_faults(elf: Elf) -> list[str]:
         early = next((s.name for s in elf.sections if s.size and _runs_by_itself(s)), None)
         if early:
             faults.append(
-                f"has code that must run before or after main (section {early}): remove constructors and destructors"
+                f"has code that runs before or after main (section {early}): remove constructors and destructors"
             )
     return faults
 
@@ -201,7 +201,7 @@ def _runs_by_itself(section: Section) -> bool:
 
 
 def _symbol_faults(symbols: tuple[Symbol, ...], indirect: set[str], elf: Elf) -> list[str]:
-    """Return the faults that symbols show."""
+    """Return the faults found in symbols."""
     faults = []
     if elf.type == elf_format.ET_REL:
         tls = [s.name for s in symbols if s.kind == "tls"]
@@ -210,5 +210,5 @@ def _symbol_faults(symbols: tuple[Symbol, ...], indirect: set[str], elf: Elf) ->
             faults.append(f"uses thread-local variables{which}: remove _Thread_local or __thread")
         if indirect:
             shown = ", ".join(sorted(indirect)[:3])
-            faults.append(f"chooses functions when the program starts ({shown}): remove ifunc and target_clones")
+            faults.append(f"uses indirect functions ({shown}): remove ifunc and target_clones")
     return faults

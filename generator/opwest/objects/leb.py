@@ -9,7 +9,7 @@ _LONGEST = 10  # bytes of a LEB128 number of 64 bits
 
 
 def uleb(data: bytes, at: int) -> tuple[int, int]:
-    """Return the unsigned LEB128 number at `at`, and where it ends."""
+    """Return the unsigned LEB128 number at `at`, and its end offset."""
     value = shift = 0
     for place in range(at, min(at + _LONGEST, len(data))):
         byte = data[place]
@@ -17,11 +17,11 @@ def uleb(data: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, place + 1
         shift += 7
-    raise damaged(f"a LEB128 number at {at} does not end")
+    raise damaged(f"unterminated LEB128 number at {at}")
 
 
 def sleb(data: bytes, at: int) -> tuple[int, int]:
-    """Return the signed LEB128 number at `at`, and where it ends."""
+    """Return the signed LEB128 number at `at`, and its end offset."""
     value, end = uleb(data, at)
     bits = 7 * (end - at)
     return (value - (1 << bits) if value >> (bits - 1) else value), end
@@ -30,13 +30,13 @@ def sleb(data: bytes, at: int) -> tuple[int, int]:
 def fixed(data: bytes, at: int, size: int, order: str) -> int:
     """Return the unsigned number of `size` bytes at `at`; `order` is that of `struct`."""
     if at < 0 or at + size > len(data):
-        raise damaged(f"a number at {at} lies outside its {len(data)} bytes")
+        raise damaged(f"number at {at} outside of {len(data)} bytes of data")
     return int.from_bytes(data[at : at + size], "little" if order == "<" else "big")
 
 
 def text(data: bytes, at: int) -> tuple[bytes, int]:
-    """Return the bytes of the string at `at`, and where the next field starts."""
+    """Return the bytes of the string at `at`, and the offset of the next field."""
     end = data.find(b"\0", at)
     if at < 0 or end < 0:
-        raise damaged(f"a string at {at} does not end")
+        raise damaged(f"unterminated string at {at}")
     return data[at:end], end + 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Telling what a file is that is neither an ELF object, an archive nor C: so that the message helps."""
+"""Identify files that are neither ELF objects, archives nor C sources, for error messages."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ THIN_ARCHIVE = b"!<thin>\n"
 EXPECTED = "an ELF object (.o), an archive of them (.a) or a C source (.c)"
 
 _CROSS = "compile for an ELF target, for example with a cross compiler"
-_UNPACK = "unpack it and name the objects inside"
-_BITCODE = "compile without -flto (add -fno-lto); where it is meant as LLVM IR, name it .bc"
+_UNPACK = "unpack it and name the objects in it"
+_BITCODE = "compile with -fno-lto; for LLVM IR, use the suffix .bc"
 _CONSTANT = "constants are declared under `constants`, not under `objects`"
 _BINARY = (
-    (b"BC\xc0\xde", "LLVM bitcode, as -flto writes it", _BITCODE),
-    (b"\xde\xc0\x17\x0b", "LLVM bitcode, as -flto writes it", _BITCODE),
+    (b"BC\xc0\xde", "LLVM bitcode (output of -flto)", _BITCODE),
+    (b"\xde\xc0\x17\x0b", "LLVM bitcode (output of -flto)", _BITCODE),
     (b"\xfe\xed\xfa\xce", "a Mach-O object (macOS)", _CROSS),
     (b"\xfe\xed\xfa\xcf", "a Mach-O object (macOS)", _CROSS),
     (b"\xce\xfa\xed\xfe", "a Mach-O object (macOS)", _CROSS),
@@ -41,7 +41,7 @@ _COFF_MACHINES = (0x014C, 0x8664, 0x01C0, 0x01C4, 0xAA64)
 
 
 def _is_coff(content: bytes) -> bool:
-    """Whether this looks like a COFF object: it has no magic number, so its fields must make sense."""
+    """Whether the content is likely a COFF object: the format has no magic number, so check the fields."""
     if len(content) < 20:
         return False
     machine, sections, _date, table, symbols, optional, _flags = struct.unpack_from("<HHIIIHH", content)
@@ -56,35 +56,35 @@ def _is_coff(content: bytes) -> bool:
 
 
 def _text_kind(text: bytes) -> tuple[str, str | None]:
-    """Return what a text file is, and what to do."""
+    """Return the kind of a text file, and a hint."""
     start = text[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
     lines = start.splitlines()
     if start.startswith(b"version https://git-lfs"):
         return "a Git LFS pointer, not the file itself", "run `git lfs pull`"
     if start.startswith(b"#!"):
-        return "a shell script or another script", "name what the script builds"
+        return "a script", "name the objects that the script builds"
     if start[:64].lower().startswith((b"<!doctype", b"<html", b"<?xml")):
-        return "HTML or XML", "perhaps a download that failed: look into the file"
+        return "HTML or XML", "check the file: a failed download often is HTML"
     if any(line.startswith(_IR_LINES) for line in lines):
         return "LLVM IR text", "name it .ll"
     if any(line.lstrip().startswith(_ASSEMBLY_LINES) for line in lines):
         return "assembly text", "assemble it: `gcc -c file.s`"
     if any(line.startswith(_SCRIPT_LINES) for line in lines):
         return "a linker script", "name the objects that the script lists"
-    return "text", "a C source must be named .c, LLVM IR .ll"
+    return "text", "use the suffix .c for a C source, .ll for LLVM IR"
 
 
 def looks_like(content: bytes) -> tuple[str, str | None]:
-    """Return what the content of a file is in words, and a hint; for files that cannot be read."""
+    """Return a description of the content of an unsupported file, and a hint."""
     if not content:
-        return "empty", "the step that was to write it may have failed"
+        return "empty", "check the build step that writes it"
     for magic, what, hint in _BINARY:
         if content.startswith(magic):
             return what, hint
     if content.startswith(THIN_ARCHIVE):
-        return "a thin archive: it only names files elsewhere", "make it a normal one: `ar rc lib.a *.o`"
+        return "a thin archive, which contains only file names", "create a regular archive: `ar rc lib.a *.o`"
     if ELF.startswith(content[:4]) or content.startswith((ELF, ARCHIVE)):
-        return "a truncated object or archive", "copy or build it again"
+        return "a truncated object or archive", "rebuild it or copy it again"
     if _is_coff(content):
         return (
             "a Windows COFF object",

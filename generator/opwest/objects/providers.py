@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who usually provides what an object does not define: the compiler's support library or the libc.
+"""Providers of undefined symbols: the compiler's support library and the C libraries.
 
-The lists under `libc/` were read from real libraries; each says from which.
+The lists in `libc/` were extracted from the libraries that their headers name.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _sections(name: str) -> dict[str, frozenset[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Providers:
-    """What a machine's support library and one libc define."""
+    """The symbols that a machine's support library and one libc define."""
 
     machine: str
     libc: str
@@ -45,7 +45,7 @@ class Providers:
     math: frozenset[str]
 
     def of(self, symbol: str) -> str | None:
-        """Return who provides a symbol: `libgcc`, `picolibc`, `picolibc (libm)`, …; None if nobody."""
+        """Return the provider of a symbol: `libgcc`, `picolibc`, `picolibc (libm)`, …; None if there is none."""
         if symbol in _LINKER_DEFINED:
             return LINKER
         if symbol in self.support:
@@ -59,14 +59,14 @@ class Providers:
 def providers(machine: str, libc: str) -> Providers:
     """Return the providers for a machine and a libc; an unknown machine has no support library."""
     if libc not in LIBCS:
-        raise ValueError(f"unknown libc {libc!r}: there is {', '.join(LIBCS)}")
+        raise ValueError(f"unknown libc {libc!r}; known: {', '.join(LIBCS)}")
     support = _sections(f"libgcc-{machine}.txt")[""] if machine in _SUPPORT_MACHINES else frozenset[str]()
     library = _sections(f"{libc}.txt")
     return Providers(machine, libc, support, library["libc"], library["libm"])
 
 
 def provider_of(symbol: str, machine: str, libc: str) -> str | None:
-    """Return who provides a symbol: `libgcc`, the libc's name, that with ` (libm)`, `linker`, or None."""
+    """Return the provider of a symbol: `libgcc`, the name of the libc (with ` (libm)`), `linker`, or None."""
     return providers(machine, libc).of(symbol)
 
 
@@ -76,5 +76,5 @@ def _libm() -> frozenset[str]:
 
 
 def uses_libm(symbol: str) -> bool:
-    """Whether a symbol belongs to the mathematical library, whatever the libc."""
+    """Whether a symbol belongs to libm in any libc."""
     return symbol in _libm()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Relocations of sections that are read but not run: debug information and unwind tables.
 
-In an unlinked object every section starts at address 0, and what one section says of another stands
-in relocations. `targets` tells where a field points; `patched` gives the bytes a linker would write
-if every section stayed at 0, which is what offsets between debug sections need.
+In an unlinked object every section starts at address 0, and references between sections are relocations.
+`targets` returns the targets of fields; `patched` returns the bytes as linked with every section at 0,
+which resolves offsets between debug sections.
 
 Sources: ELF for the Arm Architecture (AAELF32) 5.6, for AArch64 (AAELF64) 5.7, the System V psABIs
 of x86-64 4.4 and i386 4.4, and the RISC-V psABI, "Relocations".
@@ -23,7 +23,7 @@ Operation = Literal["absolute", "relative", "prel31", "add", "sub", "set", "set6
 
 
 class Entry(NamedTuple):
-    """A relocation; `addend` is None where it stands in the section itself."""
+    """A relocation; `addend` is None if the section contains it (SHT_REL)."""
 
     offset: int
     type: int
@@ -31,7 +31,7 @@ class Entry(NamedTuple):
     addend: int | None
 
 
-# By machine and number: what is done, and to how many bytes.
+# By machine and number: the operation and the size in bytes.
 _OPERATIONS: dict[str, dict[int, tuple[Operation, int]]] = {
     "x86-64": {
         1: ("absolute", 8), 2: ("relative", 4), 10: ("absolute", 4), 11: ("absolute", 4), 12: ("absolute", 2),
@@ -61,7 +61,7 @@ _IGNORED: dict[str, tuple[int, ...]] = {
 
 
 def relocation_entries(elf: Elf, index: int) -> Iterator[Entry]:
-    """Yield the entries of a section of relocations; ObjectError where its shape is wrong."""
+    """Yield the entries of a relocation section; raise ObjectError for a wrong entry size."""
     section = elf.sections[index]
     wide, explicit = elf.layout.bits == 64, section.kind == SHT_RELA
     unpacker = struct.Struct(elf.layout.order + ("QQ" if wide else "II") + (("q" if wide else "i") if explicit else ""))
@@ -105,11 +105,11 @@ class Relocations:
 
     def _place(self, symbol: int) -> tuple[int, int]:
         if symbol >= len(self.places):
-            raise damaged(f"a relocation names symbol {symbol}, but there are {len(self.places)}")
+            raise damaged(f"a relocation refers to symbol {symbol} of {len(self.places)}")
         return self.places[symbol]
 
     def targets(self, section: int) -> dict[int, tuple[int, int]]:
-        """Return where fields of a section point, by their offsets: a section and an offset in it."""
+        """Return the targets of the fields of a section, by offset: a section and an offset in it."""
         data = self.elf.data(self.elf.sections[section])
         found: dict[int, tuple[int, int]] = {}
         for entry in self._entries(section):
@@ -124,19 +124,19 @@ class Relocations:
         return found
 
     def _in_place(self, data: bytes | bytearray, offset: int, size: int, bits: int) -> int:
-        """Return the addend that stands in the section, with its sign."""
+        """Return the sign-extended addend in the section."""
         value = self._read(data, offset, size) & ((1 << bits) - 1)
         return value - (1 << bits) if value >> (bits - 1) else value
 
     def _read(self, data: bytes | bytearray, offset: int, size: int) -> int:
         if offset + size > len(data):
-            raise damaged(f"a relocation at {offset} lies outside its section of {len(data)} bytes")
+            raise damaged(f"relocation at {offset} outside of its section of {len(data)} bytes")
         return int.from_bytes(data[offset : offset + size], self.elf.layout.endian)
 
     def patched(self, section: int) -> bytes:
         """Return the bytes of a section with its relocations applied, every section being at 0.
 
-        ObjectError names a relocation that is not known here.
+        Raises ObjectError for an unknown relocation type.
         """
         content = self.elf.data(self.elf.sections[section])
         if section not in self.tables:
@@ -147,9 +147,7 @@ class Relocations:
             if known is None:
                 if entry.type in self._ignored:
                     continue
-                raise damaged(
-                    f"section {self.elf.sections[section].name} has relocations of the unknown type {entry.type}"
-                )
+                raise damaged(f"unknown relocation type {entry.type} in section {self.elf.sections[section].name}")
             self._apply(data, entry, *known)
         return bytes(data)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Relocations that Zephyr's link of a target cannot resolve, told before any linker runs.
+"""Detect relocations that Zephyr's link of a target cannot resolve, before the link.
 
-What was tried with the linkers and scripts of Zephyr 4.2 (tests/unit/objects/test_objects_relocations.py
-repeats it where the tools are there):
+Results with the linkers and scripts of Zephyr 4.2 (repeated by tests/unit/objects/test_objects_relocations.py
+if the tools are installed):
 
 - native_sim links `ld -r`, localizes symbols with objcopy, and makes an executable with `-no-pie`
   (scripts/native_simulator/Makefile). So absolute addresses (`R_X86_64_32`, `R_X86_64_32S`, `R_386_32`)
@@ -32,7 +32,7 @@ _I386_PC32, _RISCV_HI20 = 2, 26
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """Relocations that fail for one reason: what to say and what to do."""
+    """Relocations that fail for one reason, with the reason and a hint."""
 
     reason: str
     hint: str
@@ -40,13 +40,13 @@ class _Family:
 
 
 _NO_TLS = "remove _Thread_local or __thread"
-_TLS = "reaches thread-local variables"
-_GOT_HINT = "compile it with -fno-pic"
-_DYNAMIC = "is for a dynamic linker, which firmware does not have"
-_DYNAMIC_HINT = "name the .o files, before they were linked"
-_ARM_GOT = "reaches addresses through a table (GOT) that Zephyr's linker script discards"
-_RISCV_GOT = "reaches addresses through a table (GOT) that Zephyr's linker script has no place for"
-_ARM_SB = "reaches data from a static base (R9), which nothing in Zephyr sets up"
+_TLS = "accesses thread-local variables"
+_GOT_HINT = "compile with -fno-pic"
+_DYNAMIC = "requires a dynamic linker, absent in firmware"
+_DYNAMIC_HINT = "name the unlinked .o files"
+_ARM_GOT = "uses the global offset table (GOT), which Zephyr's linker script discards"
+_RISCV_GOT = "uses the global offset table (GOT), which Zephyr's linker script does not place"
+_ARM_SB = "accesses data relative to a static base (R9), which Zephyr does not set"
 _TLS_ARM = {
     13: "TLS_DESC", 17: "TLS_DTPMOD32", 18: "TLS_DTPOFF32", 19: "TLS_TPOFF32", 90: "TLS_GOTDESC", 91: "TLS_CALL",
     92: "TLS_DESCSEQ", 93: "THM_TLS_CALL", 104: "TLS_GD32", 105: "TLS_LDM32", 106: "TLS_LDO32", 107: "TLS_IE32",
@@ -87,7 +87,7 @@ _FAMILIES: dict[str, tuple[_Family, ...]] = {
     ),
     "arm": (
         _Family(_TLS, _NO_TLS, _TLS_ARM),
-        _Family(_ARM_SB, "compile it without -frwpi, -fropi and -msingle-pic-base", _SB_ARM),
+        _Family(_ARM_SB, "compile without -frwpi, -fropi and -msingle-pic-base", _SB_ARM),
         _Family(_DYNAMIC, _DYNAMIC_HINT, _DYN_ARM),
     ),
     "aarch64": (
@@ -110,13 +110,13 @@ _FAMILIES: dict[str, tuple[_Family, ...]] = {
 }  # fmt: skip
 _ARM_NO_GOT = _Family(_ARM_GOT, _GOT_HINT, _GOT_ARM)
 _RISCV_MEDLOW = _Family(
-    "needs addresses below 2 GiB, where Zephyr's 64-bit images do not lie",
-    "compile it with -mcmodel=medany",
+    "requires addresses below 2 GiB; Zephyr's 64-bit images are above",
+    "compile with -mcmodel=medany",
     {_RISCV_HI20: "HI20"},
 )
 _I386_THUNK = _Family(
-    "calls a helper for position-independent code that clashes with the host's own in native_sim",
-    "compile it with -fno-pic",
+    "calls a PIC helper that conflicts with that of the host's C runtime in native_sim",
+    "compile with -fno-pic",
     {_I386_PC32: "PC32"},
 )
 _PREFIXES = {"x86-64": "R_X86_64_", "i386": "R_386_", "arm": "R_ARM_", "aarch64": "R_AARCH64_", "riscv": "R_RISCV_"}
@@ -126,8 +126,8 @@ _PLT32_I386 = 4
 def relocation_faults(member: Member, target: TargetAbi) -> list[str]:
     """Return why the relocations of an object cannot be resolved for a target, one sentence per reason.
 
-    Each names the first relocation of its kind, where it is, and its symbol. An object for another machine
-    has no faults here: `abi_faults` says so. ObjectError when the object cannot be read.
+    Each names the first relocation of its kind, its section and its symbol. An object for another machine
+    has no faults here; `abi_faults` reports it. Raises ObjectError if the object cannot be read.
     """
     elf = parse_elf(member.content)
     machine = elf.machine_name
@@ -164,7 +164,7 @@ def relocation_faults(member: Member, target: TargetAbi) -> list[str]:
 
 
 def _families_of(target: TargetAbi, arch: str | None) -> list[_Family]:
-    """Return what fails for a target; `arch` is the object's, where the target does not say."""
+    """Return the unsupported relocations of a target; `arch` is that of the object if the target has none."""
     families = list(_FAMILIES.get(target.machine, ()))
     if target.machine == "arm" and "-M" in (target.arch or arch or ""):
         families.insert(1, _ARM_NO_GOT)
@@ -174,7 +174,7 @@ def _families_of(target: TargetAbi, arch: str | None) -> list[_Family]:
 
 
 class _Names:
-    """Names of symbols by number, read when they are asked for."""
+    """Names of symbols by number, read on demand."""
 
     def __init__(self, elf: Elf, relocations: Relocations) -> None:
         self._elf = elf

@@ -19,10 +19,10 @@ _SPECIAL_KINDS = (3, 4)  # section and file symbols
 
 
 def rename_symbols(content: bytes, names: Mapping[str, str]) -> bytes:
-    """Return the object with its global and weak symbols renamed; definitions and references alike.
+    """Return the object with its global and weak symbols renamed, both definitions and references.
 
-    Names that the object does not have are left aside. ObjectError when the content is no object,
-    or when a new name is that of another symbol.
+    Ignores names that the object does not have. Raises ObjectError if the content is not an object,
+    or if a new name is that of another symbol.
     """
     elf = parse_elf(content)
     table = next((i for i, s in enumerate(elf.sections) if s.kind == SHT_SYMTAB), None)
@@ -58,7 +58,7 @@ def _changes(elf: Elf, table: int, names: Mapping[str, str]) -> list[tuple[int, 
             raise ValueError(f"{old.decode()!r} cannot be renamed to {new.decode()!r}")
     strings = elf.strings_of(table)
     changes: list[tuple[int, bytes]] = []
-    holders: dict[bytes, bytes] = {}  # the name a symbol ends up with: the name it had
+    holders: dict[bytes, bytes] = {}  # new name to old name
     for raw in elf.raw_symbols(table):
         if raw.info >> 4 == _STB_LOCAL or raw.info & 15 in _SPECIAL_KINDS:
             continue
@@ -67,7 +67,7 @@ def _changes(elf: Elf, table: int, names: Mapping[str, str]) -> list[tuple[int, 
         if holders.setdefault(new, old) != old:
             clash, other = new.decode("utf-8", "backslashreplace"), old.decode("utf-8", "backslashreplace")
             raise ObjectError(
-                f"the symbol {other!r} cannot become {clash!r}: another symbol has that name",
+                f"cannot rename symbol {other!r} to {clash!r}: the name is in use",
                 hint="choose another name for the operator or for the model",
             )
         if new != old:
@@ -78,7 +78,7 @@ def _changes(elf: Elf, table: int, names: Mapping[str, str]) -> list[tuple[int, 
 def _move_section(elf: Elf, result: bytearray, index: int, offset: int, size: int) -> None:
     """Write a new place and size into a section header."""
     if elf.layout.bits == 32 and offset + size > 0xFFFFFFFF:
-        raise damaged("the object grows beyond what 32 bits can address")
+        raise damaged("the renamed object exceeds 4 GiB")
     layout = elf.layout.section
     at = elf.table_offset + index * layout.size
     fields = list(layout.unpack_from(result, at))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opwest inspect`: what an object is, in words and as JSON."""
+"""The output of `opwest inspect`: facts about an object as text and as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opwest.objects.stack import UNKNOWN, StackUse, stack_usage
 from opwest.objects.tvm_symbols import PROVIDED, REFUSED, own_state
 
 _LABEL = 13
-_NO_STATE = "none of its own"
+_NO_STATE = "none"
 _FLOAT_WORDS = {
     "soft": "soft float (no FPU)",
     "softfp": "softfp (FPU used, arguments in integer registers)",
@@ -23,7 +23,7 @@ _FLOAT_WORDS = {
 
 
 def as_text(path_label: str, item: ObjectFile | CSource) -> str:
-    """Return the facts about a file, aligned for reading; ends with a line end."""
+    """Return the facts about a file as aligned text that ends with a newline."""
     lines = _source_lines(item) if isinstance(item, CSource) else _object_lines(item)
     return "\n".join([_heading(path_label, item), *lines]) + "\n"
 
@@ -65,7 +65,7 @@ def _sizes_json(sizes: Sizes) -> dict[str, int]:
 
 
 def _stack(member: Member) -> dict[str, StackUse]:
-    """Return the stack of the functions of an object; nothing where its tables are damaged."""
+    """Return the stack of the functions of an object, empty if its tables are damaged."""
     try:
         return stack_usage(member)
     except ObjectError:
@@ -117,7 +117,7 @@ def _member_json(member: Member) -> dict[str, Any]:
 
 
 def usual_providers(symbol: str, machine: str) -> list[str]:
-    """Return who provides a symbol, by libc where they differ: `libgcc`, `libm`, `libc`, `newlib`, …"""
+    """Return the providers of a symbol, by libc if they differ: `libgcc`, `libm`, `libc`, `newlib`, …"""
     if symbol in PROVIDED:
         return ["opwest's runtime"]
     found = {libc: providers(machine, libc).of(symbol) for libc in LIBCS if _fits(machine, libc)}
@@ -132,7 +132,7 @@ def usual_providers(symbol: str, machine: str) -> list[str]:
 
 
 def _fits(machine: str, libc: str) -> bool:
-    """Whether firmware for a machine can have a libc: the host's only where it is the host."""
+    """Whether firmware for a machine can use a libc; the host's only on machines that can be the host."""
     return (libc == "host") == (machine in ("x86-64", "i386")) or machine == "aarch64"
 
 
@@ -143,7 +143,7 @@ def printable(text: str) -> str:
 
 def _heading(label: str, item: ObjectFile | CSource) -> str:
     if isinstance(item, CSource):
-        return f"{printable(label)}: C source, compiled for whatever target the firmware has"
+        return f"{printable(label)}: C source, compiled with the firmware"
     if item.kind == "elf":
         return f"{printable(label)}: ELF object"
     count = len(item.members)
@@ -153,7 +153,7 @@ def _heading(label: str, item: ObjectFile | CSource) -> str:
 
 
 def _row(label: str, *values: str) -> list[str]:
-    """Return a labelled block; further values stand under the first."""
+    """Return a labelled block, one line per value."""
     if not values:
         return []
     return [f"  {label:<{_LABEL}} {values[0]}", *(f"  {'':<{_LABEL}} {v}" for v in values[1:])]
@@ -227,7 +227,7 @@ def _definition_rows(member: Member) -> list[tuple[str, ...]]:
 
 
 def _signature_words(member: Member) -> list[str]:
-    """Return how many signatures the debug information has; nothing where there is none."""
+    """Return the number of signatures in the debug information, empty without debug information."""
     found = signatures(member)
     if isinstance(found, str):
         return [] if found == NO_DEBUG_INFORMATION else [printable(found)]
@@ -240,7 +240,7 @@ def _need_rows(member: Member) -> list[tuple[str, ...]]:
     for name in member.undefined:
         who = usual_providers(name, member.abi.machine)
         weak = "weak, " if name in member.undefined_weak else ""
-        unknown = f"nobody: {REFUSED[name]}" if name in REFUSED else "not known: another object or a driver"
+        unknown = f"unsupported: {REFUSED[name]}" if name in REFUSED else "unknown: another object or a driver"
         rows.append((name, weak + (" or ".join(who) or unknown)))
     return rows
 
@@ -264,6 +264,6 @@ def _source_lines(source: CSource) -> list[str]:
         *_row("calls", *([", ".join(map(printable, calls))] if calls else [])),
         *_row(
             "unread",
-            *([f"not understood as C: line {', '.join(map(str, source.unread[:8]))}"] if source.unread else []),
+            *([f"not parsed as C: line {', '.join(map(str, source.unread[:8]))}"] if source.unread else []),
         ),
     ]

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much stack a function needs for its own frame, from whatever the compiler left behind.
+"""Determine the frame size of functions, from `.su` files and from sections of the object.
 
-Own frame only: what callees need is not in it. All figures count as GCC's `-fstack-usage` does:
+Callees are not included. All figures count as GCC's `-fstack-usage` does:
 
 - On x86 the call pushes the return address, and it counts (8 bytes on x86-64, 4 on i386). The
   canonical frame address of DWARF lies above it as well, so offsets need no change; LLVM does not
   count it, neither in `.stack_sizes` nor in its `.su` files, so it is added there.
 - Outgoing arguments that are pushed count, arguments that the caller pushed do not. LLVM's figures
-  leave them out on x86, and GCC's on Arm leave out the registers that a variadic function saves;
-  unwind data have both. So where two sources tell a size, the larger one holds.
-- The red zone of x86-64 (up to 128 bytes below the stack pointer of a leaf) counts nowhere.
+  omit them on x86, and GCC's on Arm omit the registers that a variadic function saves; unwind data
+  include both. If sources differ, the larger size is used.
+- The red zone of x86-64 (up to 128 bytes below the stack pointer of a leaf) does not count.
 
-A function that nothing describes is unknown, never 0.
+A function without data is unknown, never 0.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ SuKind = Literal["static", "dynamic", "dynamic,bounded"]
 _RETURN_ADDRESS = {"x86-64": 8, "i386": 4}
 _STT_FUNC, _STT_NOTYPE = 2, 0
 _LARGEST_SU = 1 << 26
-# GCC: file:line:column:function; clang: file:line:function. Either file may hold colons.
+# GCC: file:line:column:function; clang: file:line:function. The file name may contain colons.
 _PLACE = re.compile(r"(?P<file>.*?):(?P<line>\d+):(?:(?P<column>\d+):)?(?P<function>.+)", re.DOTALL)
 _SU_KINDS: dict[str, SuKind] = {k: k for k in ("static", "dynamic", "dynamic,bounded")}
 
 
 @dataclass(frozen=True, slots=True)
 class StackUse:
-    """Bytes of stack for the frame of one function; None where nothing tells."""
+    """Bytes of stack for the frame of one function; None if unknown."""
 
     bytes: int | None = None
     source: Source | None = None
     exact: bool = True
-    """False: the function takes at least `bytes` (it moves the stack pointer in ways not described)."""
+    """False if `bytes` is a lower bound: the stack pointer changes in a way that is not described."""
 
     @property
     def known(self) -> bool:
@@ -69,7 +69,7 @@ class StackEntry:
     """A line of a `.su` file."""
 
     bytes: int
-    """As written; of a `dynamic` function this is the part that is fixed."""
+    """As written; for a `dynamic` function, the fixed part."""
     kind: SuKind
     file: str
     line: int
@@ -78,22 +78,22 @@ class StackEntry:
 
     @property
     def exact(self) -> bool:
-        """Whether the function never takes more; false where its frame depends on values (alloca)."""
+        """Whether `bytes` is an upper bound; false if the frame depends on values (alloca)."""
         return self.kind != "dynamic"
 
 
 def read_su(path: Path) -> dict[str, StackEntry]:
     """Return the entries of a `.su` file by function (`-fstack-usage` of GCC and clang).
 
-    Where a name comes twice (static functions of one name after `cat`), the larger one counts.
+    For duplicate names (static functions, concatenated files), the larger entry counts.
     """
     try:
         if path.stat().st_size > _LARGEST_SU:
-            raise ObjectError(f"{path.name} has more than {_LARGEST_SU} bytes", "a .su file of a compiler")
+            raise ObjectError(f"{path.name} has more than {_LARGEST_SU} bytes", "a .su file written by a compiler")
         content = path.read_text("utf-8", "backslashreplace")
     except (OSError, ValueError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else str(fault)
-        raise ObjectError(f"{path.name} cannot be read: {reason}", "a .su file of a compiler") from fault
+        raise ObjectError(f"{path.name}: cannot read the file: {reason}", "a .su file written by a compiler") from fault
     found: dict[str, StackEntry] = {}
     for number, line in enumerate(content.split("\n"), start=1):
         if not line.strip():
@@ -111,9 +111,9 @@ def _su_line(file: str, number: int, line: str) -> tuple[str, StackEntry]:
     kind = _SU_KINDS.get(fields[-1].strip())
     if place is None or kind is None or not re.fullmatch(r"[0-9]{1,18}", fields[1]):
         raise ObjectError(
-            f"{file}: line {number} is not that of a .su file",
-            "file:line:column:function, a tab, bytes, a tab, static or dynamic",
-            "make it with -fstack-usage",
+            f"{file}: line {number} does not have the format of a .su file",
+            "file:line:column:function, tab, bytes, tab, static or dynamic",
+            "create the file with -fstack-usage",
         )
     column = place["column"]
     line_number = int(place["line"][:18])
@@ -124,10 +124,10 @@ def _su_line(file: str, number: int, line: str) -> tuple[str, StackEntry]:
 def stack_usage(member: Member, su: Mapping[str, StackEntry | int] | None = None) -> dict[str, StackUse]:
     """Return what each function of an object needs for its own frame, callees left out.
 
-    `su` comes from `read_su`, or holds plain bytes that count as GCC counts. Every source is asked: `su`,
-    `.stack_sizes`, `.debug_frame`, `.eh_frame`, `.ARM.exidx`. The largest figure holds, and of equal ones
-    the first that is exact. Local functions are in the result too; where a name comes twice, global ones
-    count first, then the worst. ObjectError when the object cannot be read; damaged unwind data only
+    `su` is the result of `read_su`, or plain sizes in bytes as counted by GCC. All sources are read: `su`,
+    `.stack_sizes`, `.debug_frame`, `.eh_frame`, `.ARM.exidx`. The largest figure is used, and of equal ones
+    the first exact one. The result includes local functions; for duplicate names, a global function takes
+    precedence, then the worst figure. Raises ObjectError if the object cannot be read; damaged unwind data
     leave functions unknown.
     """
     elf = parse_elf(member.content)
@@ -151,19 +151,19 @@ def stack_usage(member: Member, su: Mapping[str, StackEntry | int] | None = None
 
 
 def _rank(use: StackUse) -> tuple[int, int]:
-    """Return a key by which the worst of several comes first: unknown, then bounds, then the largest."""
+    """Return a sort key, worst first: unknown, then lower bounds, then the largest."""
     return (0, 0) if use.bytes is None else (2 if use.exact else 1, -use.bytes)
 
 
 def _better(old: StackUse, new: StackUse) -> StackUse:
-    """Return the larger figure; of equal ones that which is exact, then the first."""
+    """Return the larger figure; of equal ones the exact one, then the first."""
     if old.bytes is None or new.bytes is None:
         return new if old.bytes is None else old
     return new if (new.bytes, new.exact) > (old.bytes, old.exact) else old
 
 
 def _from_su(su: Mapping[str, StackEntry | int], name: str, extra: int) -> StackUse | None:
-    """Return what a `.su` file says; GCC leaves the number off a clone (`f.constprop.0`)."""
+    """Return the `.su` entry of a function; GCC omits the number of a clone (`f.constprop.0`)."""
     entry = su.get(name)
     if entry is None:
         entry = su.get(re.sub(r"\.\d+$", "", name))
@@ -197,7 +197,7 @@ def _functions(elf: Elf) -> dict[tuple[int, int], list[tuple[str, bool]]]:
 def _sources(
     relocations: Relocations, places: set[tuple[int, int]], extra: int
 ) -> Iterable[tuple[Source, list[Frame]]]:
-    """Yield the frames of each source in the order of their worth."""
+    """Yield the frames of each source in order of preference."""
     elf = relocations.elf
     by_name: dict[str, list[int]] = {".stack_sizes": [], ".debug_frame": [], ".eh_frame": []}
     exidx: list[int] = []
@@ -219,7 +219,7 @@ def _sources(
 
 
 def _collect(frames: Iterable[Frame]) -> list[Frame]:
-    """Return the frames up to the first damage."""
+    """Return the frames before the first damaged entry."""
     found: list[Frame] = []
     try:
         for frame in frames:

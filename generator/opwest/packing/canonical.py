@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An exact search for a plan within a capacity, in the manner of MiniMalloc (Moffitt, ASPLOS 2023).
+"""Exact search for a plan within a capacity, based on MiniMalloc (Moffitt, ASPLOS 2023).
 
-Blocks are stacked from the bottom, in the order of their offsets, each as low as those below it allow. Every plan
-can be pushed down into that shape, so only such plans are searched. What is left after a placement often falls
-apart into components that share no time: they are solved one by one.
+Blocks are placed in the order of their offsets, each at the lowest offset that the placed blocks allow. Every
+plan can be compacted to this canonical form, so only canonical plans are searched. After a placement, the
+remaining blocks often separate into components with disjoint lifetimes, which are solved independently.
 
-A branch is left when some moment must overflow: the lowest offset that any waiting block can still have, and all
-that wait at that moment, exceed the capacity. Runs are short, and start again with another order of blocks: those
-that live long or are large come first, and more and more those that caused failures (the weights of dom/wdeg).
-Moments are the times at which most blocks live: others add nothing.
+A branch is pruned when a moment must overflow: the lowest possible offset of the unplaced blocks plus their
+total size at that moment exceeds the capacity. Runs are short and restart with another order of blocks: first
+by lifetime and size, then increasingly by the failures that they caused (the weights of dom/wdeg). Only
+moments with a maximal set of live blocks are considered.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from opwest.packing.problem import Block
 from opwest.records import dataclass
 
 MOST_BLOCKS = 2000
-"""Components with more blocks are not searched: every one of them can be a level of recursion."""
+"""Limit on the blocks of a component: each can add a level of recursion."""
 
 RUN = 3000
-"""Nodes before a run gives up and the next one starts."""
+"""Limit on the nodes of one run, after which the next one starts."""
 
 _GUILTY, _CONCERNED = 5, 1
-"""The weights that a failure adds: to the block placed last, and to those alive where it overflows."""
+"""The weights added at a failure: to the last placed block, and to the blocks alive at the overflow."""
 
 _PLACED = np.int64(1) << 60
-"""The offset of blocks that no longer wait: above all others."""
+"""The offset of placed blocks in the bounds: larger than all others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a search came to."""
+    """The result of a search."""
 
     offsets: list[int] | None
-    """Bytes, in the order of the blocks; None where no plan was found."""
+    """Offsets in bytes, in the order of the blocks; None if no plan was found."""
     proven: bool
-    """Without a plan: there is none."""
+    """Whether it is proven that no plan exists."""
     nodes: int
 
 
@@ -54,7 +54,7 @@ class _OutOfNodesError(Exception):
 
 
 def pack(blocks: Sequence[Block], capacity: int, budget: int) -> Outcome:
-    """Look for a plan of blocks within a capacity (bytes), with a budget of so many nodes."""
+    """Search for a plan of blocks within a capacity (bytes), with a budget in nodes."""
     if len(blocks) > MOST_BLOCKS:
         return Outcome(None, False, 0)
     if any(b.size > capacity for b in blocks):
@@ -63,7 +63,7 @@ def pack(blocks: Sequence[Block], capacity: int, budget: int) -> Outcome:
 
 
 class _Search:
-    """The runs of one search, and what they have learnt: a weight for every block."""
+    """The runs of one search, with a weight per block learnt from failures."""
 
     def __init__(self, blocks: Sequence[Block], capacity: int) -> None:
         self.blocks = blocks
@@ -74,7 +74,7 @@ class _Search:
         self.spans = _moments(blocks)
         self.unit = math.gcd(*(b.size for b in blocks))
         self.weight = np.zeros(len(blocks), dtype=np.int64)
-        """What the runs of one order of blocks have learnt."""
+        """The state shared by runs with one initial order of blocks."""
         self.order: Ints = np.zeros(0, dtype=np.int64)
         self.place: dict[int, int] = {}
         self.left = 0
@@ -86,7 +86,7 @@ class _Search:
         area = width * np.array([b.size // self.unit for b in self.blocks], dtype=np.int64)
         measures = (width, area, width, np.ones_like(width))
         weights = [np.zeros_like(width) for _ in measures]
-        weights[2] = weights[0]  # width comes twice as often: it does best
+        weights[2] = weights[0]  # width is used twice as often: it has the best results
         with _recursion(4 * len(self.blocks) + 1000):
             for turn in itertools.cycle(range(len(measures))):
                 if spent >= budget:
@@ -110,7 +110,7 @@ class _Search:
         return self._each(whole, np.zeros(len(ordered), dtype=np.int64), -1, -1)
 
     def _each(self, part: Component, lowest: Ints, last: int, after: int) -> bool:
-        """Solve the components that the waiting blocks fall apart into; the small ones first, as they fail sooner."""
+        """Solve the components of the unplaced blocks, small ones first, since they fail sooner."""
         for chosen in sorted(part.islands(lowest < _PLACED), key=len):
             if len(chosen) == 1:
                 done = self._alone(part, int(chosen[0]), lowest, last, after)
@@ -134,10 +134,10 @@ class _Search:
     def _descend(self, part: Component, lowest: Ints, room: Ints, crossing: Ints, last: int, after: int) -> bool:
         """Place the waiting blocks of a component.
 
-        `lowest` are the lowest offsets above what is placed, `room` is what is left at every moment below the
-        capacity once all that wait there are counted, `crossing` counts those that wait at a moment and the next.
-        The block placed before, number `after`, lies at `last`: what waits comes later in the order of offsets
-        and numbers.
+        `lowest` contains the lowest offsets above the placed blocks, `room` the free bytes per moment after all
+        unplaced blocks, `crossing` the number of unplaced blocks alive at a moment and the next one. The
+        previously placed block, number `after`, has the offset `last`: unplaced blocks follow it in the order
+        of offsets and numbers.
         """
         if self.left == 0:
             raise _OutOfNodesError
@@ -148,12 +148,12 @@ class _Search:
         if over.size:
             self._blame(part.numbers[part.living[:, over[0]] & (lowest < _PLACED)], after)
             return False
-        # A block that begins where another fits below it could change places with it: another branch has that plan.
+        # If another block fits below this one, the two can be exchanged: another branch covers that plan.
         candidates = np.flatnonzero(~stuck & (lowest < (bounds + part.size).min()))
         for block in candidates[np.argsort(lowest[candidates], kind="stable")]:
             twin = part.twin[block]
             if twin >= 0 and lowest[twin] < _PLACED:
-                continue  # of two that are alike the first comes first
+                continue  # place identical blocks in order
             offset, number = int(lowest[block]), int(part.numbers[block])
             start, end, size = part.start[block], part.end[block], part.size[block]
             self.place[int(self.order[number])] = offset
@@ -174,15 +174,15 @@ class _Search:
             if done:
                 return True
             if not (above[part.beside[block]] < _PLACED).any():
-                break  # nothing waits beside it: where it lies can't have been the fault
+                break  # no unplaced block overlaps it in time: its offset did not cause the failure
         return False
 
     def _bounds(self, part: Component, lowest: Ints, stuck: Flags, last: int) -> Ints:
-        """Return bounds on the offsets of what waits.
+        """Return bounds on the offsets of the unplaced blocks.
 
-        A stuck block would have to lie lower than the order of offsets still allows: it waits for one beside it
-        that is placed below it and lifts it. There is one: the block placed last held this component together, so
-        one that waits lies above it, and all that wait share time with another, directly or not.
+        A stuck block has a lowest offset below the offset reached so far: it must be lifted by a neighbour that
+        is placed below it. Such a neighbour exists: the last placed block connected this component, so an
+        unplaced block lies above it, and all unplaced blocks are connected by shared lifetimes.
         """
         bounds = np.maximum(lowest, last)
         if not stuck.any():
@@ -204,7 +204,7 @@ class _Search:
 
 
 def _moments(blocks: Sequence[Block]) -> list[tuple[int, int]]:
-    """Return lives as half-open ranges of the moments at which most blocks live: a death follows a birth."""
+    """Return lifetimes as half-open ranges of moments with a maximal set of live blocks."""
     births = {b.first for b in blocks}
     deaths = {b.last + 1 for b in blocks}
     moment, born = 0, False

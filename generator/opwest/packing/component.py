@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks that share time, as arrays: what the search of `canonical.py` knows of them and never changes."""
+"""Blocks connected by shared lifetimes, as arrays: the constant data of the search in `canonical.py`."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """Blocks in the order of a run, a row each; moments count from the first at which one of them lives."""
+    """Blocks in the order of a run, one row each; moments count from the first with a live block."""
 
     numbers: Ints
-    """Places in the order of the run, rising."""
+    """Indexes in the order of the run, ascending."""
     start: Ints
     end: Ints
     """The first moment of a block's life, and the first after it."""
     size: Ints
     align: Ints
     beside: Flags
-    """[block, block]: they share a moment."""
+    """[block, block]: whether they share a moment."""
     living: Flags
-    """[block, moment]"""
+    """[block, moment]: whether the block is alive."""
     twin: Ints
-    """The nearest earlier block with the same life, size and alignment; -1 for none."""
+    """The nearest earlier block with equal lifetime, size and alignment; -1 for none."""
     alive: Ints
     alive_at: Ints
-    """The blocks of every moment, one moment after the other, and where each begins."""
+    """The concatenated blocks of all moments, and the start index of each moment."""
     crossing: Ints
-    """How many blocks live at a moment and at the next."""
+    """The number of blocks alive at both a moment and the next one."""
 
     @staticmethod
     def of(blocks: Sequence[Block], spans: Sequence[tuple[int, int]]) -> Component:
-        """Return blocks with the moments of their lives, half-open, as a component."""
+        """Return a component from blocks and their half-open ranges of moments."""
         start = np.array([span[0] for span in spans], dtype=np.int64)
         end = np.array([span[1] for span in spans], dtype=np.int64)
         seen: dict[tuple[int, int, int, int], int] = {}
@@ -62,7 +62,7 @@ class Component:
         )
 
     def islands(self, waiting: Flags) -> list[Ints]:
-        """Return the waiting blocks in groups that share no moment, each rising."""
+        """Return the unplaced blocks in groups without common moments, each ascending."""
         rows = np.flatnonzero(waiting)
         if not rows.size:
             return []
@@ -72,7 +72,7 @@ class Component:
         return [np.sort(group) for group in np.split(by_start, gaps)]
 
     def only(self, rows: Ints) -> Component:
-        """Return some of the blocks, which share time, as a component of their own."""
+        """Return a connected subset of the blocks as a component."""
         first, last = self.start[rows].min(), self.end[rows].max()
         new = np.full(len(self.numbers) + 1, -1)
         new[rows] = np.arange(len(rows))
@@ -88,7 +88,7 @@ class Component:
         )
 
     def room(self, capacity: int) -> Ints:
-        """Return the bytes that a capacity leaves at every moment beside all blocks that live then."""
+        """Return the free bytes at every moment: the capacity minus the size of all live blocks."""
         return capacity - self.size @ self.living
 
 

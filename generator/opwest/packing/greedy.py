@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Greedy planning: place blocks one by one at the first free offset, in several orders, and keep the best.
 
-Which order wins depends on the graph: by size for networks with one large tensor, by time for chains. Every
-order is tried from below, and from both ends of the lower bound: a chain that swings between the two ends
-always meets it. The first plan that meets the bound ends the search.
+The best order depends on the graph: by size for networks with one large tensor, by time for chains. Every
+order is tried from below, and from both ends of the lower bound: a chain that alternates between the two ends
+always meets the bound. The first plan that meets the bound ends the search.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ def plan_pool(blocks: Sequence[Block]) -> PoolPlan:
 
 
 class _Placed:
-    """Blocks with their places, found by the time in which they live."""
+    """Placed blocks, indexed by lifetime."""
 
     def __init__(self, steps: int) -> None:
-        # A segment tree over steps: a block stands in the few nodes that cover its life, and so just once on
-        # the way from any step of it up to the root. Beside it, all blocks by their first step.
+        # A segment tree over steps: the nodes that cover the lifetime of a block contain it, and so exactly one node
+        # on the path from any of its steps to the root. In addition, all blocks sorted by first step.
         self._leaves = steps
         self._nodes: list[list[tuple[int, int]]] = [[] for _ in range(2 * steps)]
         self._starts: list[tuple[int, int, int]] = []
 
     def add(self, block: Block, offset: int) -> None:
-        """Remember a block at its place."""
+        """Add a block with its offset."""
         place = (offset, offset + block.size)
         insort(self._starts, (block.first, *place))
         low, high = block.first + self._leaves, block.last + 1 + self._leaves
@@ -64,7 +64,7 @@ class _Placed:
             low, high = low // 2, high // 2
 
     def beside(self, block: Block) -> list[tuple[int, int]]:
-        """Return where the blocks lie that live while `block` does: alive when it begins, or beginning later."""
+        """Return the ranges of the blocks that overlap `block` in time."""
         begin = bisect_left(self._starts, (block.first + 1,))
         end = bisect_left(self._starts, (block.last + 1,))
         found = [(start, stop) for _, start, stop in self._starts[begin:end]]
@@ -76,10 +76,10 @@ class _Placed:
 
 
 def _place(blocks: Sequence[Block], limit: int | None) -> dict[str, int]:
-    """First fit: each block goes to the first offset that is free during its whole life.
+    """First fit: place each block at the first offset that is free during its whole lifetime.
 
-    Without a limit that is the lowest one. With a limit (bytes) it is the bottom if free there, else the
-    highest one below the limit, if there is any.
+    Without a limit this is the lowest offset. With a limit (bytes) it is 0 if free, else the highest
+    offset below the limit, if there is one.
     """
     placed = _Placed(max((b.last for b in blocks), default=0) + 1)
     offsets: dict[str, int] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The planners behind one function. Which one plans is said in the manifest, never by what is installed."""
+"""Call the planner that the manifest selects, independent of installed packages."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Planner = Literal["greedy", "search"]
 
 
 def plan_pool(blocks: Sequence[Block], planner: Planner) -> PoolPlan:
-    """Return a plan for the blocks of one pool: the same blocks give the same plan everywhere."""
+    """Return a plan for the blocks of one pool. It depends only on the blocks."""
     if planner == "greedy":
         return greedy.plan_pool(blocks)
-    from opwest.packing import search  # numpy takes its time to load
+    from opwest.packing import search  # numpy is slow to import
 
     return search.plan_pool(blocks)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The planning problem of one pool, and what a plan is."""
+"""The planning problem of one pool, and its plan."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opwest.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Memory that is alive from the start of step `first` to the end of step `last`; sizes in bytes."""
+    """Memory that is live from the start of step `first` to the end of step `last`; sizes in bytes."""
 
     name: str
     size: int
@@ -21,7 +21,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Step `step` may write the block `taker` over the block `taken`, which it reads and nothing reads after it."""
+    """Step `step` may write the block `taker` over the block `taken`, of which it is the last reader."""
 
     taken: str
     taker: str
@@ -30,7 +30,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """The most bytes alive at once: the step, and the blocks that are alive in it."""
+    """The maximum of live bytes: the step, and the blocks live in it."""
 
     step: int
     size: int
@@ -39,7 +39,7 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class PoolPlan:
-    """The plan of one pool: offsets in bytes by block name, and the bytes needed."""
+    """The plan of one pool: offsets in bytes by block name, and the total size in bytes."""
 
     offsets: Mapping[str, int]
     size: int
@@ -48,7 +48,7 @@ class PoolPlan:
 
 
 def peak(blocks: Sequence[Block]) -> Peak:
-    """Return the step with the most bytes alive: no plan can need fewer."""
+    """Return the step with the most live bytes, a lower bound of every plan."""
     if not blocks:
         return Peak(0, 0, ())
     change: dict[int, int] = {}

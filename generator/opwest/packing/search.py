@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search planning: the least size that a budgeted, exact search can reach, and never more than greedy needs.
+"""Search planning: exact search with a budget; the result is never larger than that of greedy planning.
 
 The plan depends on the blocks alone: work is counted in nodes of the search tree, not in seconds, and all
 arithmetic is on integers.
@@ -19,9 +19,9 @@ BUDGET = 200_000
 
 
 def plan_pool(blocks: Sequence[Block], capacity: int | None = None, budget: int = BUDGET) -> PoolPlan:
-    """Return the best plan found; with a capacity (bytes) the first that keeps to it, where one does.
+    """Return the best plan found, or, with a capacity (bytes), the first plan within it.
 
-    The lower bound is tried first, with half of the budget; then sizes between what failed and the best plan.
+    The lower bound is tried first, with half of the budget; then sizes between the largest failure and the best plan.
     """
     best = greedy.plan_pool(blocks)
     wanted = best.lower_bound if capacity is None else capacity
@@ -49,7 +49,7 @@ def plan_pool(blocks: Sequence[Block], capacity: int | None = None, budget: int 
 def _keep_to(
     islands: Sequence[Sequence[Block]], best: PoolPlan, capacity: int, budget: int
 ) -> tuple[dict[str, int] | None, int]:
-    """Return the best plan with every island that exceeds a capacity planned anew, or None; and the nodes it took."""
+    """Return the best plan with every island above a capacity replanned, or None, and the number of nodes."""
     offsets, nodes = dict(best.offsets), 0
     for island in islands:
         if all(offsets[b.name] + b.size <= capacity for b in island):
@@ -63,7 +63,7 @@ def _keep_to(
 
 
 def _islands(blocks: Sequence[Block]) -> list[list[Block]]:
-    """Return the blocks in groups that share no time, each in the order of their lives."""
+    """Return the blocks in groups with disjoint lifetimes, each sorted by lifetime."""
     found: list[list[Block]] = []
     reached = -1
     for block in sorted(blocks, key=lambda b: (b.first, b.last, b.size, b.name)):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Planning problems as CSV tables in MiniMalloc's format: id, lower, upper, size; solved, with an offset column.
 
-A buffer is alive at the times `lower` <= t < `upper`; sizes and offsets are in bytes.
+A buffer is live at the times `lower` <= t < `upper`; sizes and offsets are in bytes.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from opwest.records import dataclass
 _NEEDED = ("id", "lower", "upper", "size")
 _OPTIONAL = ("alignment",)
 _LARGEST = 1 << 48
-"""Of any number: more than an address, so that sums stay exact in 64 bits."""
+"""Exclusive limit on all numbers, so that sums are exact in 64 bits."""
 _MOST_ROWS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One buffer as the table has it."""
+    """One buffer of the table."""
 
     name: str
     lower: int
@@ -33,7 +33,7 @@ class Row:
 
 
 def read_table(text: str, file: str, faults: Diagnostics) -> list[Row]:
-    """Return the buffers of a table; report every fault with its line and column."""
+    """Return the buffers of a table; report all errors with line and column."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows: list[Row] = []
     first: dict[str, int] = {}
@@ -54,32 +54,32 @@ def read_table(text: str, file: str, faults: Diagnostics) -> list[Row]:
             at = first.setdefault(row.name, reader.line_num)
             if at != reader.line_num:
                 faults.error(
-                    f"buffer {row.name!r} stands twice",
+                    f"duplicate buffer {row.name!r}",
                     Location(file, reader.line_num, 1),
-                    expected="each id once",
-                    hint=f"first at line {at}",
+                    expected="unique ids",
+                    hint=f"first defined at line {at}",
                 )
             rows.append(row)
     except csv.Error as error:
-        faults.error(f"this is no CSV: {error}", Location(file, reader.line_num, 1))
+        faults.error(f"invalid CSV: {error}", Location(file, reader.line_num, 1))
         return []
     if columns is None:
         faults.error("the table is empty", Location(file), expected=f"a header: {','.join(_NEEDED)}")
     elif not rows and not faults.has_errors:
-        faults.error("the table has no buffer", Location(file), expected="a line for every buffer, below the header")
+        faults.error("the table has no buffer", Location(file), expected="one line per buffer below the header")
     elif len(rows) > _MOST_ROWS:
-        faults.error(f"the table has {len(rows)} buffers", Location(file), expected=f"{_MOST_ROWS} at most")
+        faults.error(f"the table has {len(rows)} buffers", Location(file), expected=f"at most {_MOST_ROWS}")
     return rows
 
 
 def blocks_of(rows: Sequence[Row]) -> list[Block]:
-    """Return the buffers as blocks; times become steps, one for every time at which something begins or ends."""
+    """Return the buffers as blocks, with one step per distinct time in the table."""
     steps = {time: step for step, time in enumerate(sorted({t for row in rows for t in (row.lower, row.upper)}))}
     return [Block(row.name, row.size, row.align, steps[row.lower], steps[row.upper] - 1) for row in rows]
 
 
 def solved_table(rows: Sequence[Row], offsets: Mapping[str, int]) -> str:
-    """Return the table with an offset column, as MiniMalloc writes it; alignments only where there are any."""
+    """Return the table with an offset column in MiniMalloc's format, with an alignment column if needed."""
     aligned = any(row.align > 1 for row in rows)
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
@@ -92,7 +92,7 @@ def solved_table(rows: Sequence[Row], offsets: Mapping[str, int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Where the cells of a line are. The columns are right where nothing is quoted."""
+    """The locations of the cells of a line, without support for quoted cells."""
 
     file: str
     line: int
@@ -109,17 +109,15 @@ def _check_header(columns: Sequence[str], at: Location, faults: Diagnostics) -> 
     for name in columns:
         if name == "offset":
             faults.error(
-                "the table has an offset column: it is solved", at, expected=expected, hint="remove the column"
+                "the table has an offset column", at, expected=expected, hint="remove the column of a solved table"
             )
         elif name not in known:
-            faults.error(
-                f"there is no column {name!r} in such a table", at, expected=expected, hint=nearest(name, known)
-            )
+            faults.error(f"unknown column {name!r}", at, expected=expected, hint=nearest(name, known))
         elif columns.count(name) > 1:
-            faults.error(f"column {name!r} stands twice", at, expected="each column once")
+            faults.error(f"duplicate column {name!r}", at, expected="unique columns")
     missing = [name for name in _NEEDED if name not in columns]
-    if missing and len(faults) == before:  # else one of the others is meant, most likely
-        faults.error(f"the header lacks {', '.join(map(repr, missing))}", at, expected=expected)
+    if missing and len(faults) == before:  # otherwise the unknown column is likely a misspelt required one
+        faults.error(f"missing columns in the header: {', '.join(map(repr, missing))}", at, expected=expected)
     return len(faults) == before
 
 
@@ -134,7 +132,7 @@ def _row(columns: Sequence[str], cells: Sequence[str], places: _Places, faults: 
     place = {name: places.of(index) for index, name in enumerate(columns)}
     value = dict(zip(columns, cells, strict=True))
     if not value["id"]:
-        faults.error("the id is empty", place["id"], expected="a name of the buffer's own")
+        faults.error("the id is empty", place["id"], expected="a unique name of the buffer")
     numbers = {}
     for name, least in (("lower", 0), ("upper", 0), ("size", 1), ("alignment", 1)):
         text = value.get(name, "1")
@@ -148,7 +146,7 @@ def _row(columns: Sequence[str], cells: Sequence[str], places: _Places, faults: 
         faults.error(
             f"buffer {value['id']!r} ends at {numbers['upper']} and begins at {numbers['lower']}",
             place["upper"],
-            expected="upper: greater than lower, the first time at which the buffer is free again",
+            expected="upper: greater than lower (the first time after the lifetime)",
         )
         return None
     return Row(value["id"], numbers["lower"], numbers["upper"], numbers["size"], numbers["alignment"])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge of every plan. It shares no code with the planners and knows nothing of how they work.
+"""Verify every plan, without code shared with the planners.
 
-TVM's USMP could place a buffer inside a live one; a plan is used only after this has passed.
+TVM's USMP could place a buffer inside a live one; opwest uses a plan only after verification.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from opwest.packing.problem import Block, Share
 
 
 class PlanError(Exception):
-    """A plan is wrong: a fault of the planner, never of the user."""
+    """An invalid plan: a bug of the planner, not an error of the user."""
 
 
 def verify(blocks: Sequence[Block], offsets: Mapping[str, int], size: int, shares: Sequence[Share] = ()) -> None:
-    """Raise PlanError unless every block lies inside `size` bytes, aligned, and apart from all that live with it.
+    """Raise PlanError unless every block is within `size` bytes, aligned, and disjoint from all live blocks.
 
-    A block may lie on one whose memory it may take over, at the same offset, from its first step on; the other
-    must not be needed longer than it.
+    A block may have the offset of a block whose memory it reuses, from its first step on; the other block
+    must not live longer.
 
-    Sweeps over time with the live blocks sorted by offset: a new block only has to be compared with its
-    two neighbours, since all others were apart before, or lie on one of them.
+    Sweeps over time with the live blocks sorted by offset: a new block is compared only with its two
+    neighbours, since all others are disjoint from it, or share the memory of a neighbour.
     """
     taken = _takers(blocks, shares)
     events: list[tuple[int, int, Block]] = []
     for block in blocks:
         if block.name not in offsets:
-            raise PlanError(f"{block.name} has no place")
+            raise PlanError(f"{block.name} has no offset")
         offset = offsets[block.name]
         if offset < 0 or offset % block.align:
             raise PlanError(f"{block.name} is at {offset}, not a multiple of {block.align}")
@@ -53,9 +53,9 @@ def verify(blocks: Sequence[Block], offsets: Mapping[str, int], size: int, share
 
 
 def _takers(blocks: Sequence[Block], shares: Sequence[Share]) -> dict[str, str]:
-    """Return whose memory a block may take over, by its name, where their lives allow it.
+    """Return for each block name the block whose memory it may reuse, if their lifetimes allow it.
 
-    A block gives its memory away once and takes over one at most: of two results on one argument neither is safe.
+    A block gives and takes memory at most once: two results in the memory of one argument would overlap.
     """
     known = {block.name: block for block in blocks}
     found: dict[str, str] = {}
@@ -72,12 +72,12 @@ def _takers(blocks: Sequence[Block], shares: Sequence[Share]) -> dict[str, str]:
 
 
 def _took_over(one: str, other: str, taken: Mapping[str, str]) -> bool:
-    """Whether one of two blocks is where it is because it took over the other's memory, directly or not."""
+    """Whether one of two blocks reuses the other's memory, directly or indirectly."""
     return other in _below(one, taken) or one in _below(other, taken)
 
 
 def _below(name: str, taken: Mapping[str, str]) -> set[str]:
-    """Return the blocks that came before a block at its place."""
+    """Return the earlier blocks in the memory of a block."""
     found: set[str] = set()
     while name in taken:
         name = taken[name]

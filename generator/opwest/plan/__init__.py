@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of a model: the order of its steps, where devices are waited for, and where every tensor lives."""
+"""The plan of a model: the order of its steps, the waits for devices, and the address of every tensor."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planning a whole model: a pool and a verified offset for every buffer, or the reason why a pool is too small."""
+"""Plan the memory of a model: a pool and a verified offset for every buffer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from opwest.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """The schedule, and the plans of all pools that hold something, by pool name in the manifest's order."""
+    """The schedule, and the plans of all non-empty pools, by pool name in manifest order."""
 
     schedule: Schedule
     pools: Mapping[str, PoolPlan]
@@ -41,7 +41,7 @@ def plan_model(model: Model, faults: Diagnostics) -> tuple[Model, MemoryPlan]:
 def plan_memory(model: Model, schedule: Schedule, faults: Diagnostics) -> MemoryPlan:
     """Return a verified plan; report every pool that is too small.
 
-    A buffer goes to the first of its pools; where that one overflows, the largest that can go elsewhere move on.
+    A buffer is placed in its first pool; if the pool overflows, the largest buffers with further pools move on.
     """
     choices = {buffer.name: list(buffer.pools) for buffer in model.buffers}
     shares = find_shares(model, schedule)
@@ -61,7 +61,7 @@ def plan_memory(model: Model, schedule: Schedule, faults: Diagnostics) -> Memory
 def _fill(
     pool: Pool, model: Model, choices: dict[str, list[str]], schedule: Schedule, shares: Sequence[Share]
 ) -> tuple[list[Block], PoolPlan]:
-    """Plan what has come to this pool; send on what does not fit, while something can go on."""
+    """Plan the buffers of a pool; while it overflows, move buffers with further pools to the next one."""
     while True:
         blocks = [_block(pool, b, schedule) for b in model.buffers if choices[b.name][0] == pool.name]
         plan = _plan(blocks, shares, model.memory_planner)
@@ -77,9 +77,9 @@ def _fill(
 
 
 def _plan(blocks: Sequence[Block], shares: Sequence[Share], planner: Planner) -> PoolPlan:
-    """Return the best of the plans with all memory shared that may be, only among blocks of one size, and none.
+    """Return the best plan of three: with all allowed sharing, with sharing between equal sizes, without sharing.
 
-    Sharing is no gain where a small result then holds the memory of a large argument.
+    Sharing can increase the size if a small result extends the lifetime of a large argument.
     """
     sizes = {block.name: block.size for block in blocks}
     local = [share for share in shares if share.taken in sizes and share.taker in sizes]
@@ -94,7 +94,7 @@ def _plan(blocks: Sequence[Block], shares: Sequence[Share], planner: Planner) ->
 
 
 def _block(pool: Pool, buffer: Buffer, schedule: Schedule) -> Block:
-    """Return what a buffer needs in a pool: whole cache lines where a device shares it behind the cache's back."""
+    """Return the block of a buffer in a pool, padded to cache lines if a non-coherent device accesses it."""
     line = pool.cache_line if pool.cache_line and buffer.incoherent else 1
     align = max(buffer.align, pool.align, line)
     life = schedule.lives[buffer.name]
@@ -102,19 +102,19 @@ def _block(pool: Pool, buffer: Buffer, schedule: Schedule) -> Block:
 
 
 def reserved_bytes(pool: Pool, buffer: Buffer, schedule: Schedule) -> int:
-    """Return the bytes that a buffer occupies in a pool: its own, and what its alignment adds."""
+    """Return the bytes that a buffer occupies in a pool, including padding to its alignment."""
     return _block(pool, buffer, schedule).size
 
 
 def _report_overflow(pool: Pool, plan: PoolPlan, blocks: list[Block], faults: Diagnostics) -> None:
     most = peak(blocks)
     alive = ", ".join(f"{b.name} ({b.size})" for b in sorted(most.blocks, key=lambda b: -b.size))
-    hint = "make the pool larger, or move a tensor to another pool"
+    hint = "increase the size of the pool, or move a tensor to another pool"
     if plan.size > plan.lower_bound:
-        hint += f" (the least that any plan needs is {plan.lower_bound} bytes)"
+        hint += f" (lower bound of all plans: {plan.lower_bound} bytes)"
     faults.error(
-        f"pool {pool.name!r} is too small: {plan.size} bytes are needed, {pool.size} are there; "
-        f"alive at the peak, step {most.step}: {alive}",
+        f"pool {pool.name!r} is too small: {plan.size} bytes required, {pool.size} available; "
+        f"live at the peak, step {most.step}: {alive}",
         pool.size_location,
         expected=f"size: {plan.size} or more",
         hint=hint,

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schedule of `run`: the order of the steps, where devices are waited for, and how long every buffer lives.
+"""The schedule of `run`: the order of the steps, the waits for devices, and the lifetime of every buffer.
 
-A device runs its queue in order: steps on one device need no waiting between them. Before anyone else touches
-a tensor that a launched step uses, its device is waited for, there and not earlier; that covers all that was
-launched on it.
+A device runs its queue in order, so steps on one device need no waits between them. Another agent waits for
+the device immediately before it accesses a tensor of a launched step; the wait covers all steps launched on
+that device.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from opwest.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """Waiting for a device: the steps that were launched on it and have ended afterwards."""
+    """A wait for a device, with the launched steps that it completes."""
 
     device: str
     steps: tuple[int, ...]
@@ -25,7 +25,7 @@ class Sync:
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """A buffer is alive from the start of step `first` to the end of step `last`, waiting before the next included."""
+    """The lifetime of a buffer: from the start of step `first` to the end of step `last` with the following waits."""
 
     first: int
     last: int
@@ -33,10 +33,10 @@ class Life:
 
 @dataclass(frozen=True)
 class Schedule:
-    """The order in which things happen."""
+    """The order of steps and waits, and the lifetimes of buffers."""
 
     steps: tuple[Step, ...]
-    """In the order in which they run; their indexes say so too."""
+    """In the order of execution, with ascending indexes."""
     syncs: tuple[tuple[Sync, ...], ...]
     """Before every step, in order; one more for the end."""
     lives: dict[str, Life]
@@ -45,7 +45,7 @@ class Schedule:
 
 @dataclass
 class _Pending:
-    """What was launched on a device and not waited for."""
+    """The steps launched on a device and not waited for."""
 
     steps: list[int] = field(default_factory=list)
     reads: set[str] = field(default_factory=set)
@@ -57,7 +57,7 @@ class _Pending:
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """The tensors that a step touches. Constants and inputs of the caller are left out: they are only ever read."""
+    """The tensors that a step accesses, without read-only ones: constants and inputs of the caller."""
 
     reads: frozenset[str]
     writes: frozenset[str]
@@ -110,7 +110,7 @@ def _syncs(steps: Sequence[Step]) -> tuple[tuple[Sync, ...], ...]:
 
 
 def _lives(model: Model, steps: Sequence[Step], syncs: Sequence[Sequence[Sync]]) -> dict[str, Life]:
-    """Return when every buffer is alive: of launched steps until their device was waited for."""
+    """Return the lifetime of every buffer; those of launched steps extend to the wait for their device."""
     end = {step.index: step.index for step in steps}
     for before, listed in enumerate(syncs):
         for sync in listed:
@@ -132,15 +132,15 @@ def _lives(model: Model, steps: Sequence[Step], syncs: Sequence[Sequence[Sync]])
             lives[buffer.name] = Life(life.first, last)
         elif buffer.role == "constant":  # copied once
             lives[buffer.name] = Life(0, last)
-        lives.setdefault(buffer.name, life)  # of steps that could not be read
+        lives.setdefault(buffer.name, life)  # of unresolved steps
     return lives
 
 
 def _reordered(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Return the steps so that launches come as early as their tensors allow, and waiting as late.
+    """Return the steps with launches as early as their tensors allow, and waits as late as possible.
 
-    A list schedule: of the steps whose predecessors have run, the next is one that launches without waiting, else
-    one that something to be launched needs, else the next of the manifest; those that wait come last.
+    A list schedule: among the steps whose predecessors have run, select one that launches without a wait, else
+    one that a launch depends on, else the next in manifest order; steps with waits come last.
     """
     accesses = [_Access.of(step) for step in steps]
     blockers = _predecessors(steps, accesses)
@@ -175,7 +175,7 @@ def _reordered(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 
 def _predecessors(steps: Sequence[Step], accesses: Sequence[_Access]) -> list[set[int]]:
-    """Return for every step those that must run before it: by its tensors, and stateful steps in their order."""
+    """Return the predecessors of every step: by its tensors, and between stateful steps."""
     found: list[set[int]] = [set() for _ in steps]
     writer: dict[str, int] = {}
     readers: dict[str, list[int]] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results that may take over an argument's memory: where operators declare it and the schedule allows it."""
+"""Find results that may reuse an argument's memory, as declared by operators and allowed by the schedule."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opwest.plan.schedule import Schedule
 
 
 def find_shares(model: Model, schedule: Schedule) -> tuple[Share, ...]:
-    """Return what may be shared: every tensor gives its memory away once at most, and takes over one at most."""
+    """Return the allowed sharing; each tensor gives and takes memory at most once."""
     touched: dict[str, list[int]] = {}
     for step in schedule.steps:
         for binding in step.bindings:
@@ -34,7 +34,7 @@ def find_shares(model: Model, schedule: Schedule) -> tuple[Share, ...]:
 
 
 def _declared(step: Step) -> Iterator[Share]:
-    """Yield what a step's operator allows: all arguments that are given the tensor have to be named."""
+    """Yield the sharing that a step's operator allows; `in_place` must list all arguments with the tensor."""
     given = list(zip(step.operator.args, step.bindings, strict=True))
     for argument, result in given:
         for reading, taken in given:
@@ -51,7 +51,7 @@ def _over(earlier: Step, step: Step, waited: Mapping[int, int]) -> bool:
 
 
 def merged(blocks: Sequence[Block], shares: Sequence[Share]) -> tuple[list[Block], dict[str, str]]:
-    """Return blocks where those that share memory are one, and the name of the block that each became part of."""
+    """Return the blocks with sharing blocks merged, and for each block the name of its merged block."""
     owner = {block.name: block.name for block in blocks}
     for share in sorted(shares, key=lambda s: s.step):
         owner[share.taker] = owner[share.taken]

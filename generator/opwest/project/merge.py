@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merging the text of a user's file: lines, by version control itself (`git merge-file`)."""
+"""Merge the text of a user's file line by line with `git merge-file`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ OPWESTS = ">>>>>>> opwest"
 
 
 def merge_text(base: bytes, yours: bytes, new: bytes) -> Merged | None:
-    """Return `yours` with what changed from `base` to `new`; None where one of them is no text.
+    """Return `yours` with the changes from `base` to `new`; None if one of them is not text.
 
-    Line endings and the last line's end stay as the user has them.
+    Line endings are those of `yours`.
     """
     texts = [decoded(content) for content in (base, yours, new)]
     if any(text is None for text in texts):
@@ -36,7 +36,7 @@ def merge_text(base: bytes, yours: bytes, new: bytes) -> Merged | None:
 
 
 def marker_lines(content: bytes) -> tuple[int, ...]:
-    """Return the lines where markers of an earlier conflict begin."""
+    """Return the first lines of conflict markers from an earlier merge."""
     if YOURS.encode() not in content:
         return ()
     lines = content.split(b"\n")
@@ -47,7 +47,7 @@ MERGING = Merging(merge_text, marker_lines)
 
 
 def _merge_lines(base: list[str], yours: list[str], new: list[str]) -> tuple[list[str], list[int]]:
-    """Return the merged lines, and the numbers of those where conflicts begin."""
+    """Return the merged lines, and the first line numbers of conflicts."""
     import subprocess  # only `update` merges
     import tempfile
 
@@ -59,25 +59,25 @@ def _merge_lines(base: list[str], yours: list[str], new: list[str]) -> tuple[lis
         try:
             done = subprocess.run(command, cwd=work, capture_output=True, check=False)
         except OSError as error:
-            raise _no_git(f"git can't be started: {error.strerror}") from error
-    if done.returncode > 127:  # up to there it counts conflicts
+            raise _no_git(f"cannot run git: {error.strerror}") from error
+    if done.returncode > 127:  # exit codes up to 127 are the number of conflicts
         raise _no_git(f"git merge-file failed: {done.stderr.decode(errors='replace').strip()}")
     merged = _lines(done.stdout.decode(), windows=False)
     return merged, [number for number, line in enumerate(merged, 1) if line == YOURS] if done.returncode else []
 
 
 def _no_git(message: str) -> OpwestError:
-    hint = "files of yours that opwest changes too are merged by git: install it"
+    hint = "install git: it merges files changed by both you and opwest"
     return OpwestError([Diagnostic("error", message, hint=hint)])
 
 
 def _is_windows(text: str) -> bool:
-    """Whether every line ends as Windows ends them."""
+    """Whether every line ends with CR LF."""
     return "\r\n" in text and text.count("\r\n") == text.count("\n")
 
 
 def _lines(text: str, *, windows: bool) -> list[str]:
-    """Return the lines without their ends; form feeds and the like end no line."""
+    """Return the lines without line endings; only newlines end a line, not form feeds."""
     if windows or _is_windows(text):
         text = text.replace("\r\n", "\n")
     return text.removesuffix("\n").split("\n") if text else []

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a project came from: `.opwest/origin.json`.
+"""The origin of a project: `.opwest/origin.json`.
 
-The lock is the same wherever a project is generated; this file is not part of that. It holds paths from the project to
-its manifests and its template, relative, so that a repository with both can be cloned anywhere, and what the command
-line said beside them. It belongs into version control.
+It records the relative paths from the project to its manifests and template, so that a repository with both can
+be cloned anywhere, and the options of the command line. It is separate from the lock, whose content does not
+depend on paths. It belongs in version control.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FORMAT: Final = 1
 
 @dataclass(frozen=True)
 class Origin:
-    """What a project is made from, with paths as they can be opened from here."""
+    """The sources of a project, with paths relative to the working directory."""
 
     manifests: tuple[Path, ...]
     template: Path | None = None
@@ -34,7 +34,7 @@ class Origin:
     zephyr_version: str | None = None
 
     def file(self, project: Path) -> ProjectFile:
-        """Return the file that remembers this in a project."""
+        """Return the origin file of a project."""
         value: dict[str, Any] = {
             "format": FORMAT,
             "manifests": [_relative(path, project) for path in self.manifests],
@@ -46,7 +46,7 @@ class Origin:
 
 
 def read_origin(project: Path) -> Origin | None:
-    """Return the origin of a project, None where an older opwest noted none."""
+    """Return the origin of a project, None if an older opwest generated it."""
     place = project / ORIGIN
     try:
         content = place.read_bytes()
@@ -62,15 +62,15 @@ def read_origin(project: Path) -> Origin | None:
 
 def _parse(value: object, project: Path) -> Origin:
     if not isinstance(value, dict):
-        raise ValueError("it is not a JSON object")
+        raise ValueError("not a JSON object")
     if value.get("format") != FORMAT:
-        raise ValueError(f"its format is {value.get('format')!r}, not {FORMAT}")
+        raise ValueError(f"'format' is {value.get('format')!r}, not {FORMAT}")
     manifests = _texts(value, "manifests")
     if not manifests:
         raise ValueError("'manifests' is empty")
     template, version = value.get("template"), value.get("zephyr_version")
     if not all(value is None or _is_text(value) for value in (template, version)):
-        raise ValueError("'template' and 'zephyr_version' are not text")
+        raise ValueError("'template' or 'zephyr_version' is not a string")
     return Origin(
         tuple(_opened(name, project) for name in manifests),
         None if template is None else _opened(template, project),
@@ -82,12 +82,12 @@ def _parse(value: object, project: Path) -> Origin:
 def _texts(value: dict[str, Any], key: str) -> tuple[str, ...]:
     items = value.get(key, [])
     if not isinstance(items, list) or not all(_is_text(item) for item in items):
-        raise ValueError(f"{key!r} is not a list of text")
+        raise ValueError(f"{key!r} is not a list of strings")
     return tuple(items)
 
 
 def _is_text(value: object) -> bool:
-    """Whether a value is text that can be a path."""
+    """Whether a value is a string that is valid as a path."""
     try:
         return isinstance(value, str) and b"\0" not in os.fsencode(value)
     except UnicodeEncodeError:  # half of a surrogate pair, which JSON can hold
@@ -95,7 +95,7 @@ def _is_text(value: object) -> bool:
 
 
 def _relative(path: Path, project: Path) -> str:
-    """Return the way from a project to a file, through real folders, as the system walks them."""
+    """Return the relative path from a project to a file, with symbolic links resolved."""
     target = os.path.join(os.path.realpath(path.parent), path.name) if path.name else os.path.realpath(path)  # noqa: PTH118
     try:
         return Path(os.path.relpath(target, os.path.realpath(project))).as_posix()
@@ -104,7 +104,7 @@ def _relative(path: Path, project: Path) -> str:
 
 
 def _opened(name: str, project: Path) -> Path:
-    """Return a remembered path as one from here; what can be shortened is, since it is shown in messages."""
+    """Return a recorded path relative to the working directory, normalized for messages."""
     path = Path(os.path.realpath(project)) / name
     here = Path(os.path.normpath(path))
     try:
@@ -115,37 +115,37 @@ def _opened(name: str, project: Path) -> Path:
 
 
 def moved(manifests: Sequence[Path], project: Path) -> Diagnostic | None:
-    """Return what to say where manifests are no longer where they were."""
-    # Unlike pathlib's, this takes a path that can't be, as one too long, for one where nothing is.
+    """Return the error for missing manifests."""
+    # Unlike pathlib's, this returns False for invalid paths, such as too long ones.
     missing = [path for path in manifests if not os.path.exists(path)]  # noqa: PTH110
     if not missing:
         return None
     names = ", ".join(str(path) for path in missing)
     again = " ".join(f"--manifest {path.name if path in missing else path}" for path in manifests)
-    what = "the manifest is" if len(missing) == 1 else "manifests are"
+    what = "manifest" if len(missing) == 1 else "manifests"
     return Diagnostic(
         "error",
-        f"{what} no longer where the project was made from: {names}",
+        f"{what} not found: {names}",
         Location(str(project / ORIGIN)),
-        expected="the path from the project to its manifest" + ("s" if len(manifests) > 1 else ""),
-        hint=f"say where they are now, once: opwest update {shlex.quote(str(project))} {again}",
+        expected="the path of the manifest" + ("s" if len(manifests) > 1 else ""),
+        hint=f"specify the new path once: opwest update {shlex.quote(str(project))} {again}",
     )
 
 
 def warn_of_dropped_template(origin: Origin, project: Path, faults: Diagnostics) -> None:
-    """Say that a project that was made with a template is made again without it."""
+    """Warn about a project generated with a template and now without it."""
     try:
         before = read_origin(project)
     except OpwestError:
         return
     if before is not None and before.template is not None and origin.template is None:
         faults.warning(
-            f"the project was made with the template {before.template}, and is now made without",
+            f"the project was generated with the template {before.template}, and is now generated without it",
             Location(str(project)),
-            hint=f"give --template {before.template} again; `opwest update {shlex.quote(str(project))}` remembers it",
+            hint=f"repeat --template {before.template}, or use `opwest update {shlex.quote(str(project))}`",
         )
 
 
 def _broken(place: Path, reason: str) -> OpwestError:
-    hint = "delete it, and name the manifests: opwest update DIR --manifest FILE"
+    hint = "delete it and specify the manifests: opwest update DIR --manifest FILE"
     return OpwestError([Diagnostic("error", f"the file is damaged: {reason}", Location(str(place)), hint=hint)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was found about the user's files, as a user reads it."""
+"""Diagnostics about the user's files after an update."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from opwest.write import Remark
 
 
 def report(project: Path, remarks: Sequence[Remark], faults: Diagnostics) -> None:
-    """Add what a user should know, and what the user has to do, to `faults`."""
+    """Report remarks to `faults`: conflicts as errors, others as warnings or notes."""
     for remark in remarks:
         _report(project, remark, faults)
     stale = [remark.path for remark in remarks if remark.kind == "stale"]
     if stale:
         files = ", ".join(stale[:5]) + (f" and {len(stale) - 5} more" if len(stale) > 5 else "")
         faults.note(
-            f"kept as you have it, and would now be generated otherwise: {files}",
+            f"kept, although newly generated content differs: {files}",
             Location(str(project)),
-            hint=f"merge what is new into yours: opwest update {shlex.quote(str(project))}",
+            hint=f"merge the new content with `opwest update {shlex.quote(str(project))}`",
         )
 
 
@@ -32,36 +32,38 @@ def _report(project: Path, remark: Remark, faults: Diagnostics) -> None:
     if remark.kind == "conflict":
         for line in remark.lines:
             faults.error(
-                "conflict: you changed these lines, and so did opwest",
+                "conflict: these lines were changed by both you and opwest",
                 Location(place.file, line, 1),
-                expected=f"what is right of the two, between {YOURS!r} and {OPWESTS!r}",
-                hint="edit the lines and delete the three markers; nothing else is to be done",
+                expected=f"one of the two versions between {YOURS!r} and {OPWESTS!r}",
+                hint="edit the lines and delete the three markers",
             )
     elif remark.kind == "unresolved":
         for line in remark.lines:
             faults.error(
-                "the markers of an earlier conflict are still here: the file stays as it is until they are gone",
+                "the file contains markers of an earlier conflict and is not merged",
                 Location(place.file, line, 1),
                 hint="edit the lines, delete the three markers, and update again",
             )
     elif remark.kind == "beside":
         faults.error(
-            "conflict: you changed this file, and so did opwest, and the two cannot be merged",
+            "conflict: this file was changed by both you and opwest, and cannot be merged",
             place,
-            hint=f"yours is kept, the new one is {other}: take the one that is right, and delete the other",
+            hint=f"keep your file or replace it with {other}, and delete the other",
         )
     elif remark.kind == "unknown":
         faults.warning(
-            "kept as it is: what opwest had generated when you got this file is not known, so nothing can be merged",
+            "not merged: the generated content that this file is based on is unknown",
             place,
-            hint="compare it with what is generated into an empty folder; from now on it is merged",
+            hint="compare it with the file generated into an empty folder; later updates merge it",
         )
     elif remark.kind == "foreign":
-        faults.note("kept: opwest would generate a file of this name too, but did not write this one", place)
+        faults.note("kept: opwest generates a file of this name, but did not write this one", place)
     elif remark.kind == "linked":
-        faults.note("kept: opwest does not merge into what a link leads to, and would generate something else", place)
+        faults.note(
+            "kept: opwest does not merge into the target of a symbolic link; newly generated content differs", place
+        )
     elif remark.kind == "deleted":
-        hint = "to have it again, generate into an empty folder and copy it from there"
-        faults.note("you deleted this file, and it stays deleted", place, hint=hint)
+        hint = "to restore it, copy it from a project generated into an empty folder"
+        faults.note("not restored: you deleted this file", place, hint=hint)
     elif remark.kind == "released":
-        faults.note("no longer generated, but yours: kept", place)
+        faults.note("kept: no longer generated, but edited by you", place)

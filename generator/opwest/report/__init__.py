@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report: what was planned, measured and checked, as one page that is looked at."""
+"""The report: plans, measurements and checks of models as one page."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dataclasses to plain JSON values and back; what is read back is checked field by field."""
+"""Conversion of dataclasses to JSON values and back, with validation of every field."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def encode(value: Any) -> Any:
 
 
 def decode(kind: type[T], value: object, place: str = "") -> T:
-    """Return the dataclass that `encode` made a value of; unknown keys are left out.
+    """Return the dataclass for a value of `encode`; unknown keys are ignored.
 
     Raises ValueError, with the place of the first field that is missing or of another type.
     """
     if not isinstance(value, dict):
-        raise ValueError(f"{place or 'the whole'} is not an object")
+        raise ValueError(f"{place or 'the value'} is not an object")
     hints = _hints(kind)  # type: ignore[arg-type]  # every type is hashable
     found = {}
     for field in fields(kind):  # type: ignore[arg-type]
@@ -33,7 +33,7 @@ def decode(kind: type[T], value: object, place: str = "") -> T:
         if field.name in value:
             found[field.name] = _field(hints[field.name], value[field.name], where)
         elif field.default is MISSING and field.default_factory is MISSING:
-            raise ValueError(f"{where} is missing")
+            raise ValueError(f"missing {where!r}")
     return kind(**found)
 
 
@@ -62,11 +62,11 @@ def _field(hint: Any, value: object, where: str) -> Any:
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         value = _real(value, where)
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{where} is {value}, which no measurement can be")
+        raise ValueError(f"{where} is {value}, expected a finite number")
     if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
-        raise ValueError(f"{where} is {value!r:.40}, not {_WORDS[hint]}")
+        raise ValueError(f"{where} is {value!r:.40}, expected {_WORDS[hint]}")
     if hint is int and not 0 <= typing.cast(int, value) < 1 << 63:
-        raise ValueError(f"{where} is {value}, which no size or count can be")
+        raise ValueError(f"{where} is {value}, expected a size or count")
     return value
 
 
@@ -74,7 +74,7 @@ def _real(value: int, where: str) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise ValueError(f"{where} is {str(value)[:20]}…, which no measurement can be") from None
+        raise ValueError(f"{where} is {str(value)[:20]}…, expected a finite number") from None
 
 
 _WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}

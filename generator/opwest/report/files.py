@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports as files: what makes one recognisable, reading an earlier one, and writing without losing anything else."""
+"""Report files: recognise and read an earlier report; write without overwriting other files."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _LARGEST: Final = 1 << 28
 _EMBEDDED = re.compile(
     rf'<(?P<tag>script|metadata)\b[^>]*\bid="{DATA_ID}"[^>]*>(?P<json>.*?)</(?P=tag)>'.encode(), re.DOTALL
 )
-_EXPECTED = "a report that `opwest report` wrote: HTML, SVG or JSON"
+_EXPECTED = "a report written by 'opwest report': HTML, SVG or JSON"
 
 
 def to_json(report: data.Report, *, indent: int | None = None) -> str:
-    """Return a report as JSON, on one line unless `indent` says otherwise."""
+    """Return a report as JSON, on one line without `indent`."""
     value = {"format": data.FORMAT, "schema": data.SCHEMA, **encode(report)}
     separators = (",", ":") if indent is None else None
     return json.dumps(value, indent=indent, separators=separators, allow_nan=False)
 
 
 def read_report(path: Path) -> data.Report:
-    """Return an earlier report, of any format."""
+    """Return an earlier report of any format. Raises OpwestError."""
     try:
         if path.stat().st_size > _LARGEST:
-            raise ValueError(f"the file has more than {_LARGEST} bytes")
+            raise ValueError(f"more than {_LARGEST} bytes")
         content = path.read_bytes()
         return _parse(content)
     except OSError as error:
@@ -52,33 +52,33 @@ def _parse(content: bytes) -> data.Report:
     try:
         value: Any = json.loads(text)
     except ValueError as error:
-        where = "it holds no report" if found is None else "the report in it is no JSON"
+        where = "it contains no report" if found is None else "invalid JSON"
         raise ValueError(f"{where} ({error})") from None
     if not isinstance(value, dict) or value.get("format") != data.FORMAT:
-        raise ValueError("it holds no report")
+        raise ValueError("it contains no report")
     if value.get("schema") != data.SCHEMA:
-        raise ValueError(f"its schema is {value.get('schema')!r}, and this opwest reads {data.SCHEMA}")
+        raise ValueError(f"schema {value.get('schema')!r}, expected {data.SCHEMA}")
     return decode(data.Report, value)
 
 
 def write_report(path: Path, content: str) -> None:
-    """Write a report, over an earlier one if there is one. What is no report is left alone."""
-    with system_faults(path, "the report can't be written"):
+    """Write a report; replace an earlier one. Raises OpwestError if the file is not a report."""
+    with system_faults(path, "cannot write the report"):
         if os.path.lexists(path) and not is_report(path):
-            hint = "choose another name: only what `opwest report` wrote is written over"
-            message = "the file is no report, and is left as it is"
+            hint = "choose another file: only reports of 'opwest report' are overwritten"
+            message = "the file exists and is not a report"
             raise OpwestError([Diagnostic("error", message, Location(str(path)), hint=hint)])
         path.parent.mkdir(parents=True, exist_ok=True)
         target = Path(os.path.realpath(path))
         draft = target.with_name(f".{target.name}.opwest-draft")
-        if os.path.lexists(draft):  # of a run that was cut off
+        if os.path.lexists(draft):  # from an interrupted run
             disk.remove(draft)
         disk.write(draft, content.encode("utf-8"), mode_of=target if target.exists() else None)
         disk.replace(draft, target)
 
 
 def is_report(path: Path) -> bool:
-    """Whether a file is a report, however old, or empty."""
+    """Whether a file is empty or a report of any version."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -88,5 +88,5 @@ def is_report(path: Path) -> bool:
 
 def _unreadable(path: Path, reason: str) -> OpwestError:
     return OpwestError(
-        [Diagnostic("error", f"the report to compare with can't be read: {reason}", Location(str(path)), _EXPECTED)]
+        [Diagnostic("error", f"cannot read the report for --compare: {reason}", Location(str(path)), _EXPECTED)]
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What linked firmware has of a model, read from the symbols of its ELF file: C operators have a size only there."""
+"""Sizes of a model in linked firmware, from the symbols of its ELF file: the only source for C operators."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from opwest.report import data
 
 OWN: Final = "run, metadata, registry, runtime"
 HELPERS: Final = "helpers of operators"
-_EXPECTED: Final = "an image of this project, as `west build` leaves it: build/zephyr/zephyr.elf"
+_EXPECTED: Final = "an image of this project, such as build/zephyr/zephyr.elf"
 _LARGEST: Final = 1 << 30
 _MOST_RAM: Final = 1 << 40
 _OBJECT, _FUNCTION = 1, 2
 
 
 def add_images(models: Sequence[data.Model], files: Sequence[Path], faults: Diagnostics) -> list[data.Model]:
-    """Return the models with what the images have of them; report every file that can't be used."""
+    """Return the models with their sizes in the images; report every unusable file."""
     found = list(models)
     for path in files:
         at = Location(str(path))
@@ -34,15 +34,15 @@ def add_images(models: Sequence[data.Model], files: Sequence[Path], faults: Diag
             elf = _elf(path)
             symbols, whole = _symbols(elf), _whole(elf)
         except OSError as error:
-            faults.error(f"the image can't be read: {error.strerror or error}", at, expected=_EXPECTED)
+            faults.error(f"cannot read the image: {error.strerror or error}", at, expected=_EXPECTED)
             continue
         except ObjectError as error:
-            faults.error(f"the image can't be read: {error.message}", at, expected=_EXPECTED, hint=error.hint)
+            faults.error(f"cannot read the image: {error.message}", at, expected=_EXPECTED, hint=error.hint)
             continue
         parts = [_items(model, [other.name for other in models], symbols) for model in models]
         if not any(item.kind in ("code", "constant") for items in parts for item in items):  # programs are shared
             names = ", ".join(model.name for model in models)
-            faults.error(f"the image has no symbols of {names}", at, expected=_EXPECTED)
+            faults.error(f"the image has no symbols of models: {names}", at, expected=_EXPECTED)
             continue
         found = [
             replace(model, images=(*model.images, data.Image(path.name, elf.machine_name, items, *whole)))
@@ -54,28 +54,26 @@ def add_images(models: Sequence[data.Model], files: Sequence[Path], faults: Diag
 
 
 def _whole(elf: Elf) -> tuple[int | None, int | None]:
-    """Return what the whole image takes in flash and in RAM: what the linker prints where code runs from flash."""
+    """Return the flash and RAM size of the whole image in bytes, as printed by the linker."""
     try:
         headers = [one.header for one in ELFFile(BytesIO(elf.content)).iter_segments("PT_LOAD")]
-    except Exception:  # what pyelftools makes of noise is its own affair
+    except Exception:  # pyelftools raises various exceptions for damaged files
         headers = []
     if not headers:  # not linked
         return None, None
     moved = [one for one in headers if one.p_vaddr != one.p_paddr or one.p_memsz != one.p_filesz]
     flash, ram = sum(one.p_filesz for one in headers), sum(one.p_memsz for one in moved)
     if flash > len(elf.content) or ram > _MOST_RAM:
-        raise ObjectError(
-            f"its segments have {flash} bytes in the file, which has {len(elf.content)}, and {ram} in memory"
-        )
+        raise ObjectError(f"segments of {flash} bytes in a file of {len(elf.content)} bytes, and {ram} bytes in memory")
     return flash, ram
 
 
 def _elf(path: Path) -> Elf:
     if path.stat().st_size > _LARGEST:
-        raise ObjectError(f"it has more than {_LARGEST} bytes")
+        raise ObjectError(f"more than {_LARGEST} bytes")
     content = path.read_bytes()
     if not content.startswith(b"\x7fELF"):
-        raise ObjectError("it is no ELF file")
+        raise ObjectError("not an ELF file")
     return parse_elf(content)
 
 
@@ -83,7 +81,7 @@ def _symbols(elf: Elf) -> dict[str, int]:
     """Return the bytes of every function and object in flash by name."""
     table = elf.symbol_table()
     if table is None:
-        raise ObjectError("it has no symbol table")
+        raise ObjectError("no symbol table")
     names = elf.strings_of(table)
     sizes: dict[str, int] = {}
     seen: set[tuple[str, int]] = set()
@@ -93,7 +91,7 @@ def _symbols(elf: Elf) -> dict[str, int]:
             continue
         name = names.name(symbol.name)
         if symbol.size > len(elf.content):
-            raise ObjectError(f"symbol {name[:80]!r} has {symbol.size} bytes, and the whole file {len(elf.content)}")
+            raise ObjectError(f"symbol {name[:80]!r} of {symbol.size} bytes in a file of {len(elf.content)} bytes")
         if symbol.info & 0xF in (_OBJECT, _FUNCTION) and (name, symbol.value) not in seen:
             seen.add((name, symbol.value))
             sizes[name] = sizes.get(name, 0) + symbol.size
@@ -101,7 +99,7 @@ def _symbols(elf: Elf) -> dict[str, int]:
 
 
 def _items(model: data.Model, models: Sequence[str], symbols: dict[str, int]) -> tuple[data.ImageItem, ...]:
-    """Return what is of a model, the largest first."""
+    """Return the items of a model, the largest first."""
     sizes: dict[tuple[str, str], int] = {}
     for name, kind, count in _named(model, models, symbols):
         sizes[name, kind] = sizes.get((name, kind), 0) + count

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading what `opwest run` measured: its profile, or all that `opwest run --json` says."""
+"""Read the measurements of `opwest run`: a profile, or the output of `opwest run --json`."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from opwest.report import data
 
 PROFILE: Final = "opwest-profile"
 PROFILE_FORMAT: Final = 1
-_EXPECTED: Final = "what `opwest run` wrote with --json or --output-profile"
+_EXPECTED: Final = "a file written by 'opwest run' with --json or --output-profile"
 _LARGEST: Final = 1 << 26
 
 
 def add_measured(models: Sequence[data.Model], files: Sequence[Path], faults: Diagnostics) -> list[data.Model]:
-    """Return the models with what the files say of them; report every file that can't be used."""
+    """Return the models with their measurements; report every unusable file."""
     known = {model.name: model for model in models}
     for path in files:
         at = Location(str(path))
         try:
             name, profile, results = _read(path)
         except _UnusableError as error:
-            faults.error(f"the measurements can't be read: {error}", at, expected=_EXPECTED)
+            faults.error(f"cannot read the measurements: {error}", at, expected=_EXPECTED)
             continue
         model = known.get(name)
         if model is None:
-            faults.error(f"the measurements are of a model {name!r}", at, hint=nearest(name, known))
+            faults.error(f"measurements of unknown model {name!r}", at, hint=nearest(name, known))
             continue
         if profile is not None:
             _check_steps(model, profile, at, faults)
@@ -47,22 +47,22 @@ class _UnusableError(Exception):
 
 
 def _read(path: Path) -> tuple[str, data.Profile | None, data.Results | None]:
-    """Return the model's name and what was measured of it."""
+    """Return the model's name and its measurements."""
     try:
         if path.stat().st_size > _LARGEST:
-            raise _UnusableError(f"the file has more than {_LARGEST} bytes")
+            raise _UnusableError(f"more than {_LARGEST} bytes")
         value = json.loads(path.read_bytes())
     except OSError as error:
         raise _UnusableError(error.strerror or str(error)) from None
     except (ValueError, RecursionError) as error:
-        raise _UnusableError(f"it is not JSON ({error})") from None
+        raise _UnusableError(f"not JSON ({error})") from None
     if not isinstance(value, dict):
-        raise _UnusableError("it is not a JSON object")
+        raise _UnusableError("not a JSON object")
     if value.get("kind") == PROFILE:
         return _text(value, "model"), _profile(value, path.name), None
     result = value.get("result")
     if not isinstance(result, dict) or "outputs" not in result:
-        raise _UnusableError(f"it is neither a profile (kind: {PROFILE}) nor the result of a run that went well")
+        raise _UnusableError(f"neither a profile (kind: {PROFILE}) nor the result of a successful run")
     profile = result.get("profile")
     found = _profile(profile, path.name) if isinstance(profile, dict) else None
     return _text(result, "model"), found, _results(result, path.name)
@@ -70,7 +70,7 @@ def _read(path: Path) -> tuple[str, data.Profile | None, data.Results | None]:
 
 def _profile(value: Mapping[str, Any], source: str) -> data.Profile:
     if value.get("format") != PROFILE_FORMAT:
-        raise _UnusableError(f"the profile's format is {value.get('format')!r}, not {PROFILE_FORMAT}")
+        raise _UnusableError(f"profile format {value.get('format')!r}, expected {PROFILE_FORMAT}")
     rows = value.get("points")
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise _UnusableError("'points' is not a list of measurements")
@@ -138,16 +138,18 @@ def _results(result: Mapping[str, Any], source: str) -> data.Results:
 
 
 def _check_steps(model: data.Model, profile: data.Profile, at: Location, faults: Diagnostics) -> None:
-    """Warn where a profile was measured with other steps than those of today."""
+    """Warn if a profile was measured with other steps than the current ones."""
     names = [step.operator for step in model.steps]
     for point in profile.points:
         if point.step is not None and (point.step >= len(names) or names[point.step] != (point.operator or "")):
             seen = f"step {point.step} ({point.operator})"
-            there = f"step {point.step} is {names[point.step]}" if point.step < len(names) else "there is no such step"
+            there = (
+                f"step {point.step} is {names[point.step]}" if point.step < len(names) else "the model has no such step"
+            )
             faults.warning(
-                f"the profile is of another version of the model {model.name!r}: it has {seen}, and {there}",
+                f"the profile is from another version of model {model.name!r}: it has {seen}, but {there}",
                 at,
-                hint="measure again with `opwest run --profile`",
+                hint="measure again with 'opwest run --profile'",
             )
             return
 
@@ -166,19 +168,19 @@ def _is_count(value: object) -> bool:
 def _count(value: Mapping[str, Any], key: str) -> int:
     found = value.get(key)
     if not isinstance(found, int) or not _is_count(found):
-        raise _UnusableError(f"{key!r} is not a count, but {found!r:.40}")
+        raise _UnusableError(f"{key!r} is not a count: {found!r:.40}")
     return found
 
 
 def _time(value: Mapping[str, Any], key: str) -> float:
     found = _finite(value.get(key))
     if found is None or not 0 <= found < 1e18:
-        raise _UnusableError(f"{key!r} is not a time, but {value.get(key)!r:.40}")
+        raise _UnusableError(f"{key!r} is not a time: {value.get(key)!r:.40}")
     return found
 
 
 def _finite(value: object) -> float | None:
-    """Return a finite number, None for all else: `--json` writes infinities as text."""
+    """Return a finite number, None for other values: `--json` writes infinities as text."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page: a report as one file of HTML that needs nothing else. Pure: rows go in, text comes out."""
+"""The page: a report as one self-contained HTML file. Pure function of its rows."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from opwest.report.files import DATA_ID, to_json
 from opwest.report.timeline import measured_name, measured_time
 
 MOST_ROWS: Final = 200
-"""So many rows a table has at most; the JSON has all."""
+"""Maximum rows of a table; the JSON contains all."""
 _FEW_CHANGES: Final = 12
-"""So many differences are shown at once; of more, those first that are better or worse."""
+"""Differences shown initially; changes for better or worse come first."""
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
 @cache
 def environment() -> jinja2.Environment:
-    """Return the environment of the report's templates. All text is escaped; nothing undefined is let through."""
+    """Return the environment of the report's templates: text is escaped, undefined names are errors."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         undefined=jinja2.StrictUndefined,
@@ -49,13 +49,13 @@ def _visible(value: object) -> object:
 
 
 def _kind_names(kinds: Sequence[str]) -> list[dict[str, str]]:
-    """Return what the kinds of a treemap are called."""
-    names = {"constant": "constant", "program": "program", "code": "code of an operator", "other": "anything else"}
+    """Return the labels of the kinds in a treemap."""
+    names = {"constant": "constant", "program": "program", "code": "code of an operator", "other": "other"}
     return [{"kind": kind, "label": names.get(kind, kind)} for kind in kinds]
 
 
 def page(report: data.Report, changes: Sequence[Change] | None = None, against: str | None = None) -> str:
-    """Return the page; `changes` are those since the report `against`, None where there is nothing to compare."""
+    """Return the page; `changes` are the differences from the report `against`, None without a comparison."""
     script = asset("script.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     return (
@@ -80,7 +80,7 @@ def page(report: data.Report, changes: Sequence[Change] | None = None, against: 
 
 
 def in_script(text: str) -> str:
-    """Return JSON that can stand in a script element: nothing in it ends the element."""
+    """Return JSON for a script element, escaped so that it cannot end the element."""
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
@@ -88,7 +88,7 @@ def in_script(text: str) -> str:
 
 @cache
 def asset(name: str) -> str:
-    """Return a file that pages hold as it is."""
+    """Return the text of a file that is embedded in pages."""
     return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
@@ -149,16 +149,16 @@ def _limited(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _cards(model: data.Model) -> list[dict[str, str]]:
-    """Return the figures that one looks for first."""
+    """Return the key figures."""
     cards = []
     for pool in model.pools:
         spare = pool.planned - pool.lower_bound
-        note = "the least that is possible" if not spare else f"{words.size(spare)} above the lower bound"
+        note = "optimal" if not spare else f"{words.size(spare)} above the lower bound"
         of = f"of {words.size(pool.limit)}" if pool.limit is not None else ""
         meter = f"{min(pool.planned / pool.limit, 1) * 100:.2f}%" if pool.limit else ""
         cards.append(_card(f"pool {pool.name}", words.size(pool.planned), of, note, meter))
     if not model.pools:
-        cards.append(_card("workspace", "0 bytes", "", "nothing to plan"))
+        cards.append(_card("workspace", "0 bytes", "", "no buffers"))
     constants = sum(one.bytes for one in model.constants)
     cards.append(
         _card("constants", words.size(constants), "", f"{words.counted(len(model.constants), 'array')} in flash")
@@ -181,7 +181,7 @@ def _cards(model: data.Model) -> list[dict[str, str]]:
         worst = max((error.differing for error in results.errors), default=None)
         if worst is not None:
             value = "equal" if not worst else f"{words.counted(worst, 'element')} differ"
-            cards.append(_card("outputs", value, "", "beside the reference"))
+            cards.append(_card("outputs", value, "", "compared with the reference"))
     return cards
 
 
@@ -199,10 +199,10 @@ def _short_time(profile: data.Profile) -> str:
 
 def _clock(clock: str | None) -> str:
     return {
-        "host": "by the clock of the machine that ran it, which is no board",
-        "simulated": "simulated time, in which code takes none",
-        "emulated": "emulated time: the board's own is another",
-        "board": "the board's own clock",
+        "host": "measured on the host, not on a board",
+        "simulated": "simulated time, without code execution",
+        "emulated": "emulated time: it differs from the time on the board",
+        "board": "measured on the board",
     }.get(clock or "", clock or "")
 
 
@@ -336,7 +336,7 @@ def _changes(changes: Sequence[Change], against: str) -> dict[str, Any]:
 
 
 def pretty_json(report: data.Report, changes: Sequence[Change] | None) -> str:
-    """Return the report as JSON for programs, with the changes where there is something to compare."""
+    """Return the report as JSON, with the changes if there is a comparison."""
     text = to_json(report, indent=2)
     if changes is None:
         return text + "\n"

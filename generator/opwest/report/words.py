@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers and buffers as people read them."""
+"""Text for numbers and buffers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from opwest.report import data
 
 
 def visible(text: str) -> str:
-    """Return text without control characters: they are no XML, and may turn the direction of what follows."""
+    """Return text without control characters, which XML forbids and which can change the text direction."""
     return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text)
 
 
 def number(value: int) -> str:
-    """Return a whole number with its thousands apart: `12,288`."""
+    """Return an integer with thousands separators: `12,288`."""
     return f"{value:,}"
 
 
@@ -37,7 +37,7 @@ def short_size(count: int) -> str:
 
 
 def change(before: float, after: float) -> str:
-    """Return what became of a number: `+96 (+12.5 %)`."""
+    """Return the change of a number: `+96 (+12.5 %)`."""
     difference = after - before
     text = f"{difference:+,.0f}" if abs(difference) >= 1000 else f"{difference:+,.6g}"
     if before:
@@ -64,7 +64,7 @@ def span(first: int, last: int) -> str:
 
 
 def tensor(dtype: str, shape: Sequence[int]) -> str:
-    """Return a type as manifests write it: `int8 [1, 64]`."""
+    """Return a tensor type: `int8 [1, 64]`."""
     return f"{dtype} {list(shape)}"
 
 
@@ -75,7 +75,7 @@ def steps_of(model: data.Model, indexes: Sequence[int], most: int = 4) -> str:
 
 
 def buffer(model: data.Model, one: data.Buffer) -> str:
-    """Return a buffer in a sentence."""
+    """Return the description of a buffer."""
     padding = f" ({number(one.reserved - one.bytes)} of them padding)" if one.reserved > one.bytes else ""
     parts = [
         f"{counted(one.reserved, 'byte')} at offset {number(one.offset)}{padding}",

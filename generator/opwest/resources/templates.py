@@ -37,14 +37,14 @@ def _own_texts() -> dict[str, str]:
 
 def _read_folder(folder: Path, known: set[str], faults: Diagnostics) -> UserTemplates | None:
     if not folder.is_dir():
-        seen = "this is no folder" if folder.exists() else "the folder does not exist"
+        seen = "not a folder" if folder.exists() else "the folder does not exist"
         faults.error(seen, Location(str(folder)), expected="a folder with templates, such as src/main.c.jinja")
         return None
     templates, copies, hashes = {}, {}, {}
     for name in _names(folder, faults):
         place = Location(str(folder / name))
         if not is_inside(name):
-            faults.error(f"the name {name!r} can't be in a project", place)
+            faults.error(f"invalid name {name!r} for a file of a project", place)
         elif not name.endswith(SUFFIX) and not is_extra(name):
             _report_no_template(name, known, place, faults)
         elif (content := _read(folder / name, place, faults)) is not None:
@@ -61,20 +61,20 @@ def _report_no_template(name: str, known: set[str], place: Location, faults: Dia
         return
     if f"{name}{SUFFIX}" in known:
         faults.error(
-            f"{name} replaces nothing: a template's name ends in {SUFFIX}", place, hint=f"call it {name}{SUFFIX}"
+            f"template {name} has no effect without the suffix {SUFFIX}", place, hint=f"rename it to {name}{SUFFIX}"
         )
     else:
         faults.warning(
-            "the file is no template, and is ignored", place, hint="put files that every project gets into extra/"
+            "ignored: the file is not a template", place, hint="put additional files of projects into extra/"
         )
 
 
 def _names(folder: Path, faults: Diagnostics) -> list[str]:
-    """Return the paths of all files; what is hidden is not part of a template."""
+    """Return the paths of all files that are not hidden."""
     names = []
 
     def report(error: OSError) -> None:
-        faults.error(f"the folder can't be read: {error.strerror}", Location(str(error.filename)))
+        faults.error(f"cannot read the folder: {error.strerror}", Location(str(error.filename)))
 
     for root, folders, files in os.walk(folder, onerror=report):
         inside_extra = root != str(folder)
@@ -89,13 +89,13 @@ def _names(folder: Path, faults: Diagnostics) -> list[str]:
 def _read(path: Path, place: Location, faults: Diagnostics) -> bytes | None:
     try:
         if not path.is_file():
-            faults.error("this is no regular file", place)
+            faults.error("not a regular file", place)
         elif path.stat().st_size > MAX_BYTES:
-            faults.error(f"the file has {path.stat().st_size} bytes", place, expected=f"at most {MAX_BYTES}")
+            faults.error(f"the file has {path.stat().st_size} bytes", place, expected=f"at most {MAX_BYTES} bytes")
         else:
             return path.read_bytes()
     except OSError as error:
-        faults.error(f"the file can't be read: {error.strerror}", place)
+        faults.error(f"cannot read the file: {error.strerror}", place)
     return None
 
 
@@ -104,5 +104,5 @@ def _text(content: bytes, place: Location, faults: Diagnostics) -> str | None:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        faults.error(f"byte {content[error.start]:#04x} is not UTF-8", Location(place.file, line, 1))
+        faults.error(f"invalid UTF-8 byte {content[error.start]:#04x}", Location(place.file, line, 1))
         return None

@@ -16,7 +16,7 @@ _LOADER = getattr(yamlcore, "CCoreLoader", yamlcore.CoreLoader)
 
 @cache
 def named_targets() -> dict[str, dict[str, Any]]:
-    """Return the entries of targets.yaml, shaped as `targets` of a manifest is."""
+    """Return the entries of targets.yaml, in the form of `targets` in a manifest."""
     text = Path(__file__).with_name("targets.yaml").read_text(encoding="utf-8")
     table: dict[str, dict[str, Any]] = yaml.load(text, Loader=_LOADER)
     return table

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regeneration: projects made again from their manifests, with what the user changed since kept."""
+"""Regenerate projects from their manifests and merge the user's changes."""

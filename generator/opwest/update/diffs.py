@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes as a unified diff, which `patch -p1` and `git apply` take."""
+"""Format changes as a unified diff for `patch -p1` and `git apply`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OWN = ".opwest/"
 
 
 def unified(changes: Sequence[FileChange]) -> str:
-    """Return the diff of all files but those that opwest keeps for itself, in the order of their paths."""
+    """Return the diff of all files outside .opwest/, sorted by path."""
     shown = sorted((c for c in changes if not c.path.startswith(_OWN)), key=lambda change: change.path)
     return "".join(line for change in shown for line in of_file(change.path, change.old, change.new))
 
@@ -36,7 +36,7 @@ def of_file(path: str, old: bytes | None, new: bytes | None) -> Iterator[str]:
 
 
 def _lines(text: str) -> list[str]:
-    """Return the lines with their ends; form feeds and the like end no line."""
+    """Return the lines with their line endings; only newlines end a line, not form feeds."""
     lines = text.split("\n")
     last = lines.pop()
     return [f"{line}\n" for line in lines] + ([last] if last else [])

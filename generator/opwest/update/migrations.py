@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bringing a manifest to the version that this opwest reads: one step a version, on the text, comments kept.
+"""Migrate a manifest to the current version: one step per version, on the text, to keep comments.
 
-There is one version today and so no step. A step goes into MIGRATIONS when the schema gets version 2, together with
+Version 1 is the only one, so there is no step yet. For version 2, add a step to MIGRATIONS and extend
 SUPPORTED_VERSIONS of `manifest/schema.py`.
 """
 
@@ -18,14 +18,14 @@ from opwest.records import dataclass
 
 @dataclass(frozen=True)
 class Migration:
-    """One step: from a version to the next one."""
+    """A migration from one version to the next."""
 
     version: int
-    """The version that it starts from."""
+    """The version that it migrates from."""
     what: str
-    """What changes, as a user reads it."""
+    """A description of the change for the user."""
     apply: Callable[[str, Mapping], str]
-    """Takes the text and what it holds, with the place of every value; returns the new text, `version` untouched."""
+    """Returns the new text for the old text and its located data; does not change `version`."""
 
 
 MIGRATIONS: tuple[Migration, ...] = ()
@@ -33,11 +33,11 @@ MIGRATIONS: tuple[Migration, ...] = ()
 
 @dataclass(frozen=True)
 class Migrated:
-    """A manifest at the version that is read today."""
+    """A manifest migrated to the current version."""
 
     content: bytes
     version: int
-    """The version that it had."""
+    """Its original version."""
     steps: tuple[str, ...]
 
 
@@ -49,10 +49,9 @@ def migrate(
     migrations: Sequence[Migration] | None = None,
     newest: int = max(SUPPORTED_VERSIONS),
 ) -> Migrated | None:
-    """Return the manifest brought to version `newest`; None where it has that version, or none that can be reached.
+    """Return the manifest migrated to version `newest`; None if it has that version or cannot be migrated.
 
-    What is at fault with a manifest of today's version, of a newer one, or with broken YAML, loading it says; what
-    keeps an older one from being brought up to date is reported here.
+    Failed migrations are reported here; invalid YAML and newer versions are reported when the manifest is loaded.
     """
     manifest = read_yaml(content, label, Diagnostics())
     first = None if manifest is None else _version(manifest)
@@ -64,10 +63,10 @@ def migrate(
         oldest -= 1
     if first < oldest:
         faults.error(
-            f"the manifest has version {first}, and this opwest knows no way from there to version {newest}",
+            f"no migration of the manifest from version {first} to version {newest}",
             manifest.value_location("version"),
             expected=f"version: {newest}" if oldest == newest else f"version: {oldest} to {newest}",
-            hint=f"write it anew for version {newest}, which docs/manifest.md describes",
+            hint=f"rewrite it for version {newest} (docs/manifest.md)",
         )
         return None
     text, done = content.decode("utf-8"), []
@@ -76,10 +75,10 @@ def migrate(
         moved = _step(step, text, manifest)
         if moved is None:
             faults.error(
-                f"the manifest could not be brought from version {version} to {version + 1} ({step.what})",
+                f"cannot migrate the manifest from version {version} to {version + 1} ({step.what})",
                 manifest.value_location("version"),
-                expected=f"a manifest that was good for version {version}",
-                hint="nothing was changed; mend it for that version, or write it anew",
+                expected=f"a valid manifest of version {version}",
+                hint="correct it for that version, or rewrite it; the file is unchanged",
             )
             return None
         text, manifest = moved
@@ -88,10 +87,10 @@ def migrate(
 
 
 def _step(step: Migration, text: str, manifest: Mapping) -> tuple[str, Mapping] | None:
-    """Return the text after one step and what it holds, None where that came to nothing."""
+    """Return the text after one step and its data, None if the step failed."""
     try:
         text = step.apply(text, manifest)
-    except (ValueError, LookupError, TypeError, AttributeError):  # the manifest was not what its version says
+    except (ValueError, LookupError, TypeError, AttributeError):  # the manifest does not conform to its version
         return None
     text = _set_version(text, step.version + 1, manifest.file)
     moved = read_yaml(text.encode("utf-8"), manifest.file, Diagnostics())
@@ -99,7 +98,7 @@ def _step(step: Migration, text: str, manifest: Mapping) -> tuple[str, Mapping] 
 
 
 def replace_value(text: str, place: tuple[int, int], old: str, new: str) -> str:
-    """Replace `old`, which stands at a line and column of `text` (both from 1), and nothing else."""
+    """Replace `old` at a line and column of `text` (both from 1)."""
     lines = text.split("\n")
     line, column = place
     rest = lines[line - 1][column - 1 :]
@@ -115,7 +114,7 @@ def _version(manifest: Mapping) -> int | None:
 
 
 def _set_version(text: str, version: int, label: str) -> str:
-    """Return the text with another version; unchanged where it has no place for one, which is found out after."""
+    """Return the text with another version, unchanged if it has none (the caller detects this)."""
     manifest = read_yaml(text.encode("utf-8"), label, Diagnostics())
     if manifest is None or _version(manifest) is None:
         return text

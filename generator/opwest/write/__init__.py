@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing: the only layer that changes files. The whole new project or the whole old one, never a mixture."""
+"""Write projects atomically: after an interruption, either the new or the old project is complete."""
 
 from .changes import Merged, Merging, Remark
 from .writer import (

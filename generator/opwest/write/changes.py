@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run will do: the changes with their contents, and what is said of them."""
+"""The planned changes of a run, with contents and remarks."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from . import disk
 from .journal import Change, Journal
 
 RemarkKind = Literal[
-    "conflict",  # both sides changed the same lines: `lines` are where the markers begin
-    "beside",  # both sides changed a file that is not merged: what is new went to `other`
-    "unresolved",  # markers of an earlier conflict are still there, at `lines`
-    "stale",  # kept, although what is generated is no longer what it was made from
-    "unknown",  # kept: what it was made from is not known; from now on it is
-    "foreign",  # kept: the user's own making, where opwest would write a file too
-    "linked",  # kept: it is a link, and what it leads to is not merged
-    "deleted",  # the user deleted it: it stays away
+    "conflict",  # both sides changed the same lines; `lines` are the first lines of the markers
+    "beside",  # both sides changed a file that is not merged; the new content is in `other`
+    "unresolved",  # the file contains markers of an earlier conflict, at `lines`
+    "stale",  # kept, although the generated content differs from its base
+    "unknown",  # kept: its base is unknown and recorded from now on
+    "foreign",  # kept: created by the user under the name of a generated file
+    "linked",  # kept: a symbolic link, whose target is not merged
+    "deleted",  # deleted by the user and not restored
     "released",  # kept: no longer generated, but edited
 ]
 
 
 @dataclass(frozen=True)
 class Remark:
-    """What a user should know about one of the user's own files."""
+    """A remark about one of the user's files."""
 
     kind: RemarkKind
     path: str
@@ -38,22 +38,22 @@ class Remark:
 
 @dataclass(frozen=True)
 class Merged:
-    """The text that a merge made, and the lines (from 1) where markers of a conflict begin."""
+    """The text of a merge, and the first lines (from 1) of conflict markers."""
 
     content: bytes
     conflicts: tuple[int, ...] = ()
 
 
 Merge = Callable[[bytes, bytes, bytes], Merged | None]
-"""Merges what was generated last time, the user's file, and what is generated now; None where one is no text."""
+"""Merges base, user's file and new content; returns None if one of them is not text."""
 
 FindMarkers = Callable[[bytes], tuple[int, ...]]
-"""Returns the lines where markers of an earlier conflict begin."""
+"""Returns the first lines of conflict markers from an earlier merge."""
 
 
 @dataclass(frozen=True)
 class Merging:
-    """How user's files are merged: this layer knows when, its caller knows how."""
+    """The functions that merge user's files, supplied by the caller."""
 
     merge: Merge
     markers: FindMarkers
@@ -61,7 +61,7 @@ class Merging:
 
 @dataclass
 class Plan:
-    """The changes with their contents, and what is reported of them."""
+    """The changes with their contents, and the remarks."""
 
     changes: list[Change] = field(default_factory=list)
     contents: list[bytes | None] = field(default_factory=list)
@@ -82,7 +82,7 @@ class Plan:
         self.remarks.append(Remark(kind, path, lines, other))
 
     def journal(self, directory: Path) -> Journal:
-        """Return the changes as a journal, with the folders that come and go."""
+        """Return the changes as a journal, with created and removed folders."""
         coming = [change.path for change in self.changes if change.new is not None]
         going = [change.path for change in self.changes if change.new is None]
         needed = {parent for path in coming for parent in disk.parents(path)}

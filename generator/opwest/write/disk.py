@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file-system operations of the writing layer, and what is found at a path.
+"""The file-system operations of the writing layer.
 
-Every operation that changes anything calls `_step` first. It does nothing: tests replace it, to kill the
-process or to fail with an error of the system at every single step.
+Every operation that changes the disk calls `_step` first. It does nothing; tests replace it to kill the
+process or to raise an OSError at each step.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ JOURNAL: Final = f"{OWN}/journal.json"
 STAGE: Final = f"{OWN}/stage"
 MUTEX: Final = f"{OWN}/mutex"
 
-# What `look` says of a path that is no regular file. None of these can equal a checksum.
+# Results of `look` for a path that is not a regular file; they differ from all checksums.
 LINK: Final = "a symbolic link"
 BEHIND_LINK: Final = "behind a symbolic link"
 FOLDER: Final = "a folder"
@@ -33,7 +33,7 @@ SPECIAL: Final = "a special file"
 
 
 def _step(name: str) -> None:
-    """Do nothing: the place where tests interrupt the step `name`."""
+    """Do nothing: tests replace this function to interrupt the step `name`."""
 
 
 def digest(content: bytes) -> str:
@@ -42,12 +42,12 @@ def digest(content: bytes) -> str:
 
 
 def parents(path: str) -> list[str]:
-    """Return the folders that `path` is in, the outermost first, without the project folder itself."""
+    """Return the parents of `path` within the project, the outermost first."""
     return list(accumulate(path.split("/")[:-1], "{}/{}".format))
 
 
 def obstacle(directory: Path, path: str) -> tuple[str, str] | None:
-    """Return the first parent of `path` that is no real folder, with what it is; None if there is none."""
+    """Return the first parent of `path` that is not a real folder, with its kind; None if there is none."""
     for parent in parents(path):
         mode = _mode(directory / parent)
         if mode is None:
@@ -60,7 +60,7 @@ def obstacle(directory: Path, path: str) -> tuple[str, str] | None:
 
 
 def _mode(place: Path) -> int | None:
-    """Return what kind of file `place` is, None if nothing is there, or can be (too long a name)."""
+    """Return the kind of file at `place`, None if it does not exist or the name is too long."""
     try:
         return place.lstat().st_mode
     except OSError as error:
@@ -70,7 +70,7 @@ def _mode(place: Path) -> int | None:
 
 
 def look(directory: Path, path: str) -> str | None:
-    """Return the checksum of the regular file at `path`, None if nothing is there, else what is there."""
+    """Return the checksum of the regular file at `path`, None if it does not exist, else its kind."""
     if found := obstacle(directory, path):
         return found[1]
     place = directory / path
@@ -89,7 +89,7 @@ def look(directory: Path, path: str) -> str | None:
 
 
 def is_folder(place: Path) -> bool:
-    """Whether `place` is a folder itself, not a link to one."""
+    """Whether `place` is a folder and not a link to one."""
     return place.is_dir() and not place.is_symlink()
 
 
@@ -100,11 +100,11 @@ def make_folder(place: Path) -> None:
 
 
 def write(place: Path, content: bytes, *, mode_of: Path | None = None) -> None:
-    """Create the file `place`, which must not exist, and bring it to the disk; who may use it is as for `mode_of`."""
+    """Create the file `place`, which must not exist, and sync it to the disk; copy the mode of `mode_of`."""
     _step(f"create {place}")
     with place.open("xb") as file:
         if mode_of is not None:
-            with contextlib.suppress(OSError):  # a share without modes
+            with contextlib.suppress(OSError):  # a file system without modes
                 place.chmod(stat.S_IMODE(mode_of.stat().st_mode))
         _step(f"write {place}")
         file.write(content)
@@ -113,7 +113,7 @@ def write(place: Path, content: bytes, *, mode_of: Path | None = None) -> None:
 
 
 def preserve(place: Path, copy: Path) -> None:
-    """Give the file `place` a second name, or a copy where the file system has no links."""
+    """Link the file `place` to a second name, or copy it if the file system has no links."""
     _step(f"link {copy}")
     try:
         os.link(place, copy)
@@ -123,7 +123,7 @@ def preserve(place: Path, copy: Path) -> None:
 
 
 def replace(source: Path, place: Path) -> None:
-    """Move `source` to `place` in one atomic step, over what is there."""
+    """Atomically move `source` to `place`, replacing an existing file."""
     _step(f"replace {place}")
     source.replace(place)
 
@@ -135,14 +135,14 @@ def remove(place: Path) -> None:
 
 
 def remove_folder_if_empty(place: Path) -> None:
-    """Delete a folder, if it is there and nothing is in it."""
+    """Delete a folder if it exists and is empty."""
     if is_folder(place) and not any(place.iterdir()):
         _step(f"rmdir {place}")
         place.rmdir()
 
 
 def remove_tree(place: Path, last: str = "") -> None:
-    """Delete a folder with all it holds, without following links; the entry named `last` goes last."""
+    """Delete a folder with its content, without following links; the entry named `last` is deleted last."""
     if is_folder(place):
         for entry in sorted(place.iterdir(), key=lambda entry: (entry.name == last, entry.name)):
             remove_tree(entry)
@@ -153,7 +153,7 @@ def remove_tree(place: Path, last: str = "") -> None:
 
 
 def settle_folders(places: Iterable[Path]) -> None:
-    """Bring the entries of folders to the disk, where the system can (Windows and some shares cannot)."""
+    """Sync the entries of folders to the disk if the system supports it (Windows and some shares do not)."""
     for place in sorted(set(places)):
         with contextlib.suppress(OSError):
             handle = os.open(place, os.O_RDONLY)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of the operating system, and refusals, as a user reads them."""
+"""Convert errors of the operating system to diagnostics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opwest.diagnostics import Diagnostic, Location, OpwestError
 
 @contextlib.contextmanager
 def system_faults(directory: Path, what: str, hint: str | None = None) -> Iterator[None]:
-    """Turn an error of the operating system into one that a user can read."""
+    """Convert an OSError to an OpwestError."""
     try:
         yield
     except OSError as error:
@@ -27,5 +27,5 @@ def system_faults(directory: Path, what: str, hint: str | None = None) -> Iterat
 
 
 def fault(place: Path, message: str, hint: str | None) -> OpwestError:
-    """Return an error about one place."""
+    """Return an error with one location."""
     return OpwestError([Diagnostic("error", message, Location(str(place)), hint=hint)])

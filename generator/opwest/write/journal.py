@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The journal: from the moment `.opwest/journal.json` is in place, the change happens, whole.
+"""The journal: once `.opwest/journal.json` exists, the change is committed and will be completed.
 
-A change knows the checksum of its file before and after. What is still to do follows from what is on the
-disk, so the same journal is right however often, and wherever, its execution was cut off. A file that is
-neither as before nor as after was edited since: it stays as it is, and the next generation reports it.
+A change records the checksum of its file before and after. The remaining work follows from the state of the
+disk, so execution of the journal can be interrupted and repeated at any step. A file with neither checksum was
+edited since: it is left unchanged, and the next generation reports it.
 
-`.opwest/stage/` holds the new contents (`new/<number>`) and second names of the old ones (`old/<number>`):
-when the system refuses a step, the journal is turned round, and the old project comes back.
+`.opwest/stage/` contains the new contents (`new/<number>`) and links to the old ones (`old/<number>`): if a
+step fails, the direction of the journal is reversed to restore the old project.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DONE: Final = "done"  # the journal's name in the stage after the last change
 
 @dataclass(frozen=True)
 class Change:
-    """One file: its checksum before and after, None where there is no file."""
+    """One file: its checksum before and after, None if it does not exist."""
 
     path: str
     old: str | None
@@ -40,7 +40,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Journal:
-    """The whole change: its files (the lock last), and the folders that come and go with them."""
+    """The whole change: its files (the lock last), and the created and removed folders."""
 
     changes: tuple[Change, ...]
     created: tuple[str, ...]
@@ -53,7 +53,7 @@ class Journal:
 
 
 def stage(directory: Path, journal: Journal, contents: Sequence[bytes | None]) -> None:
-    """Write everything the change needs to `.opwest/stage/`; `contents` goes with the changes."""
+    """Write all contents of the change to `.opwest/stage/`; `contents` corresponds to the changes."""
     root = directory / disk.STAGE
     for folder in (root, root / "new", root / "old"):
         disk.make_folder(folder)
@@ -68,13 +68,13 @@ def stage(directory: Path, journal: Journal, contents: Sequence[bytes | None]) -
 
 
 def publish(directory: Path, journal: Journal) -> None:
-    """Put the journal in place: the change is decided, in its direction."""
+    """Write the journal, which commits the change in its direction."""
     disk.replace(_draft(directory, journal), directory / disk.JOURNAL)
     disk.settle_folders([directory / disk.OWN])
 
 
 def turn_back(directory: Path, journal: Journal) -> None:
-    """Give up a published change: bring the old project back. It takes no space on the disk."""
+    """Revert a published change to the old project; this requires no disk space."""
     back = replace(journal, direction="back")
     publish(directory, back)
     execute(directory, back)
@@ -85,7 +85,7 @@ def _draft(directory: Path, journal: Journal) -> Path:
 
 
 def execute(directory: Path, journal: Journal) -> None:
-    """Do what is left of a published change, in its direction, and retire the journal."""
+    """Complete a published change in its direction, and remove the journal."""
     forward = journal.direction == "forward"
     steps = [(c.path, c.old, c.new) if forward else (c.path, c.new, c.old) for c in journal.changes]
     sources = directory / disk.STAGE / ("new" if forward else "old")
@@ -122,9 +122,9 @@ def _depth(path: str) -> tuple[int, str]:
 def _check_sources(
     directory: Path, journal: Journal, steps: Sequence[tuple[str, str | None, str | None]], sources: Path
 ) -> None:
-    """Raise, before anything is touched, if a content still to be put in place is missing or damaged.
+    """Raise, before any change, if a staged content is missing or damaged.
 
-    Where neither the content nor the file is there, the user deleted the file after it was put in place.
+    If neither the content nor the file exists, the user deleted the file after it was written.
     """
     for number, (path, before, after) in enumerate(steps):
         found, source = disk.look(directory, path), disk.look(sources, str(number))
@@ -135,12 +135,12 @@ def _check_sources(
 
 
 def clean(directory: Path) -> None:
-    """Remove the stage; that a change was completed is forgotten last."""
+    """Remove the stage; the completed journal is removed last."""
     disk.remove_tree(directory / disk.STAGE, last=DONE)
 
 
 def is_pending(directory: Path) -> bool:
-    """Whether an earlier run left something to finish or to undo."""
+    """Whether an earlier run was interrupted."""
     own = directory / disk.OWN
     if not disk.is_folder(own):
         return False
@@ -149,7 +149,7 @@ def is_pending(directory: Path) -> bool:
 
 
 def resume(directory: Path) -> Literal["nothing", "rolled forward", "rolled back"]:
-    """Finish or undo what an earlier run left. The mutex is held."""
+    """Complete or revert an interrupted run. Requires the mutex."""
     if not is_pending(directory):
         return "nothing"
     journal = _read(directory)
@@ -171,15 +171,15 @@ def _read(directory: Path) -> Journal | None:
     if found is None:
         return None
     if not is_digest(found):
-        raise _damaged(directory, f"it is {found}")
+        raise _damaged(directory, f"the file is {found}")
     try:
         value = json.loads((directory / disk.JOURNAL).read_bytes())
     except (ValueError, RecursionError) as fault:
-        raise _damaged(directory, f"it is not JSON ({fault})") from None
+        raise _damaged(directory, f"invalid JSON ({fault})") from None
     try:
         return _parse(value)
     except (ValueError, KeyError, TypeError):
-        raise _damaged(directory, "it does not have the form that opwest writes") from None
+        raise _damaged(directory, "unknown structure") from None
 
 
 def _parse(value: object) -> Journal:
@@ -201,9 +201,9 @@ def _damaged(directory: Path, reason: str) -> OpwestError:
         [
             Diagnostic(
                 "error",
-                f"an interrupted run left a journal that is damaged: {reason}",
+                f"damaged journal of an interrupted run: {reason}",
                 Location(str(directory / disk.JOURNAL)),
-                hint="files may be new and old, mixed: restore the folder from version control, or delete "
+                hint="the folder may contain new and old files: restore it from version control, or delete "
                 f"{disk.JOURNAL} and {disk.STAGE}, and generate again",
             )
         ]

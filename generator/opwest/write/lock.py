@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lock `.opwest/lock.json`: what the last generation wrote, and the record that its caller left."""
+"""The lock `.opwest/lock.json`: the files of the last generation, and a record of the caller."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ FORMAT: Final = 1
 
 @dataclass(frozen=True)
 class Lock:
-    """What opwest knows of a project: its own files with checksums, and the files it handed to the user.
+    """The files of a project: opwest's with checksums, and those handed to the user.
 
-    `bases` has the checksum of what each of those was made from; `deleted` those that the user was told stay away.
+    `bases` contains the checksum of the base of each user's file; `deleted` the deleted files that were reported.
     """
 
     record: Mapping[str, Any] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Lock:
     deleted: frozenset[str] = frozenset()
 
     def to_bytes(self) -> bytes:
-        """Return the file's content: the same lock gives the same bytes."""
+        """Return the content of the file; equal locks have equal bytes."""
         return to_json(
             {
                 "format": FORMAT,
@@ -48,7 +48,7 @@ class Lock:
 
 
 def to_json(value: Mapping[str, Any]) -> bytes:
-    """Return `value` as JSON that can be read and compared; NaN and foreign types are the caller's fault."""
+    """Return `value` as sorted, indented JSON. Raises TypeError or ValueError for other types and NaN."""
     return (json.dumps(value, indent=2, sort_keys=True, allow_nan=False, default=_plain) + "\n").encode("ascii")
 
 
@@ -64,10 +64,10 @@ def is_digest(value: object) -> bool:
 
 
 def read_lock(directory: Path) -> Lock | None:
-    """Return the lock of `directory`, or None if there is none."""
+    """Return the lock of `directory`, None if absent."""
     place = directory / disk.LOCK
     if place.is_symlink():
-        raise _broken(place, "it is a symbolic link")
+        raise _broken(place, "the file is a symbolic link")
     try:
         content = place.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -75,16 +75,16 @@ def read_lock(directory: Path) -> Lock | None:
     try:
         value = json.loads(content)
     except (ValueError, RecursionError) as fault:
-        raise _broken(place, f"it is not JSON ({fault})") from None
+        raise _broken(place, f"invalid JSON ({fault})") from None
     if not isinstance(value, dict):
-        raise _broken(place, "it is not a JSON object")
+        raise _broken(place, "not a JSON object")
     version = value.get("format")
     if isinstance(version, int) and version > FORMAT:
         raise OpwestError(
             [
                 Diagnostic(
                     "error",
-                    f"a newer opwest wrote the project ({value.get('opwest')}, lock format {version})",
+                    f"the project was written by a newer opwest ({value.get('opwest')}, lock format {version})",
                     Location(str(place)),
                     f"lock format {FORMAT} (opwest {__version__})",
                     "update opwest, or generate into a new folder",
@@ -92,7 +92,7 @@ def read_lock(directory: Path) -> Lock | None:
             ]
         )
     if version != FORMAT or isinstance(version, bool):
-        raise _broken(place, f"its format is {version!r}, not {FORMAT}")
+        raise _broken(place, f"'format' is {version!r}, not {FORMAT}")
     record, own, user = value.get("record"), value.get("files"), value.get("user")
     if not isinstance(record, dict):
         raise _broken(place, "'record' is not an object")
@@ -100,7 +100,7 @@ def read_lock(directory: Path) -> Lock | None:
         raise _broken(place, "'files' does not map paths in the project to SHA-256 sums")
     if not isinstance(user, list) or not all(is_inside(path) for path in user):
         raise _broken(place, "'user' is not a list of paths in the project")
-    bases, deleted = value.get("bases", {}), value.get("deleted", [])  # a lock of opwest 0.1.0 need not have them
+    bases, deleted = value.get("bases", {}), value.get("deleted", [])  # optional: absent in locks of opwest 0.1.0
     if not isinstance(bases, dict) or not all(is_inside(path) and is_digest(bases[path]) for path in bases):
         raise _broken(place, "'bases' does not map paths in the project to SHA-256 sums")
     if not isinstance(deleted, list) or not all(is_inside(path) for path in deleted):

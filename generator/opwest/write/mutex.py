@@ -31,16 +31,16 @@ _fcntl = _import_fcntl()
 
 @contextlib.contextmanager
 def held(directory: Path) -> Iterator[None]:
-    """Hold the mutex of `directory`, whose `.opwest` exists; wait for another holder, then give up."""
+    """Hold the mutex of `directory`, whose `.opwest` exists; wait for another holder up to a timeout."""
     place = directory / disk.MUTEX
     deadline = time.monotonic() + WAIT_SECONDS
     take = _take_exclusively if _fcntl is None else _take_flock
     while (handle := take(place)) is None:
         if time.monotonic() >= deadline:
-            hint = "wait until it is done"
+            hint = "wait for it to finish"
             if _fcntl is None:
                 hint += f"; if no opwest is running, delete {place}"
-            raise OpwestError([Diagnostic("error", f"another opwest is writing {directory}", hint=hint)])
+            raise OpwestError([Diagnostic("error", f"another opwest process is writing {directory}", hint=hint)])
         time.sleep(_PAUSE_SECONDS)
     try:
         yield
@@ -57,12 +57,12 @@ def _open(place: Path, flags: int) -> int:
 
 
 def _take_flock(place: Path) -> int | None:
-    """Return the locked file, or None while another process has it; it is free when its holder dies."""
+    """Return the locked file, None while another process holds it; the system releases it with the process."""
     handle = _open(place, 0)
     try:
         assert _fcntl is not None
         _fcntl.flock(handle, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(handle), place.stat()):  # not deleted while we waited
+        if os.path.samestat(os.fstat(handle), place.stat()):  # the file was not deleted during the wait
             return handle
     except (BlockingIOError, FileNotFoundError):
         pass
@@ -74,7 +74,7 @@ def _take_flock(place: Path) -> int | None:
 
 
 def _take_exclusively(place: Path) -> int | None:
-    """Return the file, created by us, or None while it exists; it stays behind when its holder is killed."""
+    """Return the created file, None while it exists; it remains if its holder is killed."""
     try:
         return _open(place, os.O_EXCL)
     except FileExistsError:

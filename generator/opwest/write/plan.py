@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What has to happen to a project folder, decided before anything is touched."""
+"""Plan all changes of a project folder before the first one is made."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .users import UserFiles
 
 
 def check_paths(wanted: Sequence[ProjectFile]) -> None:
-    """Raise ValueError for paths that a correct caller never gives."""
+    """Raise ValueError for invalid paths (a bug of the caller)."""
     spelling = {folded(disk.OWN): disk.OWN}
     taken = {folded(name) for name in (disk.LOCK, disk.JOURNAL, disk.MUTEX, disk.STAGE, BASES)}
     folders = {folded(disk.OWN)}
@@ -46,15 +46,15 @@ def decide(
     record: Mapping[str, Any],
     merging: Merging | None = None,
 ) -> Plan:
-    """Compare what is wanted with the lock and the disk; raise OpwestError with every conflict.
+    """Compare the wanted files with the lock and the disk; raise OpwestError with all conflicts.
 
-    With `merging`, files of the user are merged with what is generated now; without, they are left alone.
+    With `merging`, files of the user are merged with the new content; without, they are not changed.
     """
     return _Decision(Rules(directory, old), merging).run(sorted(wanted, key=lambda file: str(file.path)), record)
 
 
 class _Decision:
-    """The rules, one method each; those for the user's files are in `users.py`."""
+    """The rules for opwest's files, one method each; those for user's files are in `users.py`."""
 
     def __init__(self, rules: Rules, merging: Merging | None) -> None:
         self.rules = rules
@@ -110,10 +110,10 @@ class _Decision:
         elif path in self.old.files:
             self.rules.fault(
                 path,
-                "the file was edited, and opwest would overwrite it",
-                "move your edits out of this file and delete it: generating again restores it",
+                "the file was edited; opwest does not overwrite it",
+                "move your edits to another file and delete this one; the next generation restores it",
             )
         else:
-            yours = " (it was given to you by an earlier opwest)" if path in self.old.user else ""
+            yours = " (an earlier opwest generated it for you to edit)" if path in self.old.user else ""
             hint = "move or rename your file, then generate again"
-            self.rules.fault(path, f"the file was not written by opwest, and opwest would overwrite it{yours}", hint)
+            self.rules.fault(path, f"the file was not written by opwest; opwest does not overwrite it{yours}", hint)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the rules for opwest's files and those for the user's have in common."""
+"""The common part of the rules for opwest's files and for user's files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .lock import Lock, is_digest
 
 
 class Rules:
-    """A plan in the making: the project as the lock and the disk have it, and what is found to be at fault."""
+    """An incomplete plan: the state of the lock and the disk, the changes and the errors so far."""
 
     def __init__(self, directory: Path, old: Lock) -> None:
         self.directory = directory
@@ -24,7 +24,7 @@ class Rules:
         self.going: dict[str, str] = {}
 
     def write(self, path: str, found: str | None, content: bytes) -> None:
-        """Plan to write a file that is reported."""
+        """Plan to write a file, and count it in the summary."""
         self.plan.add(path, found, content)
         self.plan.written.append(path)
 
@@ -35,43 +35,43 @@ class Rules:
         self.going[folded(path)] = path
 
     def write_own(self, path: str, content: bytes) -> None:
-        """Plan to write a file that opwest keeps for itself: whatever is there gives way."""
+        """Plan to write an internal file of opwest, replacing any existing file."""
         found = disk.look(self.directory, path)
         if found == disk.digest(content):
             return
         if found is None or is_digest(found):
             self.plan.add(path, found, content)
         else:
-            self.fault(path, f"{found} is where opwest keeps a file of its own", "delete it and run opwest again")
+            self.fault(path, f"{found} in place of an internal file of opwest", "delete it and run opwest again")
 
     def remove_own(self, path: str) -> None:
-        """Plan to remove a file that opwest kept for itself."""
+        """Plan to remove an internal file of opwest."""
         found = disk.look(self.directory, path)
         if is_digest(found):
             self.plan.add(path, found, None)
 
     def is_renamed_in_case(self, path: str) -> bool:
-        """Report a file that is to be written, and to be removed under another spelling of its name."""
+        """Report a file to be written whose name differs only in case from a file to be removed."""
         old = self.going.get(folded(path))
         place = self.directory / path
         if old is None or not place.exists() or not place.samefile(self.directory / old):
             return False
-        message = f"the name changes only in case, to {path}, which this file system cannot tell apart"
+        message = f"the new name {path} differs only in case, which this file system does not distinguish"
         self.fault(old, message, "delete the file and generate again")
         return True
 
     def in_the_way(self, path: str, found: str, content: bytes) -> None:
-        """Plan a write where something other than a file is: a fault, unless it goes with this generation."""
+        """Plan a write over an entry other than a file: an error, unless this generation removes the entry."""
         blocker = disk.obstacle(self.directory, path)
         going = set(self.plan.removed)
         if found == disk.FOLDER and self._goes(path, going):
             self.write(path, None, content)
         elif found == disk.FOLDER:
-            self.fault(path, "a folder is where opwest would write a file", "move or rename the folder")
+            self.fault(path, "a folder in place of a generated file", "move or rename the folder")
         elif found == disk.BELOW_FILE and blocker and blocker[0] in going:
             self.write(path, None, content)
         elif found == disk.BELOW_FILE and blocker:
-            self.fault(blocker[0], f"a file is where opwest needs a folder (for {path})", "move or rename the file")
+            self.fault(blocker[0], f"a file in place of a folder (for {path})", "move or rename the file")
         elif found == disk.BEHIND_LINK and blocker:
             self.fault(
                 blocker[0],
@@ -82,14 +82,14 @@ class Rules:
             hint = "delete the link and generate again"
             self.fault(path, "opwest does not write through a symbolic link", hint)
         else:
-            self.fault(path, "a special file is where opwest would write", "move or rename it")
+            self.fault(path, "a special file in place of a generated file", "move or rename it")
 
     def _goes(self, folder: str, going: set[str]) -> bool:
-        """Whether nothing is left of `folder` once the files `going` are removed."""
+        """Whether `folder` is empty without the files `going`."""
         vanishing = going | {parent for path in going for parent in disk.parents(path)}
         inside = {entry.relative_to(self.directory).as_posix() for entry in (self.directory / folder).rglob("*")}
         return bool(inside) and inside <= vanishing
 
     def fault(self, path: str, message: str, hint: str) -> None:
-        """Report what keeps a file from being written."""
+        """Report why a file cannot be written."""
         self.faults.error(message, Location(str(self.directory / path)), hint=hint)

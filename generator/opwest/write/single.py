@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replace one file that lies outside a project: a manifest that is brought to a newer version."""
+"""Replace one file outside of a project: a migrated manifest."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .faults import system_faults
 
 
 def replace_file(place: Path, content: bytes, suffix: str) -> Path:
-    """Give `place` a new content in one atomic step; return where the old one is kept, beside it."""
-    with system_faults(place, "cannot replace the file", "it is as it was before"):
+    """Replace the content of `place` atomically; return the path of the backup in the same folder."""
+    with system_faults(place, "cannot replace the file", "the file is unchanged"):
         target = Path(os.path.realpath(place))
         old = target.read_bytes()
         copy, number = place.with_name(f"{place.name}.{suffix}"), 1
@@ -27,7 +27,7 @@ def replace_file(place: Path, content: bytes, suffix: str) -> Path:
 
 def _put(place: Path, content: bytes, mode_of: Path) -> None:
     draft = place.with_name(f".{place.name}.opwest-draft")
-    if os.path.lexists(draft):  # of a run that was cut off
+    if os.path.lexists(draft):  # left by an interrupted run
         disk.remove(draft)
     disk.write(draft, content, mode_of=mode_of)
     disk.replace(draft, place)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules for the user's files.
 
-The base of a user's file (see bases.py) is what opwest had generated when the file was written or last merged.
-`generate` never touches a user's file again, and so leaves its base as it is; `update` merges, and the base moves on.
-Only text that opwest rendered is merged. A file that is no text, or a copy of a file of the user's own, is replaced
-while the user has not edited it; afterwards a new content is written beside it.
+The base of a user's file (see bases.py) is the generated content when the file was written or last merged.
+`generate` never changes a user's file again, nor its base; `update` merges and replaces the base.
+Only text that opwest rendered is merged. Other files (not text, or copies of the user's files) are replaced until
+the user edits them; afterwards new content is written to a second file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NOTHING: Final = (None, disk.BELOW_FILE)
 
 
 class UserFiles:
-    """Plans the user's files, one at a time; holds what the new lock says of them."""
+    """Plans the user's files one at a time, and collects their entries for the new lock."""
 
     def __init__(self, rules: Rules, merging: Merging | None) -> None:
         self._rules = rules
@@ -60,7 +60,7 @@ class UserFiles:
             self._update(path, content, self._merging)
 
     def unwanted(self, path: str) -> None:
-        """Plan a file of an earlier generation that is generated no longer."""
+        """Plan a user's file of an earlier generation that is no longer generated."""
         found = disk.look(self._rules.directory, path)
         if self._merging is None or found in _NOTHING:
             self._carry(path)
@@ -110,7 +110,7 @@ class UserFiles:
             self.deleted.add(path)
 
     def _keep(self, path: str, content: bytes) -> None:
-        """Leave a file alone, and say when that means that it is no longer what would be generated."""
+        """Keep a file, with a remark if the new content differs from its base."""
         self._plan.kept.append(path)
         self.user.add(path)
         self._carry(path)
@@ -161,7 +161,7 @@ class UserFiles:
         self._adopt(path, content)
 
     def _write_beside(self, path: str, content: bytes) -> str:
-        """Plan to write a file under a name of its own; return the name."""
+        """Plan to write a file under an unused name; return the name."""
         number = 1
         while True:
             other = f"{path}{BESIDE}{number if number > 1 else ''}"
@@ -173,7 +173,7 @@ class UserFiles:
             number += 1
 
     def _adopt(self, path: str, content: bytes) -> None:
-        """Note that the user's file holds what is generated now."""
+        """Record that the user's file includes the new content."""
         self.user.add(path)
         self.bases[path] = disk.digest(content)
         text = None if path in self._copies else bases.decoded(content)
@@ -181,7 +181,7 @@ class UserFiles:
             self._texts[path] = text
 
     def _carry(self, path: str) -> None:
-        """Keep what is known of a file as it is."""
+        """Keep the recorded state of a file."""
         base = self._old.bases.get(path)
         if base is not None:
             self.bases[path] = base

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write a generated project: all of it or nothing, and never over what the user wrote.
+"""Write a generated project atomically, without overwriting the user's changes.
 
-The order of a run: refuse a folder that is not ours; take the mutex; finish or undo an interrupted run;
-decide everything; stage it; publish the journal (from here the new project wins); move; remove the stage.
+The order of a run: reject a foreign folder; take the mutex; complete or revert an interrupted run; plan all
+changes; stage the contents; publish the journal (this commits the change); move the files; remove the stage.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ __all__ = [
     "write_project",
 ]
 
-_AS_BEFORE = "the project is as it was before"
-_UNFINISHED = "the project is half written: remove the cause and run opwest again, which completes it"
+_AS_BEFORE = "the project is unchanged"
+_UNFINISHED = "the project is incomplete: remove the cause and run opwest again to complete it"
 
 
 @dataclass(frozen=True)
 class WriteResult:
-    """What a run did: files written and removed, how many were the same, and user's files left alone or merged."""
+    """The result of a run: files written and removed, the number unchanged, user's files kept or merged."""
 
     written: tuple[str, ...]
     unchanged: int
@@ -52,7 +52,7 @@ class WriteResult:
 
 @dataclass(frozen=True)
 class FileChange:
-    """What a run would do to one file; None where there is none."""
+    """The change of one file in a preview; None for a missing file."""
 
     path: str
     old: bytes | None
@@ -61,7 +61,7 @@ class FileChange:
 
 @dataclass(frozen=True)
 class Preview:
-    """What a run would do."""
+    """The changes that a run would make."""
 
     result: WriteResult
     changes: tuple[FileChange, ...]
@@ -70,9 +70,9 @@ class Preview:
 def write_project(
     directory: Path, files: Sequence[ProjectFile], record: Mapping[str, Any], *, merging: Merging | None = None
 ) -> WriteResult:
-    """Make `directory` the project of exactly `files`; `record` is kept for `read_record`.
+    """Write `files` to the project `directory` and remove its other generated files; store `record` for `read_record`.
 
-    With `merging`, files of the user are merged with what is generated now; without, they are left alone.
+    With `merging`, files of the user are merged with the new content; without, they are not changed.
     """
     _check(files, record)
     with system_faults(directory, "cannot write the project", _AS_BEFORE):
@@ -90,15 +90,13 @@ def write_project(
 def preview_project(
     directory: Path, files: Sequence[ProjectFile], record: Mapping[str, Any], *, merging: Merging | None = None
 ) -> Preview:
-    """Return what `write_project` would do; nothing is written."""
+    """Return the changes that `write_project` would make."""
     _check(files, record)
     with system_faults(directory, "cannot read the project"):
         _refuse_foreign(directory)
         if journal.is_pending(directory):
-            message = (
-                "a run of opwest was interrupted here: what it would have done is not known before it is completed"
-            )
-            raise fault(directory, message, "run the command that was interrupted again, or `opwest update`")
+            message = "an interrupted run must be completed before a preview"
+            raise fault(directory, message, "repeat the interrupted command, or run `opwest update`")
         plan = decide(directory, files, read_lock(directory) or Lock(), record, merging)
         changes = tuple(
             FileChange(
@@ -112,18 +110,18 @@ def preview_project(
 
 
 def refuse_nested(directory: Path) -> None:
-    """Raise where a new project would lie inside another one."""
+    """Raise OpwestError for a new project inside another one."""
     if os.path.lexists(directory / disk.LOCK):
         return
     for parent in Path(os.path.realpath(directory)).parents:
         if os.path.lexists(parent / disk.LOCK):
             message = f"this folder is inside another opwest project, {parent}"
-            raise fault(directory, message, "choose a folder outside of it")
+            raise fault(directory, message, "choose a folder outside of that project")
 
 
 def _check(files: Sequence[ProjectFile], record: Mapping[str, Any]) -> None:
     check_paths(files)
-    Lock(record).to_bytes()  # a record that is not JSON is a programmer's fault: before anything is touched
+    Lock(record).to_bytes()  # raise for a record that is not JSON (a bug) before any change
 
 
 def _result(plan: Plan) -> WriteResult:
@@ -138,7 +136,7 @@ def _result(plan: Plan) -> WriteResult:
 
 
 def write_list(file: Path, paths: Sequence[Path]) -> None:
-    """Write absolute paths, one a line: what a build system looks at to know when to run again."""
+    """Write absolute paths, one per line: the dependencies of the generation for a build system."""
     with system_faults(file, "cannot write the list of inputs"):
         file.parent.mkdir(parents=True, exist_ok=True)
         lines = dict.fromkeys(path.absolute().as_posix() for path in paths)
@@ -146,14 +144,14 @@ def write_list(file: Path, paths: Sequence[Path]) -> None:
 
 
 def read_record(directory: Path) -> dict[str, Any] | None:
-    """Return the record of the project in `directory`, None if it is not one; only reads."""
+    """Return the record of the project in `directory`, None if it is not a project; read-only."""
     with system_faults(directory, "cannot read the project"):
         lock = read_lock(directory)
     return None if lock is None else dict(lock.record)
 
 
 def recover(directory: Path) -> Literal["nothing", "rolled forward", "rolled back"]:
-    """Finish or undo what an interrupted run left in `directory`."""
+    """Complete or revert an interrupted run in `directory`."""
     with system_faults(directory, "cannot complete an interrupted run", _UNFINISHED):
         if not journal.is_pending(directory):
             return "nothing"
@@ -169,21 +167,21 @@ def _carry_out(directory: Path, plan: Plan) -> None:
         journal.execute(directory, change)
     except OSError:
         if os.path.lexists(directory / disk.JOURNAL):
-            with system_faults(directory, "cannot complete the project, nor bring the old one back", _UNFINISHED):
+            with system_faults(directory, "cannot complete the new project, nor restore the old one", _UNFINISHED):
                 journal.turn_back(directory, change)
         with contextlib.suppress(OSError):
             journal.clean(directory)
         raise
-    with contextlib.suppress(OSError):  # done: a stage that stays is removed by the next run
+    with contextlib.suppress(OSError):  # the change is complete; the next run removes a remaining stage
         journal.clean(directory)
 
 
 def _refuse_foreign(directory: Path) -> None:
-    """Raise unless `directory` is absent, empty or ours."""
+    """Raise OpwestError unless `directory` is absent, empty or a project of opwest."""
     if not os.path.lexists(directory):
         return
     if not directory.is_dir():
-        raise fault(directory, "this is not a folder", "choose a folder that is new or empty")
+        raise fault(directory, "not a folder", "choose a new or empty folder")
     names = {entry.name for entry in directory.iterdir()}
     if not names:
         return
@@ -191,9 +189,9 @@ def _refuse_foreign(directory: Path) -> None:
         own = {f"{disk.OWN}/{entry.name}" for entry in (directory / disk.OWN).iterdir()}
         if own & {disk.LOCK, disk.JOURNAL, disk.MUTEX}:
             return
-        if names == {disk.OWN} and own <= {disk.STAGE}:  # a first run, cut off before its mutex; nothing to lose
+        if names == {disk.OWN} and own <= {disk.STAGE}:  # a first run, interrupted before its mutex: no data to lose
             return
-    message = "the folder is not empty and was not made by opwest"
+    message = "the folder is not empty and was not created by opwest"
     raise fault(directory, message, "choose a new folder, or empty this one")
 
 
@@ -202,6 +200,6 @@ def _make_own_folder(directory: Path) -> None:
     for place in reversed(missing):
         try:
             disk.make_folder(place)
-        except FileExistsError:  # another opwest was faster, or a file is in the way
+        except FileExistsError:  # created by another opwest process, or a file with this name exists
             if not place.is_dir():
                 raise

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between versions of Zephyr, and what a workspace at hand knows."""
+"""Differences between versions of Zephyr, and facts about an installed workspace."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be told before CMake runs: boards, modules and Kconfig symbols that the Zephyr at hand does not have."""
+"""Report boards, modules and Kconfig symbols that the workspace lacks, before CMake runs."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from opwest.zephyr.workspace import Workspace
 
 
 def check_zephyr(models: Sequence[Model], zephyr: ZephyrOptions, faults: Diagnostics) -> None:
-    """Report boards, modules and symbols that the Zephyr at hand lacks; nothing where no Zephyr is known.
+    """Report missing boards, modules and Kconfig symbols, if the Zephyr of the build is known.
 
-    A board of the command line that does not exist is an error. Of the manifests' own boards, which another workspace
-    may have, it is a warning.
+    A missing board is an error if the command line names it, and a warning if a manifest does, since another
+    workspace can provide it.
     """
     asked, workspace = zephyr.boards, zephyr.workspace
     if workspace is None and zephyr.version is None:
         return
     version = zephyr.version or (workspace.version if workspace else None)
     if version is not None and version.pair < OLDEST:
-        faults.warning(f"Zephyr {version} is older than {'.'.join(map(str, OLDEST))}, the oldest that was tried")
+        faults.warning(f"Zephyr {version} is older than {'.'.join(map(str, OLDEST))}, the oldest tested version")
     places: dict[str, Location | None] = dict.fromkeys(asked)
     for model in models:
         for board in model.boards:
@@ -40,7 +40,7 @@ def check_zephyr(models: Sequence[Model], zephyr: ZephyrOptions, faults: Diagnos
 
 
 def check_board(board: str, workspace: Workspace, faults: Diagnostics) -> None:
-    """Report a board that the workspace does not have, and modules that it needs, before anything is built for it."""
+    """Report a missing board, and missing modules that it requires, before a build."""
     if _check_board(board, None, workspace.version, workspace, faults):
         _check_modules(board, (), workspace.version, workspace, faults)
 
@@ -48,7 +48,7 @@ def check_board(board: str, workspace: Workspace, faults: Diagnostics) -> None:
 def _check_board(
     board: str, at: Location | None, version: Version | None, workspace: Workspace | None, faults: Diagnostics
 ) -> bool:
-    """Report a board that this Zephyr does not have; return whether it may be built for."""
+    """Report a board that the workspace lacks; return whether builds for it are possible."""
     report = faults.error if at is None else faults.warning
     wrong = board_fault(board, version) if version is not None else None
     if wrong is not None:
@@ -62,14 +62,18 @@ def _check_board(
         from difflib import get_close_matches
 
         near = get_close_matches(name, workspace.boards, n=1)
-        own = "`west boards` lists them; a board of your own needs BOARD_ROOT"
+        own = "`west boards` lists the boards; set BOARD_ROOT for your own"
         hint = f"did you mean {near[0]!r}?" if near else own
-        report(f"there is no board {name!r} in {workspace.base}", at, hint=hint)
+        report(f"unknown board {name!r} in {workspace.base}", at, hint=hint)
         return False
     plain = board if "@" not in board else name + "".join(board.partition("/")[1:])
     full = workspace.boards[name]
     if plain not in full and not any(fnmatchcase(plain, known) for known in full):
-        message = f"board {name!r} has no {board!r}" if "/" in board else f"board {name!r} has several SoCs: say which"
+        message = (
+            f"unknown qualifiers of board {name!r}: {board!r}"
+            if "/" in board
+            else f"board {name!r} has several SoCs: specify one"
+        )
         report(message, at, expected=" or ".join(sorted(f for f in full if "*" not in f)[:8]))
         return False
     return True
@@ -78,7 +82,7 @@ def _check_board(
 def _check_modules(
     board: str, models: Sequence[Model], version: Version | None, workspace: Workspace, faults: Diagnostics
 ) -> None:
-    """Report modules that the board, or a model, needs and the workspace lacks, with the command that brings them."""
+    """Report missing modules that the board or a model requires, with the command that installs them."""
     needed: dict[str, str] = {}
     architecture = workspace.architecture(board)
     if architecture == "arm":
@@ -92,8 +96,8 @@ def _check_modules(
     for name, why in needed.items():
         if not workspace.has_module(name):
             faults.warning(
-                f"the workspace {workspace.top} lacks the module {name}, which {why} needs",
-                hint=f"west update {name} (and `{name}` in the name-allowlist of your west.yml, where it has one)",
+                f"missing module {name!r} in workspace {workspace.top}, required for {why}",
+                hint=f"run `west update {name}` (add {name} to the name-allowlist of your west.yml, if it has one)",
             )
 
 
@@ -107,14 +111,14 @@ def _check_symbols(
             wanted.setdefault(symbol, (symbol, at))
         for external in model.externals:
             if external.kconfig:
-                what = f"{external.kconfig}, which brings {external.symbol!r},"
+                what = f"{external.kconfig} of external {external.symbol!r}"
                 wanted.setdefault(external.kconfig, (what, external.location))
     for symbol, near in workspace.lacks_symbols(wanted, own_kconfig).items():
         what, at = wanted[symbol]
-        mean = f"did you mean {near}? Else " if near else ""
+        mean = f"did you mean {near}? Otherwise " if near else ""
         faults.warning(
-            f"{what} is defined by no Kconfig file of {workspace.top}",
+            f"{what} is not defined in the Kconfig files of {workspace.top}",
             at,
-            expected="the option of a driver or module that is there",
-            hint=f"{mean}a module that defines it may be missing: look with `west list`",
+            expected="an option of an installed driver or module",
+            hint=f"{mean}check with `west list` whether the module that defines it is missing",
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Zephyr's modules that boards and models need, by the names of their west projects."""
+"""Zephyr modules that boards and models require, by the names of their west projects."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from opwest.model.model import Model
 from opwest.zephyr.version import Version
 
 SERVICE = "zcbor"
-"""What the service of `opwest run --board` needs in QEMU and on boards: MCUmgr is built on it."""
+"""The module for MCUmgr, which the service of `opwest run --board` uses in QEMU and on boards."""
 _CMSIS_6 = (4, 1)
 
 
 def cortex_m(version: Version | None) -> str:
-    """Return what Cortex-M boards need: cmsis_6 from Zephyr 4.1 on, cmsis before."""
+    """Return the module that Cortex-M boards require: cmsis_6 since Zephyr 4.1, else cmsis."""
     return "cmsis_6" if version is None or version.pair >= _CMSIS_6 else "cmsis"
 
 
 def full_libc(models: Sequence[Model]) -> dict[str, str]:
-    """Return the C library's module where models need one; native_sim takes the host's. Values say who needs it."""
+    """Return the module of the C library, with its users, if models require one; native_sim uses the host's."""
     if any(model.needs_full_libc for model in models):
-        return {"picolibc": "operators that use the C library's mathematics"}
+        return {"picolibc": "operators that use libm"}
     return {}
 
 
 def of_externals(models: Sequence[Model]) -> dict[str, str]:
-    """Return modules that bring the symbols that models declare as externals; values say who needs each."""
+    """Return the modules, with their users, of the symbols that models declare as externals."""
     needed: dict[str, str] = {}
     for model in models:
         for external in model.externals:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Versions of Zephyr, and what boards are called in each (Zephyr's release notes and migration guides)."""
+"""Versions of Zephyr and their board names (source: Zephyr's release notes and migration guides)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import re
 from opwest.records import dataclass
 
 NATIVE_SIM = (3, 5)
-"""native_sim came."""
+"""Introduced native_sim."""
 QUALIFIERS = (3, 7)
-"""Boards got qualifiers (board/soc/variant): hardware model 2."""
+"""Introduced hardware model 2: boards with qualifiers (board/soc/variant)."""
 NO_NATIVE_POSIX = (4, 2)
-"""native_posix went."""
+"""Removed native_posix."""
 OLDEST = (3, 4)
-"""The oldest version that emitted projects were built with."""
+"""The oldest version tested with emitted projects."""
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -30,31 +30,31 @@ class Version:
 
     @property
     def pair(self) -> tuple[int, int]:
-        """What boards depend on."""
+        """The part of the version that board names depend on."""
         return (self.major, self.minor)
 
 
 def parse_version(text: str) -> Version | None:
-    """Return the version that `4.2`, `v3.7.0` or `4.2.0-rc1` says; None where it says none."""
+    """Parse a version such as `4.2`, `v3.7.0` or `4.2.0-rc1`; return None if it is invalid."""
     found = re.fullmatch(r"v?(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?(?:[.-].*)?", text.strip())
     return Version(*(int(part or 0) for part in found.groups())) if found else None
 
 
 def board_fault(board: str, version: Version) -> tuple[str, str] | None:
-    """Return why a version of Zephyr has no board of that name, and what to write; None where it may have it."""
+    """Return why a version of Zephyr has no board of that name, and its other name; None if it may have it."""
     name, *qualifiers = re.sub(r"@[^/]*", "", board).split("/")
     pair = version.pair
     if name == "native_sim" and pair < NATIVE_SIM:
         new = "native_posix_64" if "64" in qualifiers else "native_posix"
-        return (f"native_sim came with Zephyr 3.5, this is {version}", new)
+        return (f"native_sim requires Zephyr 3.5 or newer, found {version}", new)
     if qualifiers and pair < QUALIFIERS:
         plain = "_".join([name, *(q for q in qualifiers if q not in ("", "native"))])
-        return (f"qualifiers ({board}) came with Zephyr 3.7, this is {version}", plain)
+        return (f"qualifiers ({board}) require Zephyr 3.7 or newer, found {version}", plain)
     if name in ("native_posix", "native_posix_64") and pair >= NO_NATIVE_POSIX:
         new = "native_sim/native/64" if name.endswith("64") else "native_sim"
-        return (f"{name} was removed in Zephyr 4.2, this is {version}", new)
+        return (f"{name} was removed in Zephyr 4.2, found {version}", new)
     if name == "native_sim_64" and pair >= QUALIFIERS:
-        return (f"native_sim_64 has another name since Zephyr 3.7, this is {version}", "native_sim/native/64")
+        return (f"native_sim_64 was renamed in Zephyr 3.7, found {version}", "native_sim/native/64")
     if name == "native_sim_64" and pair < NATIVE_SIM:
-        return (f"native_sim came with Zephyr 3.5, this is {version}", "native_posix_64")
+        return (f"native_sim requires Zephyr 3.5 or newer, found {version}", "native_posix_64")
     return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Zephyr workspace at hand: its version, boards, modules and Kconfig symbols. Only reads, never runs anything."""
+"""Read the version, boards, modules and Kconfig symbols of a Zephyr workspace, without running its tools."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from opwest.records import dataclass
 from opwest.zephyr.version import QUALIFIERS, Version
 
 _HAL = {"st": "hal_stm32", "raspberrypi": "hal_rpi_pico", "gd": "hal_gigadevice", "bflb": "hal_bouffalolab"}
-"""Modules of vendors whose folder below soc/ has another name."""
+"""Modules of vendors with a different folder name below soc/."""
 _NEED_NO_HAL = ("ti_lm3s6965", "intel")
-"""A SoC and a vendor whose boards build without the module (QEMU's Cortex-M3; hal_intel serves few boards)."""
+"""A SoC and a vendor whose boards build without the module (QEMU's Cortex-M3; hal_intel is for few boards)."""
 _NO_OPTIONS = ("doc", "samples", "tests", "node_modules", "twister-out")
 _DEEPEST = 8
-"""Levels of a board's variants: YAML can hold a list that is in itself."""
+"""Limit on the levels of a board's variants: YAML lists can be recursive."""
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """The Zephyr tree at `base`, in a west workspace or alone."""
+    """The Zephyr tree at `base`, with or without a west workspace."""
 
     base: Path
     roots: tuple[Path, ...] = ()
-    """Folders that may hold boards of the user's own, in `boards/`."""
+    """Folders whose `boards/` can contain boards of the user."""
 
     @cached_property
     def version(self) -> Version | None:
-        """What the file VERSION says."""
+        """The version in the file VERSION."""
         text = _read(self.base / "VERSION")
         numbers = dict(re.findall(r"^(VERSION_MAJOR|VERSION_MINOR|PATCHLEVEL)\s*=\s*(\d{1,4})", text, re.MULTILINE))
         if "VERSION_MAJOR" not in numbers or "VERSION_MINOR" not in numbers:
@@ -43,7 +43,7 @@ class Workspace:
 
     @property
     def top(self) -> Path:
-        """The folder of the west workspace: where .west stands, else beside the tree."""
+        """The folder of the west workspace: that with .west, else the parent of the tree."""
         for folder in self.base.parents:
             if (folder / ".west").is_dir():
                 return folder
@@ -51,7 +51,7 @@ class Workspace:
 
     @cached_property
     def boards(self) -> dict[str, frozenset[str]]:
-        """All boards by name, each with the full names that it can be built under."""
+        """All boards by name, each with its full names including qualifiers."""
         if self.version is not None and self.version.pair < QUALIFIERS:
             files = (self.base / "boards").glob("*/*/*_defconfig")
             return {name: frozenset([name]) for name in (f.name.removesuffix("_defconfig") for f in files)}
@@ -63,7 +63,7 @@ class Workspace:
         return {name: frozenset(full) for name, full in found.items()}
 
     def _board_roots(self) -> list[Path]:
-        """Folders with boards outside the tree: $BOARD_ROOT, and what modules and west projects declare."""
+        """Folders with boards outside the tree, from $BOARD_ROOT, modules and west projects."""
         roots = [*self.roots, *(Path(part) for part in os.environ.get("BOARD_ROOT", "").split(";") if part)]
         for pattern in ("*", "modules/*", "modules/*/*"):
             for file in sorted(self.top.glob(f"{pattern}/zephyr/module.yml")):
@@ -73,7 +73,7 @@ class Workspace:
         return roots
 
     def architecture(self, board: str) -> str | None:
-        """Return what twister's file says of a board: arm, posix, riscv; None where it says nothing."""
+        """Return the architecture of a board in twister's file (arm, posix, riscv), None if absent."""
         for file in (self.base / "boards").rglob(f"{board.partition('@')[0].replace('/', '_')}.yaml"):
             found = re.search(r"^arch:\s*(\S+)", _read(file), re.MULTILINE)
             if found:
@@ -81,18 +81,18 @@ class Workspace:
         return None
 
     def has_module(self, name: str) -> bool:
-        """Whether west, or a manifest beside it, has brought a module; `name` is its project's name."""
+        """Whether a module is installed; `name` is that of its west project."""
         listed = _projects(_read(self.base / "west.yml")).get(name)
         places = [self.top / listed] if listed else []
         places += [self.top / "modules" / kind / name for kind in ("hal", "lib", "tee", "crypto", "debug", "fs")]
         places += [self.top / "modules" / kind / name.removeprefix("hal_") for kind in ("hal",)]
-        # Unlike pathlib's, these take a path that can't be for one where nothing is.
+        # Unlike pathlib's, these return False for invalid paths.
         return any(os.path.isfile(p / "zephyr" / "module.yml") or os.path.exists(p / ".git") for p in places)  # noqa: PTH110, PTH113
 
     def vendor_module(self, board: str) -> str | None:
-        """Return the module with the vendor's hardware abstraction that a board's SoC needs; None where none is known.
+        """Return the HAL module that a board's SoC requires, None if none is known.
 
-        soc/<vendor>/ is where the SoC is described; most vendors' modules are called hal_<vendor>.
+        The SoC is defined in soc/<vendor>/; the modules of most vendors are named hal_<vendor>.
         """
         names = {full.split("/")[1] for full in self.boards.get(re.split("[/@]", board)[0], ()) if "/" in full}
         names -= {*_NEED_NO_HAL}
@@ -106,9 +106,9 @@ class Workspace:
         return None
 
     def lacks_symbols(self, symbols: Iterable[str], own: Iterable[Path] = ()) -> dict[str, str | None]:
-        """Return the symbols (with CONFIG_) that no Kconfig file of the workspace or `own` defines, and one like each.
+        """Return the symbols (with CONFIG_) that no Kconfig file of the workspace or `own` defines, with similar ones.
 
-        Names that Zephyr makes from templates (`$(module)_LOG_LEVEL`) or from devicetree are believed.
+        Accepts names that Zephyr creates from templates (`$(module)_LOG_LEVEL`) or from devicetree.
         """
         missing = {symbol.removeprefix("CONFIG_") for symbol in symbols}
         missing = {name for name in missing if not name.startswith("DT_HAS_")}
@@ -138,7 +138,7 @@ class Workspace:
 
 
 def find_workspace(given: Path | None = None) -> Workspace | None:
-    """Return the workspace: at `given`, at $ZEPHYR_BASE, or of the folder we are in; None where there is none."""
+    """Return the workspace at `given`, at $ZEPHYR_BASE, or around the working directory; None if there is none."""
     if given is not None:
         return Workspace(given)
     base = os.environ.get("ZEPHYR_BASE")
@@ -167,17 +167,17 @@ def _named(entries: Any) -> list[dict[str, Any]]:
 
 
 def _is_name(value: Any) -> bool:
-    """Whether a value can be a name: a number can, unless Python refuses to write it out."""
+    """Whether a value can be a name; numbers can, within Python's limit on conversion to text."""
     return isinstance(value, str) or (isinstance(value, int) and value.bit_length() < 64)
 
 
 def _full_names(board: dict[str, Any]) -> Iterator[str]:
-    """Yield a board's names with qualifiers; with one SoC it can be left out."""
+    """Yield a board's names with qualifiers; a single SoC is optional."""
     name, socs = str(board["name"]), _named(board.get("socs"))
     if len(socs) <= 1:
         yield name
     for soc in socs:
-        # Clusters of processors stand in the SoC's own files: what follows its name can't be told here.
+        # CPU clusters are defined in the SoC's files: qualifiers after its name are unknown here.
         if all("cpucluster" in variant for variant in _named(soc.get("variants"))):
             yield f"{name}/{soc['name']}/*"
         for path in _variants(soc):
@@ -203,10 +203,10 @@ def _projects(manifest: str) -> dict[str, str]:
 
 
 def _yaml(text: str) -> Any:
-    """Return what a file of Zephyr's holds, None where it is no YAML."""
+    """Return the content of a YAML file of Zephyr, None if it is invalid."""
     try:
         return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: dates that there are not
+    except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: invalid dates
         return None
 
 

@@ -26,12 +26,12 @@ int32_t vendor(const int8_t *x, int8_t *y, struct npu_handle *h) { y[0] = x[0] +
 void relu(float *data) { data[0] = 1; }
 """
 UNFIT = {
-    "signed char requantize(int v) { return v; }": "it returns signed char, not int32_t or void",
-    "float *leak(float *x) { return x; }": "it returns float *, not int32_t or void",
-    "int helper(const int *a, int b) { return a[b]; }": "it writes no tensor",
+    "signed char requantize(int v) { return v; }": "return type signed char, expected int32_t or void",
+    "float *leak(float *x) { return x; }": "return type float *, expected int32_t or void",
+    "int helper(const int *a, int b) { return a[b]; }": "no tensor is written",
     "int twice(int **a) { return **a; }": "parameter 1 is a pointer to a pointer",
-    "int variadic(char *x, ...) { return *x; }": "it takes variable arguments",
-    "int nothing(void) { return 1; }": "no tensor is among its parameters",
+    "int variadic(char *x, ...) { return *x; }": "variable arguments",
+    "int nothing(void) { return 1; }": "no parameter is a tensor",
     "int back(int *a, int (*f)(int)) { return f(a[0]); }": "parameter 2 is a pointer to a function",
     "struct s { int a; }; int first(struct s *s, int *a) { return s->a + *a; }": "parameter 1 is ",
     "struct s { int a; }; int value(int *a, struct s s) { return s.a + *a; }": "parameter 2 is a struct",

@@ -64,7 +64,7 @@ def test_a_given_target(tmp_path: Path) -> None:
     assert "fits too" not in draft(path, targets=("cortex-m55",))
     with pytest.raises(OpwestError, match=r"operators\.o: compiled for arm, 32 bits"):
         draft(path, targets=("x86-64",))
-    with pytest.raises(OpwestError, match="there is no target 'cortex-m5'"):
+    with pytest.raises(OpwestError, match="unknown target 'cortex-m5'"):
         draft(path, targets=("cortex-m5",))
 
 
@@ -117,11 +117,11 @@ def test_helpers_libraries_and_programs_are_left_out(tmp_path: Path) -> None:
     main.write_text("int conv(const int *, int *); int main(void) { return conv(0, 0); }\n")
     text, manifest = draft(one, two, main), drafted(one, two, main)
     assert set(manifest["operators"]) == {"conv", "unused"}
-    assert "# - row: conv.o calls it: a helper\n" in text
+    assert "# - row: a helper, called by conv.o\n" in text
     assert "# - memcpy: a function of the C library\n" in text
-    said = "a function of tvm-ffi: its arguments stand nowhere; declare it with convention: ffi"
+    said = "a function of tvm-ffi: the object does not record its arguments; declare it with convention: ffi"
     assert f"# - __tvm_ffi_conv: {said}\n" in text
-    assert "# - main.c: it defines main(): a program; C may go under `application`\n" in text
+    assert "# - main.c: a program: it defines main(); C sources can be listed in 'application'\n" in text
     assert manifest["objects"] == [{"target": "x86-64", "files": ["conv.o", "row.o"]}]
     assert manifest["externals"] == [{"symbol": "npu_submit", "from": "FILL_IN"}]
     assert "# for conv.o\n" in text
@@ -208,7 +208,7 @@ def test_file_names_that_yaml_would_read_otherwise(tmp_path: Path) -> None:
 
 def test_files_outside_the_folder(tmp_path: Path) -> None:
     path = compile_object(tmp_path / "a", F)
-    with pytest.raises(OpwestError, match="outside the manifest's folder"):
+    with pytest.raises(OpwestError, match="outside the manifest's directory"):
         draft(path, folder=tmp_path / "b")
     assert drafted(path, folder=tmp_path)["objects"][0]["files"] == ["a/operators.o"]
 

@@ -120,7 +120,7 @@ def test_a_stripped_object_takes_signatures_from_its_source(tmp_path: Path) -> N
     manifest = ordered(drafted(path, path.with_suffix(".c")))
     check_all(manifest)
     assert manifest["objects"] == [{"target": "x86-64", "files": ["operators.o"]}]
-    assert "- operators.c: operators.o defines conv too; read for its signatures only" in draft(
+    assert "- operators.c: duplicate 'conv', also in operators.o; used for signatures only" in draft(
         path, path.with_suffix(".c")
     )
 
@@ -141,7 +141,7 @@ def test_functions_that_are_no_operators(tmp_path: Path, source: str) -> None:
         with pytest.raises(OpwestError) as caught:
             draft(path)
         (fault,) = caught.value.diagnostics
-        assert fault.message == "none of the functions in these files looks like an operator"
+        assert fault.message == "no operator found in the files"
         assert fault.hint and UNFIT[source] in fault.hint
 
 
@@ -151,7 +151,7 @@ def test_types_that_differ_between_targets(tmp_path: Path) -> None:
     assert arguments(drafted(path), "f") == [
         "x int64 in", "y float32 out", "n uint64 scalar", "p FILL_IN out", "c uint8 out",
     ]  # fmt: skip
-    assert "# size_t in C: other targets may have another size" in draft(path)
+    assert "# size_t in C: the size depends on the target" in draft(path)
     path = tmp_path / "operators.c"
     assert arguments(drafted(path), "f") == [
         "x FILL_IN in", "y float32 out", "n FILL_IN scalar", "p FILL_IN out", "c uint8 out",

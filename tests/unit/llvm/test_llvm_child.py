@@ -36,7 +36,7 @@ def test_an_abort_is_an_error_and_the_rest_is_done():
     assert fault.message.startswith(
         "LLVM ended with SIGABRT while compiling double.ll for odd: LLVM ERROR: Cannot select"
     )
-    assert "damaged, or too much for LLVM" in fault.hint
+    assert "compile the operators again" in fault.hint
     assert results[0] == results[2]
 
 
@@ -62,7 +62,7 @@ def test_a_time_out():
     used = processor_time_of_children()
     fault, small = compile_many([job(slow(), optimize="speed"), job()], Limits(seconds=3.0))
     assert isinstance(fault, LlvmError) and isinstance(small, bytes)
-    assert "LLVM took more than 3 s while compiling op.ll" in fault.message
+    assert "LLVM took more than 3 s compiling op.ll" in fault.message
     assert processor_time_of_children() - used < 10
 
 
@@ -169,7 +169,7 @@ def test_without_llvmlite_there_is_one_clear_error():
     ).stdout.splitlines()
     assert done[0] == "False bitcode"
     assert len(done) == 4 and len(set(done[1:])) == 1
-    assert "llvmlite, which is not installed" in done[1] and "pip install llvmlite" in done[1]
+    assert "missing Python package llvmlite" in done[1] and "pip install llvmlite" in done[1]
 
 
 def test_importing_the_interface_does_not_import_llvmlite():

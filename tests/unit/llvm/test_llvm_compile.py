@@ -129,7 +129,7 @@ def test_two_names_may_change_places_but_not_fall_together():
     _, member = compiled(ir, "cortex-m3", renames={"a": "b", "b": "a"})
     assert set(member.defined) == {"a", "b"}
     for renames in ({"a": "b"}, {"a": "c", "b": "c"}):
-        with pytest.raises(LlvmError, match="the IR has a symbol of that name"):
+        with pytest.raises(LlvmError, match=r"duplicate symbol '.*' in the IR"):
             compiled(ir, "cortex-m3", renames=renames)
 
 
@@ -206,7 +206,7 @@ def test_jump_tables_do_not_tie_functions_together(name: str):
     'module asm ".globl x"\n' + ADD,
 ])  # fmt: skip
 def test_assembly_is_assembled_only_for_this_computer(ir: str):
-    with pytest.raises(LlvmError, match="inline or module assembly, which llvmlite cannot assemble for cortex-m3"):
+    with pytest.raises(LlvmError, match=r"llvmlite cannot assemble the inline or module assembly .* for 'cortex-m3'"):
         compiled(ir, "cortex-m3")
     if platform.machine() in ("x86_64", "AMD64"):
         assert compiled(ir, "x86-64")[1].defined
@@ -217,7 +217,7 @@ def test_an_empty_assembly_is_only_a_barrier():
 
 
 def test_ir_for_another_target_is_refused():
-    with pytest.raises(LlvmError, match="the IR is for thumbv7em-unknown-none-eabi, the target x86-64 is x86_64-"):
+    with pytest.raises(LlvmError, match="the IR is for thumbv7em-unknown-none-eabi, target 'x86-64' is x86_64-"):
         compiled(FOREIGN, "x86-64")
     with pytest.raises(LlvmError, match="the data layout of the IR is"):
         compiled('target datalayout = "e-p:64:64"\n' + ADD, "cortex-m3")
@@ -231,7 +231,7 @@ def test_ir_for_another_target_is_refused():
     ("changes", "words"),
     [
         ({"triple": "thumbv7m-none-eabi"}, "four parts"),
-        ({"triple": "nonsense-unknown-none-elf"}, "does not generate code for nonsense"),
+        ({"triple": "nonsense-unknown-none-elf"}, "LLVM does not support 'nonsense"),
         ({"triple": "thumbv7m-unknown-none-eabihf"}, "the environment eabihf for hard float"),
         ({"cpu": "cortex-m99"}, "'cortex-m99' is not a recognized processor"),
         ({"cpu": "x y"}, "one word"),
@@ -246,7 +246,7 @@ def test_targets_that_llvm_does_not_know(changes: dict[str, str], words: str):
 
 
 def test_a_riscv_abi_that_does_not_exist():
-    with pytest.raises(LlvmError, match="the ABI of the target rv32imac is 'nonsense'"):
+    with pytest.raises(LlvmError, match="the ABI of target 'rv32imac' is 'nonsense'"):
         compile_ir(ADD.encode(), target("rv32imac", abi="nonsense"), CompileOptions())
 
 

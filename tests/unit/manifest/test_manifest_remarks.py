@@ -92,7 +92,7 @@ def test_program_of_a_device(capsys: pytest.CaptureFixture[str]) -> None:
 def test_optional_objects_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     entry = "  - {files: [relu.c]}\n"
     printed = remarks(capsys, (entry, entry + "  - {target: cortex-m3, files: [missing.o], optional: true}\n"))
-    assert printed == "m.yaml:5:32: note: target 'cortex-m3' is left out: 'missing.o' does not exist\n"
+    assert printed == "m.yaml:5:32: note: target 'cortex-m3' is skipped: 'missing.o' does not exist\n"
 
 
 @pytest.mark.parametrize("name", ["on", "no", "y", "off"])

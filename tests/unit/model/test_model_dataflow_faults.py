@@ -22,6 +22,11 @@ READ_ONLY = (
     "  expected: a tensor that is not an input\n"
     "  hint: inputs are read-only: write another tensor"
 )
+READ_ONLY = (
+    "is written by this step\n"
+    "  expected: a tensor that is not an input\n"
+    "  hint: inputs are read-only: write another tensor"
+)
 TWOFOLD = "\n  expected: one declaration per name\n  hint: first defined at line {}"
 WEIGHT = "w: {file: w.bin, dtype: int8, shape: [4]}"
 UNREADABLE = "w: {file: no.bin}"

@@ -48,7 +48,7 @@ def test_profiles_do_not_mix() -> None:
 def test_architecture_fault() -> None:
     (fault,) = abi_faults(arm("v7E-M"), M3)
     assert fault.message == "compiled for the Arm architecture v7E-M"
-    assert fault.expected == "v7-M or an older compatible one"
+    assert fault.expected == "v7-M or an older compatible architecture"
     assert "-march=armv7-m" in fault.hint and "cortex-m3" in fault.hint
     assert abi_faults(arm(None), M3) == []
 

@@ -118,7 +118,7 @@ def test_names_can_be_swapped() -> None:
 @pytest.mark.parametrize("names", [{"a": "b"}, {"a": "c", "b": "c"}])
 def test_clashes_are_refused(names: dict[str, str]) -> None:
     content = build_elf(symbols=[("a", 1, 2, 1), ("b", 1, 2, 1)])
-    with pytest.raises(ObjectError, match="another symbol has that name"):
+    with pytest.raises(ObjectError, match="the name is in use"):
         rename_symbols(content, names)
 
 

@@ -31,7 +31,7 @@ def test_text_of_an_object() -> None:
         "                state  variable  4 bytes\n"
         "  needs         memcpy  libc\n"
         "                expf    libm\n"
-        "                npu     weak, not known: another object or a driver\n"
+        "                npu     weak, unknown: another object or a driver\n"
         "  exportable    yes\n"
     )
 
@@ -48,7 +48,7 @@ def test_text_of_an_archive(tmp_path: Path) -> None:
     assert lines[0] == "lib.a: archive, 1 object, all exportable"
     assert lines[3] == "operators.o"
     assert "arm, 32 bits, little-endian, v7E-M, hard float (arguments in FPU registers), EABI 5" in lines[4]
-    assert lines[6].split() == ["state", "none", "of", "its", "own"]
+    assert lines[6].split() == ["state", "none"]
 
 
 def test_text_of_c(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_text_of_c(tmp_path: Path) -> None:
         "int op(const char *format, ...) { return total++; }\n"
     )
     assert as_text("x.c", inspect_object(tmp_path / "x.c")) == (
-        "x.c: C source, compiled for whatever target the firmware has\n"
+        "x.c: C source, compiled with the firmware\n"
         "  defines       g   float  1 argument          line 3  static\n"
         "                op  int    variable arguments  line 4\n"
         "  variables     total\n"

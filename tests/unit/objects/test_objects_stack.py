@@ -206,9 +206,9 @@ def test_su_files(tmp_path: Path) -> None:
 )
 def test_su_files_that_are_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "x.su").write_text("a.c:1:1:g\t4\tstatic\n" + text)
-    with pytest.raises(ObjectError, match=r"line 2 is not that of a \.su file"):
+    with pytest.raises(ObjectError, match=r"line 2 does not have the format of a \.su file"):
         read_su(tmp_path / "x.su")
-    with pytest.raises(ObjectError, match="cannot be read"):
+    with pytest.raises(ObjectError, match="cannot read"):
         read_su(tmp_path / "none.su")
 
 

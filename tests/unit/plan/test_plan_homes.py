@@ -84,12 +84,12 @@ def test_on_to_the_third_pool():
 def test_pools_that_are_too_small():
     rows = {"a": (60, 0, 1, ("fast",)), "b": (50, 1, 2, ("fast",)), "c": (70, 1, 1, ("slow",)), "d": (9, 0, 0, ("ok",))}
     plan, said = planned(rows, [pool("fast", 100), pool("slow", 69), pool("ok", 9)])
-    hint = "\n  hint: make the pool larger, or move a tensor to another pool"
+    hint = "\n  hint: increase the size of the pool, or move a tensor to another pool"
     assert said == [
-        "m.yaml:9:9: error: pool 'fast' is too small: 110 bytes are needed, 100 are there; "
-        f"alive at the peak, step 1: a (60), b (50)\n  expected: size: 110 or more{hint}",
-        "m.yaml:9:9: error: pool 'slow' is too small: 70 bytes are needed, 69 are there; "
-        f"alive at the peak, step 1: c (70)\n  expected: size: 70 or more{hint}",
+        "m.yaml:9:9: error: pool 'fast' is too small: 110 bytes required, 100 available; "
+        f"live at the peak, step 1: a (60), b (50)\n  expected: size: 110 or more{hint}",
+        "m.yaml:9:9: error: pool 'slow' is too small: 70 bytes required, 69 available; "
+        f"live at the peak, step 1: c (70)\n  expected: size: 70 or more{hint}",
     ]
     assert dict(plan.homes) == {"a": "fast", "b": "fast", "c": "slow", "d": "ok"}
 
@@ -102,7 +102,7 @@ def test_those_alive_at_the_peak_are_told_from_large_to_small():
         "d": (40, 0, 1, ("sram",)),
     }
     _, (said,) = planned(rows, [pool(size=59)])
-    assert "60 bytes are needed, 59 are there; alive at the peak, step 3: b (30), c (20), a (10)" in said
+    assert "60 bytes required, 59 available; live at the peak, step 3: b (30), c (20), a (10)" in said
 
 
 # Greedy needs 14 bytes, the best plan 13.
@@ -117,8 +117,8 @@ HARD = {
 def test_where_another_plan_may_fit_that_is_said():
     _, (said,) = planned(HARD, [pool(size=13)])
     assert said.endswith(
-        "  expected: size: 14 or more\n  hint: make the pool larger, or move a tensor to another pool"
-        " (the least that any plan needs is 13 bytes)"
+        "  expected: size: 14 or more\n  hint: increase the size of the pool, or move a tensor to another pool"
+        " (lower bound of all plans: 13 bytes)"
     )
     plan, said = planned(HARD, [pool(size=13)], planner="search")
     assert (said, plan.pools["sram"].size) == ([], 13)

@@ -56,8 +56,7 @@ def test_a_pool_that_is_too_small(tmp_path, size, fits):
         planned(tmp_path, memory)
     (fault,) = caught.value.diagnostics
     assert fault.message == (
-        f"pool 'tight' is too small: 208 bytes are needed, {size} are there; "
-        "alive at the peak, step 1: a (104), b (104)"
+        f"pool 'tight' is too small: 208 bytes required, {size} available; live at the peak, step 1: a (104), b (104)"
     )
     assert fault.expected == "size: 208 or more"
     assert fault.location.line == 4

@@ -269,7 +269,7 @@ def test_verify_refuses_what_is_outside():
 
 
 def test_verify_refuses_what_has_no_place():
-    with pytest.raises(PlanError, match="B has no place"):
+    with pytest.raises(PlanError, match="B has no offset"):
         verify([A, Block("B", 8, 8, 9, 9)], {"A": 0}, 100)
 
 

@@ -58,29 +58,26 @@ NUMBER = "\n  expected: an integer, {} to " + str(LARGEST)
 FAULTS = {
     "": ["t.csv: error: the table is empty\n  expected: a header: id,lower,upper,size"],
     "\n\n": ["t.csv: error: the table is empty\n  expected: a header: id,lower,upper,size"],
-    HEADER: ["t.csv: error: the table has no buffer\n  expected: a line for every buffer, below the header"],
-    "id,lower,size\n": [f"t.csv:1:1: error: the header lacks 'upper'{COLUMNS}"],
-    "\n\nupper\n": [f"t.csv:3:1: error: the header lacks 'id', 'lower', 'size'{COLUMNS}"],
-    "id,lower,uper,size\na,b\n": [
-        f"t.csv:1:1: error: there is no column 'uper' in such a table{COLUMNS}\n  hint: did you mean 'upper'?"
-    ],
+    HEADER: ["t.csv: error: the table has no buffer\n  expected: one line per buffer below the header"],
+    "id,lower,size\n": [f"t.csv:1:1: error: missing columns in the header: 'upper'{COLUMNS}"],
+    "\n\nupper\n": [f"t.csv:3:1: error: missing columns in the header: 'id', 'lower', 'size'{COLUMNS}"],
+    "id,lower,uper,size\na,b\n": [f"t.csv:1:1: error: unknown column 'uper'{COLUMNS}\n  hint: did you mean 'upper'?"],
     "id,lower,upper,size,zz\n": [
-        f"t.csv:1:1: error: there is no column 'zz' in such a table{COLUMNS}\n"
-        "  hint: known names: alignment, id, lower, size, upper"
+        f"t.csv:1:1: error: unknown column 'zz'{COLUMNS}\n  hint: known names: alignment, id, lower, size, upper"
     ],
-    "id,lower,upper,size,size\n": ["t.csv:1:1: error: column 'size' stands twice\n  expected: each column once"],
+    "id,lower,upper,size,size\n": ["t.csv:1:1: error: duplicate column 'size'\n  expected: unique columns"],
     "id,lower,upper,size,offset\n": [
-        f"t.csv:1:1: error: the table has an offset column: it is solved{COLUMNS}\n  hint: remove the column"
+        f"t.csv:1:1: error: the table has an offset column{COLUMNS}\n  hint: remove the column of a solved table"
     ],
     "id,id,offset,sise\n": [
-        "t.csv:1:1: error: column 'id' stands twice\n  expected: each column once",
-        f"t.csv:1:1: error: the table has an offset column: it is solved{COLUMNS}\n  hint: remove the column",
-        f"t.csv:1:1: error: there is no column 'sise' in such a table{COLUMNS}\n  hint: did you mean 'size'?",
+        "t.csv:1:1: error: duplicate column 'id'\n  expected: unique columns",
+        f"t.csv:1:1: error: the table has an offset column{COLUMNS}\n  hint: remove the column of a solved table",
+        f"t.csv:1:1: error: unknown column 'sise'{COLUMNS}\n  hint: did you mean 'size'?",
     ],
     HEADER + "a,0,1,4\nb,0,1\n": [f"t.csv:3:1: error: the line has 3 values, the header 4{ROW}"],
     HEADER + "b\n": [f"t.csv:2:1: error: the line has 1 value, the header 4{ROW}"],
     HEADER + "a,0,1,4,5\n": [f"t.csv:2:1: error: the line has 5 values, the header 4{ROW}"],
-    HEADER + ",0,1,4\n": ["t.csv:2:1: error: the id is empty\n  expected: a name of the buffer's own"],
+    HEADER + ",0,1,4\n": ["t.csv:2:1: error: the id is empty\n  expected: a unique name of the buffer"],
     HEADER + "long,-1,2,4\n": ["t.csv:2:6: error: lower is '-1'" + NUMBER.format(0)],
     HEADER + "a,0,,4\n": ["t.csv:2:5: error: upper is ''" + NUMBER.format(0)],
     HEADER + "a,0,2,0\n": ["t.csv:2:7: error: size is '0'" + NUMBER.format(1)],
@@ -94,17 +91,17 @@ FAULTS = {
     "id,lower,upper,size,alignment\na,0,2,4,0\n": ["t.csv:2:9: error: alignment is '0'" + NUMBER.format(1)],
     HEADER + "a,5,5,4\n": [
         "t.csv:2:5: error: buffer 'a' ends at 5 and begins at 5\n"
-        "  expected: upper: greater than lower, the first time at which the buffer is free again"
+        "  expected: upper: greater than lower (the first time after the lifetime)"
     ],
     HEADER + "a,0,1,4\nb,0,1,4\na,2,3,4\n": [
-        "t.csv:4:1: error: buffer 'a' stands twice\n  expected: each id once\n  hint: first at line 2"
+        "t.csv:4:1: error: duplicate buffer 'a'\n  expected: unique ids\n  hint: first defined at line 2"
     ],
-    HEADER + 'a,0,1,"4\n': ["t.csv:2:1: error: this is no CSV: unexpected end of data"],
+    HEADER + 'a,0,1,"4\n': ["t.csv:2:1: error: invalid CSV: unexpected end of data"],
     HEADER + "a,0,0,4\nb,0,1\n,x,1,4\nc,0,1,1\n": [
         "t.csv:2:5: error: buffer 'a' ends at 0 and begins at 0\n"
-        "  expected: upper: greater than lower, the first time at which the buffer is free again",
+        "  expected: upper: greater than lower (the first time after the lifetime)",
         f"t.csv:3:1: error: the line has 3 values, the header 4{ROW}",
-        "t.csv:4:1: error: the id is empty\n  expected: a name of the buffer's own",
+        "t.csv:4:1: error: the id is empty\n  expected: a unique name of the buffer",
         "t.csv:4:2: error: lower is 'x'" + NUMBER.format(0),
     ],
 }
@@ -140,7 +137,7 @@ def test_too_many_rows(monkeypatch):
     monkeypatch.setattr(table, "_MOST_ROWS", 3)
     rows = [f"b{i},0,1,1\n" for i in range(4)]
     assert read(HEADER + "".join(rows[:3]))[1] == []
-    assert read(HEADER + "".join(rows))[1] == ["t.csv: error: the table has 4 buffers\n  expected: 3 at most"]
+    assert read(HEADER + "".join(rows))[1] == ["t.csv: error: the table has 4 buffers\n  expected: at most 3"]
 
 
 def test_blocks_have_a_step_for_every_time_at_which_something_changes():

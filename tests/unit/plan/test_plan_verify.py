@@ -77,7 +77,7 @@ def test_one_block(block, offset, size, message):
 def test_a_block_without_a_place():
     with pytest.raises(PlanError) as caught:
         verify([A, Block("b", 8, 8, 9, 9)], {"a": 0}, 100)
-    assert str(caught.value) == "b has no place"
+    assert str(caught.value) == "b has no offset"
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_python_and_c_agree(tmp_path):
     (tmp_path / "main.c").write_text(
         "#include <stdio.h>\n#include <string.h>\n#include <opwest/registry.h>\n"
         "static const struct opwest_operator operators[] = {\n"
-        + "".join(f"\t{{{c_string(name)}, NULL, 0, 0}},\n" for name in places)
+        + "".join(f"\t{{.name = {c_string(name)}}},\n" for name in places)
         + "};\nstatic struct opwest_entry entries[sizeof(operators) / sizeof(operators[0])];\n"
         f"static const uint16_t displacements[] = {{{', '.join(map(str, table.displacements))}}};\n"
         f"static const struct opwest_registry registry = {{entries, displacements, {table.seed}U, "

@@ -54,7 +54,7 @@ def operator(**changes):
 def test_c_has_names_for_fields_flags_and_codes():
     text = c_definitions([operator()])
     assert text.startswith("const struct opwest_operator m_operators[1] = {\n\t{")
-    assert '.name = "say \\"hi\\"", .args = args, .arg_count = 65535U' in text
+    assert '.name = "say \\"hi\\""' in text and ".args = args, .arg_count = 65535U" in text
     assert ".flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_STATEFUL" in text
 
 

@@ -13,6 +13,7 @@ import yamlcore
 from c_support import ROOT, SANITIZED, build, execute, read_record, run
 from golden_support import PROJECTS, copy_project, generate_quickly
 from opwest.diagnostics import Diagnostics
+from opwest.render.records.layout import METADATA_VERSION
 from requirements_support import need_compiler
 
 SIZES = {"int8": 1, "uint8": 1, "bool": 1, "int16": 2, "uint16": 2, "float16": 2, "int32": 4, "uint32": 4}
@@ -68,12 +69,13 @@ def expected_model(manifest: dict, folder: Path) -> dict:
     run = manifest["run"]
     return {
         "name": manifest["model"],
-        "version": 2,
+        "version": METADATA_VERSION,
         "inputs": [expected_tensor(name, entry, "in") for name, entry in run["inputs"].items()],
         "outputs": [expected_tensor(name, entry, "out") for name, entry in run["outputs"].items()],
         "operators": [
             {
                 "name": name,
+                "description": entry.get("description"),
                 "status": entry.get("returns", "status") == "status",
                 "device": "device" in entry,
                 "stateful": entry.get("stateful", False),
@@ -128,7 +130,7 @@ def describe(app: Path, work: Path, name: str) -> dict:
     main.write_text(text.replace("MODEL_HEADER", f"{name}.h").replace("&MODEL", f"&{name}_model"))
     done = execute(build(app, work / "build", main, "gcc", SANITIZED))
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(done.stdout, strict=False)
 
 
 @pytest.mark.parametrize("project", BUILDABLE)

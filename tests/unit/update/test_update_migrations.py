@@ -80,10 +80,10 @@ def test_a_version_that_nothing_leads_from(known, version, expected):
     assert migrate(content, "m.yaml", faults, migrations=known) is None
     (fault,) = faults
     assert str(fault) == (
-        f"m.yaml:2:10: error: the manifest has version {version}, "
-        "and this opwest knows no way from there to version 1\n"
+        f"m.yaml:2:10: error: no migration of the manifest from version {version} "
+        "to version 1\n"
         f"  expected: {expected}\n"
-        "  hint: write it anew for version 1, which docs/manifest.md describes"
+        "  hint: rewrite it for version 1 (docs/manifest.md)"
     )
 
 
@@ -96,9 +96,9 @@ def test_a_step_that_comes_to_nothing(apply):
     assert migrate(OLD, "m.yaml", faults, migrations=[Migration(0, "a change", apply)]) is None
     (fault,) = faults
     assert str(fault) == (
-        "m.yaml:2:10: error: the manifest could not be brought from version 0 to 1 (a change)\n"
-        "  expected: a manifest that was good for version 0\n"
-        "  hint: nothing was changed; mend it for that version, or write it anew"
+        "m.yaml:2:10: error: cannot migrate the manifest from version 0 to 1 (a change)\n"
+        "  expected: a valid manifest of version 0\n"
+        "  hint: correct it for that version, or rewrite it; the file is unchanged"
     )
 
 
@@ -127,8 +127,7 @@ def test_update_migrates_and_keeps_the_old_manifest(old_project):
     assert outcome.state == "updated"
     copy = manifest.with_name("manifest.yaml.version0")
     assert told == (
-        f"{manifest}: note: brought from version 0 to today's: title is now called model\n"
-        f"  hint: what it was is in {copy}"
+        f"{manifest}: note: migrated from version 0: title is now called model\n  hint: the original is in {copy}"
     )
     assert copy.read_text() == old
     assert manifest.read_text() == old.replace("version: 0", "version: 1").replace("title", "model")
@@ -146,7 +145,7 @@ def test_a_preview_of_a_migration_writes_nothing(old_project):
     outcome, told = update(app, preview=True)
     assert (tree(manifest.parent), tree(app)) == before
     assert outcome.state == "would change"
-    assert told == f"{manifest}: note: would be brought from version 0 to today's: title is now called model"
+    assert told == f"{manifest}: note: would be migrated from version 0: title is now called model"
     assert [(c.path, b"version: 1" in c.new) for c in outcome.migrated] == [(str(manifest), True)]
     assert any(change.path.startswith("models/renamed/") for change in outcome.changes)
 
@@ -155,7 +154,7 @@ def test_a_manifest_that_can_not_be_migrated_changes_nothing(old_project):
     manifest, app = old_project
     change(manifest, "version: 0", "version: -3")
     before = tree(manifest.parent), tree(app)
-    assert "the manifest has version -3, and this opwest knows no way from there" in refusal(update, app)
+    assert "no migration of the manifest from version -3" in refusal(update, app)
     assert (tree(manifest.parent), tree(app)) == before
 
 

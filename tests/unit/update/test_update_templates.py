@@ -76,8 +76,8 @@ def test_a_template_that_is_gone(tmp_path, folder):
     _, app = source_and_app(tmp_path, template=template)
     template.rename(tmp_path / "moved")
     assert refusal(update, app) == (
-        f"{app}/.opwest/origin.json: error: the template is no longer where it was: {template}\n"
-        "  hint: say where it is with --template DIR, or leave it with --no-template"
+        f"{app}/.opwest/origin.json: error: template not found: {template}\n"
+        "  hint: specify it with --template DIR, or use --no-template"
     )
     assert update(app, template=tmp_path / "moved")[0].state == "unchanged"
     assert update(app)[0].state == "unchanged"
@@ -89,8 +89,11 @@ def test_generating_again_without_the_template_is_told(tmp_path, folder):
     faults = Diagnostics()
     projects.generate([manifest], app, vendored=False, faults=faults)
     text = "\n".join(map(str, faults))
-    assert f"{app}: warning: the project was made with the template {template}, and is now made without\n" in text
-    assert f"{app}: note: kept as you have it, and would now be generated otherwise: prj.conf\n" in text
+    assert (
+        f"{app}: warning: the project was generated with the template {template}, and is now generated without it\n"
+        in text
+    )
+    assert f"{app}: note: kept, although newly generated content differs: prj.conf\n" in text
 
 
 def test_templates_may_include_each_other_and_ours(tmp_path, folder):
@@ -196,7 +199,7 @@ def test_extra_files_in_the_way(tmp_path, folder, name, told):
             "prj.conf.jinja:2:1: error: the template includes itself, or is nested too deeply",
         ),
         ({"prj.conf.jinja": "{{ '\\ud800' }}"}, "prj.conf.jinja: error: UnicodeEncodeError: "),
-        ({"prj.conf.jinja": b"a\n\xff"}, "prj.conf.jinja:2:1: error: byte 0xff is not UTF-8"),
+        ({"prj.conf.jinja": b"a\n\xff"}, "prj.conf.jinja:2:1: error: invalid UTF-8 byte 0xff"),
         (
             {"src/man.c.jinja": ""},
             "src/man.c.jinja: error: opwest has no template 'src/man.c.jinja' that this one could replace\n"
@@ -205,8 +208,8 @@ def test_extra_files_in_the_way(tmp_path, folder, name, told):
         ),
         (
             {"src/main.c": ""},
-            "src/main.c: error: src/main.c replaces nothing: a template's name ends in .jinja\n"
-            "  hint: call it src/main.c.jinja",
+            "src/main.c: error: template src/main.c has no effect without the suffix .jinja\n"
+            "  hint: rename it to src/main.c.jinja",
         ),
         ({"host/main.c.jinja": ""}, "opwest has no template 'host/main.c.jinja'"),
         ({"extra/a.jinja": "\n\n{{ b }}"}, "extra/a.jinja:3:1: error: 'b' is undefined"),
@@ -270,12 +273,12 @@ def test_files_that_are_no_templates(tmp_path, folder):
     (manifest, _) = source_and_app(tmp_path)
     projects.generate([manifest], tmp_path / "other", vendored=False, faults=faults, template=template)
     assert [str(d) for d in faults] == [
-        f"{template}/notes.txt: warning: the file is no template, and is ignored\n"
-        "  hint: put files that every project gets into extra/"
+        f"{template}/notes.txt: warning: ignored: the file is not a template\n"
+        "  hint: put additional files of projects into extra/"
     ]
 
 
-@pytest.mark.parametrize(("kind", "told"), [("absent", "the folder does not exist"), ("file", "this is no folder")])
+@pytest.mark.parametrize(("kind", "told"), [("absent", "the folder does not exist"), ("file", "not a folder")])
 def test_no_folder(tmp_path, kind, told):
     place = tmp_path / "template"
     if kind == "file":

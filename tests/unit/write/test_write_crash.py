@@ -113,7 +113,7 @@ def test_system_error_at_every_step(start, tmp_path, monkeypatch):
             assert tree(app) == new
             continue
         assert "error: cannot write the project: No space left on device\n" in text
-        assert text.endswith("hint: the project is as it was before; free some space")
+        assert text.endswith("hint: the project is unchanged; free some space")
         assert is_old(tree(app), old) or not app.exists(), (number, seen[number - 1])
         at_step(0, None)
         generate_new(app)
@@ -183,9 +183,9 @@ def test_neither_forward_nor_back(tmp_path, monkeypatch):
     replace = disk.replace
     monkeypatch.setattr(disk, "replace", broken)
     assert refusal(generate_new, app) == (
-        f"{app}/.opwest/journal.json: error: cannot complete the project, nor bring the old one back: "
+        f"{app}/.opwest/journal.json: error: cannot complete the new project, nor restore the old one: "
         "Input/output error\n"
-        "  hint: the project is half written: remove the cause and run opwest again, which completes it"
+        "  hint: the project is incomplete: remove the cause and run opwest again to complete it"
     )
     text = refusal(generate_new, app)
     assert text.startswith(f"{app}/keep/changed.c: error: cannot complete an interrupted run: Permission denied")

@@ -86,7 +86,7 @@ def test_full_at_every_file(start, tmp_path: Path, monkeypatch: pytest.MonkeyPat
                     break
                 continue
         assert "error: cannot write the project: No space left on device\n" in text
-        assert text.endswith("hint: the project is as it was before; free some space")
+        assert text.endswith("hint: the project is unchanged; free some space")
         found = tree(app)
         assert found == old or (not old and found == {".opwest": None}), number
         assert recover(app) == "nothing"
@@ -107,7 +107,7 @@ app = Path({folder!r}) / "app"
 generate_old(app)
 old = tree(app)
 text = refusal(write, app, gen("large.c", "x" * 400_000), *[gen(f"many/{{n}}.c", str(n)) for n in range(100)])
-assert "No space left on device" in text and "the project is as it was before; free some space" in text, text
+assert "No space left on device" in text and "the project is unchanged; free some space" in text, text
 assert tree(app) == old, tree(app)
 generate_new(app)
 print("old, then new")

@@ -71,13 +71,13 @@ def test_locks_of_0_1_0_have_no_bases(project):
 
 BAD = "../x", "/x", "", "a/../b", "a\\b", "a\0b", "./a", "a//b", "a/", 7, None
 DAMAGES = {
-    "no JSON": (b"{", "it is not JSON ("),
-    "no UTF-8": (b"\xff\xfe\xfd", "it is not JSON ("),
-    "too deep": (b"[" * 200_000, "it is not JSON ("),
-    "a list": ([], "it is not a JSON object"),
-    "no format": ({**GOOD, "format": None}, "its format is None, not 1"),
-    "format 0": ({**GOOD, "format": 0}, "its format is 0, not 1"),
-    "format true": ({**GOOD, "format": True}, "its format is True, not 1"),
+    "no JSON": (b"{", "invalid JSON ("),
+    "no UTF-8": (b"\xff\xfe\xfd", "invalid JSON ("),
+    "too deep": (b"[" * 200_000, "invalid JSON ("),
+    "a list": ([], "not a JSON object"),
+    "no format": ({**GOOD, "format": None}, "'format' is None, not 1"),
+    "format 0": ({**GOOD, "format": 0}, "'format' is 0, not 1"),
+    "format true": ({**GOOD, "format": True}, "'format' is True, not 1"),
     "record": ({**GOOD, "record": []}, "'record' is not an object"),
     "files": ({**GOOD, "files": []}, "'files' does not map paths in the project to SHA-256 sums"),
     "sums": ({**GOOD, "files": {"a": DIGEST[1:]}}, "'files' does not map paths in the project to SHA-256 sums"),
@@ -103,13 +103,13 @@ def test_damage_is_told_by_its_reason(project, case):
 
 def test_a_link_is_refused(project):
     (project / ".opwest" / "lock.json").symlink_to(project / "elsewhere")
-    assert fault(project).message == "the lock is damaged: it is a symbolic link"
+    assert fault(project).message == "the lock is damaged: the file is a symbolic link"
 
 
 def test_a_newer_format_is_told(project):
     put(project, {"format": FORMAT + 1, "opwest": "9.0"})
     found = fault(project)
-    assert found.message == f"a newer opwest wrote the project (9.0, lock format {FORMAT + 1})"
+    assert found.message == f"the project was written by a newer opwest (9.0, lock format {FORMAT + 1})"
     assert found.expected == f"lock format {FORMAT} (opwest {__version__})"
     assert found.hint == "update opwest, or generate into a new folder"
 

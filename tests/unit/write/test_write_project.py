@@ -209,8 +209,8 @@ def test_users_becomes_ours(app):
     (app / "a.c").write_text("edited")
     (app / "b.c").unlink()
     assert refusal(write, app, gen("a.c"), gen("b.c"), gen("same.c")) == (
-        f"{app}/a.c: error: the file was not written by opwest, and opwest would overwrite it"
-        " (it was given to you by an earlier opwest)\n"
+        f"{app}/a.c: error: the file was not written by opwest; opwest does not overwrite it"
+        " (an earlier opwest generated it for you to edit)\n"
         "  hint: move or rename your file, then generate again"
     )
     (app / "a.c").unlink()
@@ -226,9 +226,9 @@ def test_edited_files_are_refused_together(app):
     (app / "m/a.c").write_text("edited")
     (app / "m/b.c").write_text("edited")
     before = times(app)
-    hint = "  hint: move your edits out of this file and delete it: generating again restores it"
+    hint = "  hint: move your edits to another file and delete this one; the next generation restores it"
     assert refusal(write, app, gen("m/a.c"), gen("m/b.c", "new"), gen("m/c.c", "new")) == "\n".join(
-        f"{app}/m/{name}: error: the file was edited, and opwest would overwrite it\n{hint}" for name in ("a.c", "b.c")
+        f"{app}/m/{name}: error: the file was edited; opwest does not overwrite it\n{hint}" for name in ("a.c", "b.c")
     )
     assert times(app) == before
     (app / "m/a.c").unlink()
@@ -264,7 +264,7 @@ def test_foreign_files_are_refused(app):
     (app / "b.c").write_text("mine")
     (app / "c.c").write_text("mine")
     assert refusal(write, app, gen("b.c"), gen("c.c")) == "\n".join(
-        f"{app}/{name}: error: the file was not written by opwest, and opwest would overwrite it\n"
+        f"{app}/{name}: error: the file was not written by opwest; opwest does not overwrite it\n"
         "  hint: move or rename your file, then generate again"
         for name in ("b.c", "c.c")
     )

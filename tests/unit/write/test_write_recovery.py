@@ -32,7 +32,7 @@ def test_edits_after_a_crash_survive(tmp_path):
     assert (app / "keep/changed.c").read_text() == "edited"
     assert (app / "src/other.c").read_text() == "mine"
     text = refusal(generate_new, app)
-    assert text.startswith(f"{app}/keep/changed.c: error: the file was edited, and opwest would overwrite it\n")
+    assert text.startswith(f"{app}/keep/changed.c: error: the file was edited; opwest does not overwrite it\n")
     (app / "keep/changed.c").unlink()
     generate_new(app)
     assert (app / "keep/changed.c").read_text() == "new\n"
@@ -55,19 +55,19 @@ def journal_of(app):
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (lambda app: journal_of(app).write_text("{"), "it is not JSON (Expecting property name"),
-        (lambda app: journal_of(app).write_text("[]"), "it does not have the form that opwest writes"),
-        (lambda app: journal_of(app).write_text("{}"), "it does not have the form that opwest writes"),
-        (lambda app: edit(app, format=2), "it does not have the form that opwest writes"),
-        (lambda app: edit(app, direction="up"), "it does not have the form that opwest writes"),
-        (lambda app: edit(app, created=["../x"]), "it does not have the form that opwest writes"),
+        (lambda app: journal_of(app).write_text("{"), "invalid JSON (Expecting property name"),
+        (lambda app: journal_of(app).write_text("[]"), "unknown structure"),
+        (lambda app: journal_of(app).write_text("{}"), "unknown structure"),
+        (lambda app: edit(app, format=2), "unknown structure"),
+        (lambda app: edit(app, direction="up"), "unknown structure"),
+        (lambda app: edit(app, created=["../x"]), "unknown structure"),
         (
             lambda app: edit(app, changes=[{"path": "/x", "old": None, "new": None}]),
-            "it does not have the form",
+            "unknown structure",
         ),
-        (lambda app: edit(app, changes=[{"path": "x", "old": 1, "new": None}]), "it does not have the form"),
-        (lambda app: edit(app, changes=[{"path": "x"}]), "it does not have the form that opwest writes"),
-        (lambda app: replaced_by_folder(app), "it is a folder"),
+        (lambda app: edit(app, changes=[{"path": "x", "old": 1, "new": None}]), "unknown structure"),
+        (lambda app: edit(app, changes=[{"path": "x"}]), "unknown structure"),
+        (lambda app: replaced_by_folder(app), "the file is a folder"),
         (
             lambda app: shutil.rmtree(app / ".opwest/stage"),
             "the content for keep/changed.c is missing or damaged",
@@ -83,10 +83,10 @@ def test_damaged_journal(tmp_path, damage, reason):
     before = tree(app)
     for call in (recover, generate_new):
         text = refusal(call, app)
-        prefix = f"{app}/.opwest/journal.json: error: an interrupted run left a journal that is damaged: "
+        prefix = f"{app}/.opwest/journal.json: error: damaged journal of an interrupted run: "
         assert text.startswith(prefix + reason)
         assert text.endswith(
-            "  hint: files may be new and old, mixed: restore the folder from version control, or delete "
+            "  hint: the folder may contain new and old files: restore it from version control, or delete "
             ".opwest/journal.json and .opwest/stage, and generate again"
         )
     assert tree(app) == before

@@ -18,12 +18,12 @@ def test_folder_and_file_in_the_way(app):
     (app / "u").mkdir()
     (app / "m").write_text("mine")
     assert refusal(write, app, gen("a.c"), gen("m/x/b.c"), user("u"), user("m/u")) == (
-        f"{app}/a.c: error: a folder is where opwest would write a file\n  hint: move or rename the folder\n"
-        f"{app}/m: error: a file is where opwest needs a folder (for m/u)\n"
+        f"{app}/a.c: error: a folder in place of a generated file\n  hint: move or rename the folder\n"
+        f"{app}/m: error: a file in place of a folder (for m/u)\n"
         "  hint: move or rename the file\n"
-        f"{app}/m: error: a file is where opwest needs a folder (for m/x/b.c)\n"
+        f"{app}/m: error: a file in place of a folder (for m/x/b.c)\n"
         "  hint: move or rename the file\n"
-        f"{app}/u: error: a folder is where opwest would write a file\n  hint: move or rename the folder"
+        f"{app}/u: error: a folder in place of a generated file\n  hint: move or rename the folder"
     )
 
 
@@ -31,7 +31,7 @@ def test_folder_in_the_way_that_keeps_a_file(app):
     write(app, gen("a/b.c"))
     (app / "a/mine").write_text("mine")
     before = times(app)
-    assert "/a: error: a folder is where opwest would write a file" in refusal(write, app, gen("a"))
+    assert "/a: error: a folder in place of a generated file" in refusal(write, app, gen("a"))
     assert times(app) == before
 
 
@@ -66,7 +66,7 @@ def test_special_file_in_the_way(app):
     write(app)
     os.mkfifo(app / "a.c")
     assert refusal(write, app, gen("a.c")) == (
-        f"{app}/a.c: error: a special file is where opwest would write\n  hint: move or rename it"
+        f"{app}/a.c: error: a special file in place of a generated file\n  hint: move or rename it"
     )
 
 
@@ -75,8 +75,8 @@ def test_name_that_changes_only_in_case(app):
     write(app, gen("Foo.c"))
     os.link(app / "Foo.c", app / "foo.c")
     assert refusal(write, app, gen("foo.c")) == (
-        f"{app}/Foo.c: error: the name changes only in case, to foo.c, "
-        "which this file system cannot tell apart\n"
+        f"{app}/Foo.c: error: the new name foo.c differs only in case, "
+        "which this file system does not distinguish\n"
         "  hint: delete the file and generate again"
     )
     (app / "foo.c").unlink()
@@ -89,7 +89,7 @@ def test_name_that_changes_only_in_case(app):
 
 # --- folders that are not ours
 
-FOREIGN = "error: the folder is not empty and was not made by opwest\n  hint: choose a new folder, or empty this one"
+FOREIGN = "error: the folder is not empty and was not created by opwest\n  hint: choose a new folder, or empty this one"
 
 
 @pytest.mark.parametrize("content", ["main.c", ".git/HEAD", ".opwest/other", ".opwest", "file-opwest"])
@@ -121,7 +121,7 @@ def test_linked_own_folder_is_refused(app, tmp_path):
 @pytest.mark.parametrize("kind", ["file", "dangling"])
 def test_not_a_folder(app, kind):
     app.write_text("mine") if kind == "file" else app.symlink_to("nowhere")
-    expected = f"{app}: error: this is not a folder\n  hint: choose a folder that is new or empty"
+    expected = f"{app}: error: not a folder\n  hint: choose a new or empty folder"
     assert refusal(write, app, gen("a.c")) == expected
     assert read_record(app) is None
     assert recover(app) == "nothing"
@@ -188,11 +188,11 @@ def test_read_record(app):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("<<<<<<< ours", "it is not JSON (Expecting value: line 1 column 1 (char 0))"),
-        ("[" * 100_000, "it is not JSON (maximum recursion depth exceeded"),
-        ("[]", "it is not a JSON object"),
-        ("{}", "its format is None, not 1"),
-        ('{"format": true}', "its format is True, not 1"),
+        ("<<<<<<< ours", "invalid JSON (Expecting value: line 1 column 1 (char 0))"),
+        ("[" * 100_000, "invalid JSON (maximum recursion depth exceeded"),
+        ("[]", "not a JSON object"),
+        ("{}", "'format' is None, not 1"),
+        ('{"format": true}', "'format' is True, not 1"),
         ('{"format": 1}', "'record' is not an object"),
         (
             '{"format": 1, "record": {}, "files": []}',
@@ -226,14 +226,14 @@ def test_lock_that_is_a_link(app, tmp_path):
     write(app, gen("a.c"))
     (app / ".opwest/lock.json").rename(tmp_path / "lock")
     (app / ".opwest/lock.json").symlink_to(tmp_path / "lock")
-    assert "error: the lock is damaged: it is a symbolic link" in refusal(write, app, gen("a.c"))
+    assert "error: the lock is damaged: the file is a symbolic link" in refusal(write, app, gen("a.c"))
 
 
 def test_lock_of_a_newer_opwest(app):
     write(app)
     (app / ".opwest/lock.json").write_text('{"format": 2, "opwest": "9.0"}')
     assert refusal(read_record, app) == (
-        f"{app}/.opwest/lock.json: error: a newer opwest wrote the project (9.0, lock format 2)\n"
+        f"{app}/.opwest/lock.json: error: the project was written by a newer opwest (9.0, lock format 2)\n"
         f"  expected: lock format 1 (opwest {__version__})\n"
         "  hint: update opwest, or generate into a new folder"
     )

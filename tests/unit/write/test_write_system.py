@@ -49,7 +49,7 @@ def nobody():
 def test_no_permission_to_make_the_folder(nobody):
     nobody.chmod(0o555)
     assert refusal(generate_new, nobody / "app") == (
-        f"{nobody}/app: error: cannot write the project: Permission denied\n  hint: the project is as it was before"
+        f"{nobody}/app: error: cannot write the project: Permission denied\n  hint: the project is unchanged"
     )
 
 
@@ -60,7 +60,7 @@ def test_no_permission_to_write(nobody, place):
     old = tree(app)
     (app / place).chmod(0o555)
     text = refusal(generate_new, app)
-    assert "error: cannot write the project: Permission denied\n  hint: the project is as it was before" in text
+    assert "error: cannot write the project: Permission denied\n  hint: the project is unchanged" in text
     assert tree(app) == old
     assert recover(app) == "nothing"
     (app / place).chmod(0o755)
@@ -103,7 +103,7 @@ def test_another_opwest_is_writing(tmp_path, monkeypatch):
     with mutex.held(app):
         start = time.monotonic()
         assert refusal(generate_new, app) == (
-            f"opwest: error: another opwest is writing {app}\n  hint: wait until it is done"
+            f"opwest: error: another opwest process is writing {app}\n  hint: wait for it to finish"
         )
         assert 0.2 <= time.monotonic() - start < 2
         assert read_record(app) == OLD_RECORD
@@ -146,8 +146,8 @@ def test_mutex_without_flock(tmp_path, monkeypatch):
     assert not (app / ".opwest/mutex").exists()
     (app / ".opwest/mutex").touch()
     assert refusal(generate_new, app) == (
-        f"opwest: error: another opwest is writing {app}\n"
-        f"  hint: wait until it is done; if no opwest is running, delete {app}/.opwest/mutex"
+        f"opwest: error: another opwest process is writing {app}\n"
+        f"  hint: wait for it to finish; if no opwest is running, delete {app}/.opwest/mutex"
     )
     (app / ".opwest/mutex").unlink()
     generate_new(app)

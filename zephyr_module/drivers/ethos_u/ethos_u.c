@@ -2,9 +2,9 @@
 /*
  * Arm Ethos-U through Zephyr's driver (CONFIG_ETHOS_U) and the vendor's (module hal_ethos_u).
  *
- * The vendor's driver runs one inference at a time. A thread for each NPU makes an ordered queue of
- * that, so that the NPU goes on while its owner computes, and so that sync() can end before the
- * inference does: ethosu_wait() can either not wait at all, or wait as long as the NPU likes.
+ * The vendor's driver runs one inference at a time. A thread for each NPU implements an
+ * ordered queue, so the NPU continues while its owner computes, and sync() can time out:
+ * ethosu_wait() either does not wait or waits without a limit.
  */
 #define DT_DRV_COMPAT opwest_ethos_u
 
@@ -46,7 +46,7 @@ struct ethos_u_config {
 	uintptr_t registers;
 	unsigned int irq;
 	k_thread_stack_t *stack;
-	/* How long a full queue is waited for. */
+	/* The longest wait for a full queue. */
 	int32_t queue_timeout_ms;
 	uint32_t queue_depth;
 	struct opwest_ethos_u_inference *queue;
@@ -57,40 +57,40 @@ struct ethos_u_data {
 	struct ethosu_driver *driver;
 	struct k_thread thread;
 
-	/* Guards what follows. */
+	/* Guards the members below. */
 	struct k_mutex lock;
-	/* Something was enqueued. */
+	/* Signals a new inference. */
 	struct k_condvar filled;
-	/* The first inference has ended. */
+	/* Signals the end of the first inference. */
 	struct k_condvar removed;
 	/* The queue is a ring. The first inference stays in it while it runs. */
 	uint32_t first;
 	uint32_t count;
-	/* What the device is active with, may be NULL. */
+	/* The program that the device is active with, may be NULL. */
 	const struct opwest_program *program;
 	/* The NPU was started with the first inference. */
 	bool running;
-	/* Somebody owns the device. */
+	/* The device has an owner. */
 	bool owned;
 	/* The NPU could not be reset: it may still write. */
 	bool stuck;
-	/* The first failure that sync() has not told. */
+	/* The first failure that sync() has not returned. */
 	int error;
 
-	/* Of the inference that runs: the vendor's driver keeps pointers to both. */
+	/* Of the running inference: the vendor's driver keeps pointers to both. */
 	uint64_t base[OPWEST_ETHOS_U_REGIONS];
 	size_t base_size[OPWEST_ETHOS_U_REGIONS];
 };
 
 /*
  * Zephyr keeps the vendor's handle in its driver's data, whose type is private
- * (drivers/misc/ethos_u) and differs between releases. So the handle is found as any user finds
- * one, by ethosu_reserve_driver(), and recognised by the address of the NPU's registers, among
- * however many NPUs there are. It stays reserved: others in the image (TensorFlow Lite Micro) never
- * run anything between the inferences of an owner.
+ * (drivers/misc/ethos_u) and differs between releases. So the handle is found with the
+ * public ethosu_reserve_driver(), and identified by the address of the NPU's registers. It stays
+ * reserved: other users in the image (TensorFlow Lite Micro) cannot run inferences between those of
+ * an owner.
  *
- * Called at initialisation, when nobody else reserves: there is a free handle, so this does not
- * block, and the list does not change.
+ * Called at initialisation, without other users: there is a free handle, so this does not block,
+ * and the list does not change.
  */
 static struct ethosu_driver *reserve(uintptr_t registers)
 {
@@ -110,7 +110,7 @@ static struct ethosu_driver *reserve(uintptr_t registers)
 	return driver;
 }
 
-/* Tells what about the NPU that a payload was made for is not so with this one, or NULL. */
+/* Returns the difference between this NPU and the one that a payload was made for, or NULL. */
 static const char *compare(uint32_t config, uint32_t id, const struct ethosu_hw_info *hw)
 {
 	if (FIELD_GET(GENMASK(31, 28), config) != NPU_PRODUCT ||
@@ -132,9 +132,9 @@ static const char *compare(uint32_t config, uint32_t id, const struct ethosu_hw_
 }
 
 /*
- * Tells what is wrong with a payload, or NULL. The vendor's driver finds some of it when it has
- * begun to run the payload, and trusts the lengths. It would start all command streams at once:
- * there must be one.
+ * Returns the error in a payload, or NULL. The vendor's driver finds some errors only after it has
+ * begun to run the payload, and does not check the lengths. It would start all command streams at
+ * once, so there must be exactly one.
  */
 static const char *examine(const struct opwest_program *program, const struct ethosu_hw_info *hw)
 {
@@ -258,10 +258,9 @@ static void work(void *p1, void *p2, void *p3)
 }
 
 /*
- * Ends the inference that runs, as if the NPU had interrupted to say that it timed out: then
- * ethosu_wait() returns in the thread and does the rest. The NPU is reset before, while its
- * interrupt is off: the vendor's handler does not acknowledge the interrupt of a job that timed
- * out, which would come again and again.
+ * Ends the running inference like a time-out interrupt of the NPU: ethosu_wait() returns in the
+ * thread and cleans up. The NPU is reset first, while its interrupt is off, because the vendor's
+ * handler does not acknowledge the interrupt of a job that timed out, which would therefore repeat.
  */
 static int stop(const struct device *dev)
 {
@@ -286,7 +285,7 @@ static int stop(const struct device *dev)
 	return rc;
 }
 
-/* Called with the lock: waits until fewer than so many inferences wait or run. */
+/* Called with the lock: waits until fewer than `count` inferences are in the queue. */
 static bool wait_until_below(struct ethos_u_data *data, uint32_t count, int32_t timeout_ms)
 {
 	const k_timepoint_t end =
@@ -299,13 +298,13 @@ static bool wait_until_below(struct ethos_u_data *data, uint32_t count, int32_t 
 	return data->count < count;
 }
 
-/* Called with the lock. When this returns, nothing waits or runs. */
+/* Called with the lock. After the return the queue is empty. */
 static int abort_all(const struct device *dev)
 {
 	struct ethos_u_data *const data = dev->data;
 	int rc = 0;
 
-	/* What waits is not started. */
+	/* Waiting inferences are not started. */
 	data->error = -ECANCELED;
 	if (data->running) {
 		rc = stop(dev);
@@ -320,7 +319,7 @@ static int load(const struct device *dev, const struct opwest_program *program)
 {
 	struct ethos_u_data *const data = dev->data;
 
-	/* Resets the NPU, unless somebody else keeps it powered. */
+	/* Resets the NPU, unless another user keeps it powered. */
 	if (ethosu_request_power(data->driver) != 0) {
 		return -EIO;
 	}
@@ -417,7 +416,7 @@ static int append(const struct device *dev, const struct opwest_ethos_u_inferenc
 		return -EPERM;
 	}
 	if (program == NULL) {
-		/* Examined when the device was activated; stays while it is active. */
+		/* Checked at the activation; constant while the device is active. */
 		program = data->program;
 		if (program == NULL) {
 			return -EINVAL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What operators call: checks the arguments and makes a job of them. */
+/* The functions for operators: they check the arguments and enqueue a job. */
 #include <errno.h>
 #include <stddef.h>
 
@@ -8,7 +8,7 @@
 /* More products than this, each below 2^15, could overflow a sum of 32 bits. */
 #define MOST_TAPS 65535U
 
-/* No tensor has more bytes than a signed index of 32 bits reaches. */
+/* The largest size of a tensor: that of a signed 32-bit index. */
 #define MOST_BYTES INT32_MAX
 
 static bool overlaps(const int8_t *a, uint32_t a_size, const int8_t *b, uint32_t b_size)
@@ -123,7 +123,7 @@ int opwest_npu_emul_conv2d(const struct device *dev, uint16_t kernel, const int8
 		.y = y,
 	};
 
-	/* A shape of zeros is refused when it is checked. */
+	/* A shape of zeros fails the check. */
 	if (shape != NULL) {
 		job.shape = *shape;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* On a host the thread runs while the device is active: a program ends with none left. */
+/* On a host the thread runs only while the device is active, so none remains at the exit. */
 #include "npu_emul_internal.h"
 
 int opwest_npu_emul_start(const struct device *dev)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief What the sources of the emulated accelerator share.
+ * @brief Shared declarations of the emulated accelerator.
  *
- * npu_emul.c has the hooks, npu_emul_queue.c the queue and the thread, npu_emul_enqueue.c what operators
- * call, npu_emul_program.c reads programs, npu_emul_kernels.c computes, npu_emul_faults.c counts and fails,
- * npu_emul_zephyr.c and npu_emul_host.c are the two systems.
+ * npu_emul.c has the hooks, npu_emul_queue.c the queue and the thread, npu_emul_enqueue.c the
+ * functions for operators, npu_emul_program.c the reader of programs, npu_emul_kernels.c the
+ * kernels, npu_emul_faults.c counts and faults, npu_emul_zephyr.c and npu_emul_host.c the parts of
+ * each system.
  */
 #ifndef OPWEST_NPU_EMUL_INTERNAL_H_
 #define OPWEST_NPU_EMUL_INTERNAL_H_
@@ -16,38 +17,38 @@
 #include <zephyr/device.h>
 #endif
 
-/** @brief What a device is. */
+/** @brief Return the constant properties of a device. */
 static inline const struct opwest_npu_emul_config *npu_emul_config(const struct device *dev)
 {
 	return (const struct opwest_npu_emul_config *)dev->config;
 }
 
-/** @brief What changes in a device. */
+/** @brief Return the state of a device. */
 static inline struct opwest_npu_emul_data *npu_emul_data(const struct device *dev)
 {
 	return (struct opwest_npu_emul_data *)dev->data;
 }
 
 /**
- * @brief Check all of a program.
+ * @brief Check a program.
  *
  * @param program The program, may be NULL.
  *
- * @retval 0       It can be used.
- * @retval -EINVAL It can't.
+ * @retval 0       The program is valid.
+ * @retval -EINVAL It is not.
  */
 int opwest_npu_emul_check(const struct opwest_program *program);
 
 /**
- * @brief Look for a kernel in a program that was checked.
+ * @brief Find a kernel in a checked program.
  *
  * @param program The program.
- * @param kind    What it computes.
+ * @param kind    The kind of the kernel.
  * @param id      Its number.
  * @param kernel  Filled in.
  *
  * @retval 0        Found.
- * @retval -ENOTSUP It offers no such kernel.
+ * @retval -ENOTSUP There is no such kernel.
  */
 int opwest_npu_emul_find(const struct opwest_program *program, enum opwest_npu_emul_kind kind,
 			 uint16_t id, struct opwest_npu_emul_kernel *kernel);
@@ -55,7 +56,7 @@ int opwest_npu_emul_find(const struct opwest_program *program, enum opwest_npu_e
 /**
  * @brief Compute a job.
  *
- * @param job A job that was checked.
+ * @param job A checked job.
  */
 void opwest_npu_emul_compute(const struct opwest_npu_emul_job *job);
 
@@ -64,7 +65,7 @@ void opwest_npu_emul_compute(const struct opwest_npu_emul_job *job);
  *
  * @param dev The device.
  * @param id  The kernel's number in the device's program.
- * @param job All of the job but its kernel, which is filled in.
+ * @param job The job without its kernel, which is filled in.
  *
  * @retval 0 It is in the queue.
  * @return A negative errno of the functions that enqueue
@@ -75,7 +76,7 @@ int opwest_npu_emul_put(const struct device *dev, uint16_t id, struct opwest_npu
  * @brief Wait until nothing is unfinished.
  *
  * @param dev        The device.
- * @param timeout_ms How long, milliseconds; a negative number is forever.
+ * @param timeout_ms The longest wait, milliseconds; negative: no limit.
  *
  * @retval 0          All jobs are done.
  * @retval -ETIMEDOUT Some job is unfinished.
@@ -91,14 +92,14 @@ int opwest_npu_emul_wait(const struct device *dev, int32_t timeout_ms);
 void opwest_npu_emul_abort(const struct device *dev);
 
 /**
- * @brief Run jobs until `stopping` is set: what the device's thread does.
+ * @brief Run jobs until `stopping` is set: the function of the device's thread.
  *
  * @param dev The device.
  */
 void opwest_npu_emul_work(const struct device *dev);
 
 /**
- * @brief Start the device's thread at the first activation, where it does not run all the time.
+ * @brief Start the device's thread at the first activation, if it does not run always.
  *
  * @param dev The device.
  *
@@ -108,7 +109,7 @@ void opwest_npu_emul_work(const struct device *dev);
 int opwest_npu_emul_start(const struct device *dev);
 
 /**
- * @brief End the device's thread at the last deactivation, where it does not run all the time.
+ * @brief End the device's thread at the last deactivation, if it does not run always.
  *
  * @param dev The device, without jobs.
  */
@@ -118,10 +119,10 @@ void opwest_npu_emul_stop(const struct device *dev);
  * @brief Count the beginning of a call.
  *
  * @param dev   The device; the caller does not hold its lock.
- * @param point Which kind.
+ * @param point The kind of call.
  *
- * @retval 0 Go on.
- * @return The negative errno that was injected
+ * @retval 0 Continue.
+ * @return The injected negative errno
  */
 int opwest_npu_emul_begin(const struct device *dev, enum opwest_npu_emul_point point);
 
@@ -129,20 +130,20 @@ int opwest_npu_emul_begin(const struct device *dev, enum opwest_npu_emul_point p
  * @brief Count the end of a call.
  *
  * @param dev   The device; the caller does not hold its lock.
- * @param point Which kind.
- * @param rc    What the call returns.
+ * @param point The kind of call.
+ * @param rc    The return value of the call.
  *
  * @return rc
  */
 int opwest_npu_emul_end(const struct device *dev, enum opwest_npu_emul_point point, int rc);
 
 /**
- * @brief Take the fault that is due at a point, and count the call.
+ * @brief Count a call, and return the fault that is due.
  *
  * @param data  The device's data; the caller holds its lock.
- * @param point Which kind.
+ * @param point The kind of call.
  *
- * @return The fault; its `armed` tells whether there is one
+ * @return The fault; `armed` is false if there is none
  */
 struct opwest_npu_emul_fault opwest_npu_emul_due(struct opwest_npu_emul_data *data,
 						 enum opwest_npu_emul_point point);

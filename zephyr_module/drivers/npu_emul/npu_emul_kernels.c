@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plain loops, integers only: what they compute is said in npu_emul.h. */
+/* Integer arithmetic; npu_emul.h has the formulas. */
 #include <stddef.h>
 
 #include "npu_emul_internal.h"

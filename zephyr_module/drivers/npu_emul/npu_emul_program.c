@@ -2,8 +2,8 @@
 /*
  * Programs, as make_program.py writes them. All numbers are little endian.
  *
- *   header, 16 bytes                     kernel, 16 bytes, as many as the header says
- *    0  "ONPU"                            0  u16  the number that operators call it by
+ *   header, 16 bytes                     kernel, 16 bytes, repeated
+ *    0  "ONPU"                            0  u16  the number for operators
  *    4  u16  version, 1                   2  u8   kind: 1 dense, 2 conv2d, 3 add, 4 relu
  *    6  u16  kernels, 1 to 256            3  u8   shift, 0 to 47
  *    8  u32  bytes of the whole program   4  i32  multiplier, 1 at least
@@ -24,7 +24,7 @@
 #define VERSION      1U
 #define MOST_KERNELS 256U
 
-/* With it no sum overflows 64 bits: |sum| < 2^32, times 2^31, plus 2^46 to round. */
+/* With this limit no sum overflows 64 bits: |sum| < 2^32, times 2^31, plus 2^46 to round. */
 #define MOST_SHIFT 47U
 
 static uint16_t u16_at(const uint8_t *bytes)

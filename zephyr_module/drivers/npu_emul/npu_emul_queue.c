@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The queue and the thread that works it off. The semaphores only wake: who wakes looks under the lock. */
+/* The queue and its thread. Semaphores only wake threads, which test the state under the lock. */
 #include <errno.h>
 #include <string.h>
 
 #include "npu_emul_internal.h"
 
-/* What outputs hold until their job is done. */
+/* The content of outputs until their job is done. */
 #define GARBAGE 0x5a
 
 /* A job that has left the queue. */
@@ -34,7 +34,7 @@ static int wait_idle(const struct device *dev, int64_t deadline, int *first_erro
 		}
 		opwest_port_mutex_unlock(&data->lock);
 		if (idle) {
-			/* For another thread that waits. */
+			/* For another waiting thread. */
 			opwest_port_sem_give(&data->idle);
 			return 0;
 		}
@@ -67,7 +67,7 @@ void opwest_npu_emul_abort(const struct device *dev)
 	(void)wait_idle(dev, OPWEST_PORT_NEVER, NULL);
 }
 
-/* With the lock held; lets go of it while it waits. */
+/* Called with the lock, which is released during the wait. */
 static int wait_for_room(const struct device *dev)
 {
 	const struct opwest_npu_emul_config *const config = npu_emul_config(dev);
@@ -109,7 +109,7 @@ int opwest_npu_emul_put(const struct device *dev, uint16_t id, struct opwest_npu
 	}
 	opwest_port_mutex_unlock(&data->lock);
 	opwest_port_sem_give(&data->work);
-	/* For another thread that waits: what woke this one was only one signal. */
+	/* For another waiting thread: one signal wakes only one thread. */
 	opwest_port_sem_give(&data->room);
 	return rc;
 }
@@ -150,7 +150,7 @@ static bool is_aborting(struct opwest_npu_emul_data *data)
 	return aborting;
 }
 
-/* Until the moment, or until the job shall end. */
+/* Sleeps until the deadline, or until the job must end. */
 static int pass_time(struct opwest_npu_emul_data *data, int64_t until)
 {
 	for (int rc = 0; rc == 0;) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* On Zephyr the thread runs from the device's initialisation on. */
+/* On Zephyr the thread starts at the device's initialisation. */
 #define DT_DRV_COMPAT opwest_npu_emul
 
 #include <zephyr/device.h>

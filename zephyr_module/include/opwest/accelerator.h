@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief The driver class of accelerators: what a model asks of the devices that its steps run on.
+ * @brief The driver class of accelerators: the hooks that a model calls.
  *
- * A driver implements the hooks that its device needs and leaves the others NULL. A device runs its
- * work in the order in which it was enqueued, and one owner at a time enqueues. Where an operator can
- * fail and leave work behind on the device (one that waits itself, and times out), its driver needs
- * close(), which aborts it.
+ * A driver implements the hooks that its device needs and sets the others to NULL. A device runs
+ * its work in the order of the queue, and only its owner enqueues. If an operator can fail and
+ * leave unfinished work (an operator that waits, and times out), the driver must have close(),
+ * which aborts the work.
  *
  * | hook       | called by          | for                                                        |
  * |------------|--------------------|------------------------------------------------------------|
  * | activate   | `<model>_open()`   | power and programming; counted                             |
  * | open       | `<model>_run()`    | exclusive ownership, at its start                          |
- * | sync       | `<model>_run()`    | the end of everything that this owner has enqueued         |
+ * | sync       | `<model>_run()`    | waiting for all work that this owner has enqueued          |
  * | close      | `<model>_run()`    | the end of ownership, at its end                           |
  * | deactivate | `<model>_close()`  | the opposite of activate; counted                          |
  */
@@ -39,10 +39,10 @@ extern "C" {
 #define __subsystem
 #endif
 
-/** A time-out that never comes. */
+/** No time-out. */
 #define OPWEST_FOREVER (-1)
 
-/** What an accelerator is programmed with. Lives in flash and never changes. */
+/** The program of an accelerator: constant, in flash. */
 struct opwest_program {
 	/** The name that operators may require, for messages. */
 	const char *name;
@@ -73,10 +73,12 @@ __subsystem struct opwest_accelerator_driver_api {
 };
 
 /**
- * @brief Begin the definition of a driver's hooks: `static OPWEST_ACCELERATOR_API(name) = { .open = ... };`
+ * @brief Begin the definition of the hooks of a driver.
  *
- * From Zephyr 4.1 on the structure goes to the section of its class, so that `<model>_open()` can tell an
- * accelerator from another device.
+ * Use: `static OPWEST_ACCELERATOR_API(name) = { .open = ... };`
+ *
+ * From Zephyr 4.1 on the structure goes to the section of its class, so `<model>_open()` can
+ * recognise accelerators.
  *
  * @param name The structure's name.
  */
@@ -86,7 +88,7 @@ __subsystem struct opwest_accelerator_driver_api {
 #define OPWEST_ACCELERATOR_API(name) const struct opwest_accelerator_driver_api name
 #endif
 
-/** @brief The hooks of a device of this class. */
+/** @brief Return the hooks of a device of this class. */
 static inline const struct opwest_accelerator_driver_api *
 opwest_accelerator_api(const struct device *dev)
 {
@@ -94,12 +96,12 @@ opwest_accelerator_api(const struct device *dev)
 }
 
 /**
- * @brief Tell whether two programs are the same: the same bytes.
+ * @brief Compare the bytes of two programs.
  *
  * @param a A program, may be NULL.
  * @param b A program, may be NULL.
  *
- * @retval true  Both are NULL, or hold the same bytes.
+ * @retval true  Both are NULL, or have the same bytes.
  * @retval false They differ.
  */
 bool opwest_program_equal(const struct opwest_program *a, const struct opwest_program *b);
@@ -107,16 +109,16 @@ bool opwest_program_equal(const struct opwest_program *a, const struct opwest_pr
 /**
  * @brief Power a device and load its program.
  *
- * Activations are counted: the same program again adds one. A device that is active with one program
- * takes no other.
+ * Activations are counted: the same program again adds one. A device cannot be active with two
+ * different programs.
  *
  * @param dev     The device.
- * @param program What to load; NULL for a device that needs none.
+ * @param program The program to load; NULL for a device that needs none.
  *
- * @retval 0        Active. Also where the driver has no such hook.
+ * @retval 0        The device is active, or the driver has no such hook.
  * @retval -EBUSY   The device is active with another program.
- * @retval -EINVAL  The driver can't use this program.
- * @return Another negative errno of the driver; the device is as it was before
+ * @retval -EINVAL  The driver cannot use this program.
+ * @return Another negative errno of the driver; the state of the device is unchanged
  */
 static inline int opwest_accelerator_activate(const struct device *dev,
 					      const struct opwest_program *program)
@@ -130,10 +132,10 @@ static inline int opwest_accelerator_activate(const struct device *dev,
  * @brief Become the only owner of a device.
  *
  * @param dev        The device.
- * @param timeout_ms How long to wait for another owner, milliseconds, or OPWEST_FOREVER.
+ * @param timeout_ms The longest wait for another owner, milliseconds, or OPWEST_FOREVER.
  *
- * @retval 0          The caller owns the device. Also where the driver has no such hook.
- * @retval -ETIMEDOUT Another owner kept it.
+ * @retval 0          The caller owns the device, or the driver has no such hook.
+ * @retval -ETIMEDOUT Another owner did not release it.
  * @retval -EPERM     The device is not active.
  * @return Another negative errno of the driver; the caller does not own the device
  */
@@ -147,12 +149,12 @@ static inline int opwest_accelerator_open(const struct device *dev, int32_t time
 /**
  * @brief Give a device back to others.
  *
- * Called once for every open() that succeeded. Work that is unfinished, which there is only after
- * sync() timed out, is aborted: when this returns, the device touches none of the owner's memory.
+ * Called once for every successful open(). Work is unfinished only after sync() timed out; it is
+ * aborted. After the return the device does not access the owner's memory.
  *
  * @param dev The device.
  *
- * @retval 0 Others can own the device. Also where the driver has no such hook.
+ * @retval 0 Others can own the device, or the driver has no such hook.
  * @return A negative errno of the driver; it is not called again
  */
 static inline int opwest_accelerator_close(const struct device *dev)
@@ -169,7 +171,7 @@ static inline int opwest_accelerator_close(const struct device *dev)
  *
  * @param dev The device.
  *
- * @retval 0 Done. Also where the driver has no such hook.
+ * @retval 0 Done, or the driver has no such hook.
  * @return A negative errno of the driver; it is not called again
  */
 static inline int opwest_accelerator_deactivate(const struct device *dev)
@@ -180,14 +182,14 @@ static inline int opwest_accelerator_deactivate(const struct device *dev)
 }
 
 /**
- * @brief Wait until the device has done all that its owner enqueued.
+ * @brief Wait until the device has finished all work of its owner.
  *
  * @param dev        The device, owned by the caller.
- * @param timeout_ms How long, milliseconds, or OPWEST_FOREVER.
+ * @param timeout_ms The longest wait, milliseconds, or OPWEST_FOREVER.
  *
- * @retval 0          All of it is done. Also where the driver has no such hook.
- * @retval -ETIMEDOUT Some of it is unfinished, and the device may still write.
- * @return Another negative errno: all of it has ended, and something failed
+ * @retval 0          All work is done, or the driver has no such hook.
+ * @retval -ETIMEDOUT Some work is unfinished, and the device may still write.
+ * @return Another negative errno: all work has ended, and some of it failed
  */
 static inline int opwest_accelerator_sync(const struct device *dev, int32_t timeout_ms)
 {

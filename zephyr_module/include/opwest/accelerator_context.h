@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief What every driver of an accelerator keeps: activations, their program, the owner.
+ * @brief The state of every accelerator driver: activations, their program, the owner.
  *
- * For drivers only, which have one of it in their data. It does what accelerator.h asks of activate,
- * open, close and deactivate, but for what the device itself has to do.
+ * For drivers only, as a member of their data. It implements activate, open, close and deactivate
+ * as accelerator.h requires, except for the work of the device itself.
  */
 #ifndef OPWEST_ACCELERATOR_CONTEXT_H_
 #define OPWEST_ACCELERATOR_CONTEXT_H_
@@ -21,11 +21,11 @@ extern "C" {
 
 /** The state of a device; its members are used by these functions only. */
 struct opwest_accelerator_context {
-	/** Guards what follows; also held while the device is loaded or unloaded. */
+	/** Guards the other members; also held while the device is loaded or unloaded. */
 	struct opwest_port_mutex lock;
-	/** Free while nobody owns the device. A semaphore: any thread may give it back. */
+	/** 1 while the device has no owner. A semaphore, because any thread may release it. */
 	struct opwest_port_sem owner;
-	/** What the device is active with. */
+	/** The program that the device is active with. */
 	const struct opwest_program *program;
 	uint32_t activations;
 	bool owned;
@@ -41,30 +41,30 @@ struct opwest_accelerator_context {
 #endif
 
 /**
- * @brief Load a program: what the device itself does at its first activation.
+ * @brief Load a program, at the first activation of a device.
  *
  * @param dev     The device.
  * @param program The program, may be NULL.
  *
  * @retval 0       The device is programmed.
- * @retval -EINVAL It can't use this program.
- * @return Another negative errno; the device is as it was before
+ * @retval -EINVAL The device cannot use this program.
+ * @return Another negative errno; the state of the device is unchanged
  */
 typedef int (*opwest_accelerator_load_t)(const struct device *dev,
 					 const struct opwest_program *program);
 
 /**
- * @brief Stop the device: what it does itself at its last deactivation.
+ * @brief Stop a device, at its last deactivation.
  *
  * @param dev The device.
  *
- * @retval 0 It touches no memory any more.
- * @return A negative errno; it counts as stopped all the same
+ * @retval 0 The device does not access memory any more.
+ * @return A negative errno; the device is inactive nevertheless
  */
 typedef int (*opwest_accelerator_unload_t)(const struct device *dev);
 
 /**
- * @brief Make a context: not active, without an owner.
+ * @brief Initialise a context: not active, without an owner.
  *
  * @param context The context.
  */
@@ -75,12 +75,12 @@ void opwest_accelerator_context_init(struct opwest_accelerator_context *context)
  *
  * @param context The device's context.
  * @param dev     The device.
- * @param program What to load, may be NULL. It stays until the last deactivation.
- * @param load    Loads it, may be NULL. Others that activate or deactivate wait meanwhile.
+ * @param program The program, may be NULL. It must exist until the last deactivation.
+ * @param load    Loads the program, may be NULL. The lock is held during the call.
  *
  * @retval 0      Active.
  * @retval -EBUSY The device is active with another program.
- * @return What `load` returned; the device is not active
+ * @return The return value of `load`; the device is not active
  */
 int opwest_accelerator_context_activate(struct opwest_accelerator_context *context,
 					const struct device *dev,
@@ -91,21 +91,21 @@ int opwest_accelerator_context_activate(struct opwest_accelerator_context *conte
  * @brief Become the owner.
  *
  * @param context    The device's context.
- * @param timeout_ms How long to wait for another owner, milliseconds; 0 tries, OPWEST_FOREVER.
+ * @param timeout_ms The longest wait for another owner, milliseconds; 0: none; OPWEST_FOREVER.
  *
  * @retval 0          The caller owns the device.
- * @retval -ETIMEDOUT Another owner kept it.
+ * @retval -ETIMEDOUT Another owner did not release it.
  * @retval -EPERM     The device is not active.
  */
 int opwest_accelerator_context_open(struct opwest_accelerator_context *context, int32_t timeout_ms);
 
 /**
- * @brief Give the device to the next owner; whichever thread calls.
+ * @brief Release the device, on any thread.
  *
- * @param context The device's context, whose device touches none of the owner's memory any more.
+ * @param context The context of a device that does not access the owner's memory any more.
  *
  * @retval 0      Others can own it.
- * @retval -EPERM Nobody owned it.
+ * @retval -EPERM The device had no owner.
  */
 int opwest_accelerator_context_close(struct opwest_accelerator_context *context);
 
@@ -114,11 +114,11 @@ int opwest_accelerator_context_close(struct opwest_accelerator_context *context)
  *
  * @param context The device's context.
  * @param dev     The device.
- * @param unload  Stops it, may be NULL. Others that activate or deactivate wait meanwhile.
+ * @param unload  Stops the device, may be NULL. The lock is held during the call.
  *
  * @retval 0      Done.
  * @retval -EPERM The device is not active.
- * @return What `unload` returned; the device is not active
+ * @return The return value of `unload`; the device is not active
  */
 int opwest_accelerator_context_deactivate(struct opwest_accelerator_context *context,
 					  const struct device *dev,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief Comparing what a model computes with what it should: for tests.
+ * @brief Comparison of outputs with expected values, for tests.
  */
 #ifndef OPWEST_COMPARE_H_
 #define OPWEST_COMPARE_H_
@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /**
- * How far an element may be from the wanted one: absolute + relative * |wanted|. Both 0: bit for bit.
+ * The tolerance of an element: absolute + relative * |wanted|. Both 0: bit for bit.
  */
 struct opwest_tolerance {
 	double absolute;
@@ -23,29 +23,29 @@ struct opwest_tolerance {
 };
 
 /**
- * @brief Compare elements with what they should be.
+ * @brief Compare elements with the expected ones.
  *
- * With a tolerance a NaN fits any NaN, an infinity only itself, and -0 fits 0.
+ * With a tolerance, NaN equals any NaN, an infinity only itself, and -0 equals 0.
  *
  * @param dtype     The element type.
  * @param got       The elements; they need not be aligned.
- * @param wanted    What they should be; they need not be aligned.
- * @param count     How many.
- * @param tolerance How far they may be apart.
- * @param first     The index of the first element that does not fit goes here, if any; may be NULL.
+ * @param wanted    The expected elements; they need not be aligned.
+ * @param count     The number of elements.
+ * @param tolerance The tolerance.
+ * @param first     Set to the index of the first different element, if any; may be NULL.
  *
- * @return How many elements do not fit
+ * @return The number of elements outside of the tolerance
  */
 uint32_t opwest_compare(uint8_t dtype, const void *got, const void *wanted, uint32_t count,
 			struct opwest_tolerance tolerance, uint32_t *first);
 
 /**
- * @brief Tell the value of an element of a floating-point type.
+ * @brief Convert an element of a floating-point type.
  *
  * @param dtype   The element type.
  * @param element The element; it need not be aligned.
  *
- * @return The same number, infinity or NaN
+ * @return The value, which may be infinity or NaN
  */
 double opwest_float_value(uint8_t dtype, const void *element);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief What open, run and close of a model do with its accelerators. Called by generated code only.
+ * @brief The use of accelerators by open, run and close of a model. For generated code only.
  *
- * Every hook that succeeded is undone once, in reverse, whatever fails; the first error is the one that is
- * returned and recorded. The state is in the workspace: two workspaces share nothing.
+ * After a failure every successful hook is undone once, in reverse order. The first error is
+ * returned and recorded. The state is in the workspace, so workspaces are independent.
  */
 #ifndef OPWEST_DEVICES_H_
 #define OPWEST_DEVICES_H_
@@ -21,13 +21,13 @@
 extern "C" {
 #endif
 
-/** What became of one device in a workspace. */
+/** The state of one device in a workspace. */
 struct opwest_slot {
 	/** The handle that the workspace was opened with. */
 	const struct device *dev;
-	/** The first step that was launched and is not synced, or OPWEST_NO_STEP. */
+	/** The first launched step without a sync, or OPWEST_NO_STEP. */
 	uint16_t launched;
-	/** The slot that run opens when it is the turn of this one: slots in the order of their handles. */
+	/** The slot to open at this position: the slots sorted by handle. */
 	uint8_t turn;
 	/** OPWEST_SLOT_* */
 	uint8_t flags;
@@ -55,8 +55,8 @@ struct opwest_device_set {
  * @brief Check and activate all devices, in the order of the context.
  *
  * @param set    The model's devices.
- * @param slots  One for each, with its handle; NULL for a handle that is no struct device.
- * @param status Where the first failure is recorded.
+ * @param slots  A slot per device, with its handle; NULL for a handle that is no struct device.
+ * @param status Records the first failure.
  *
  * @retval 0        All are active.
  * @retval -ENODEV  A device is NULL or not ready.
@@ -67,28 +67,28 @@ int opwest_devices_activate(const struct opwest_device_set *set, struct opwest_s
 			    struct opwest_status *status);
 
 /**
- * @brief Deactivate all devices, in reverse.
+ * @brief Deactivate all devices, in reverse order.
  *
  * @param set    The model's devices.
  * @param slots  Their slots.
- * @param status Where the first failure is recorded; NULL after one that was.
+ * @param status Records the first failure; NULL if one is recorded already.
  *
  * @retval 0 None is active.
- * @return The first error of a hook; none is active all the same
+ * @return The first error of a hook; no device is active nevertheless
  */
 int opwest_devices_deactivate(const struct opwest_device_set *set, struct opwest_slot *slots,
 			      struct opwest_status *status);
 
 /**
- * @brief Own all devices.
+ * @brief Open all devices.
  *
- * They are opened in the order of their handles' addresses, which is the same for all models of an image:
- * models that share devices wait for each other, never in a circle. Two members of the context with one
+ * Devices are opened in the order of the addresses of their handles. All models of an image have
+ * the same order, so models that share devices cannot deadlock. Two members of the context with one
  * handle are opened once.
  *
  * @param set    The model's devices.
  * @param slots  Their slots.
- * @param status Where the first failure is recorded.
+ * @param status Records the first failure.
  *
  * @retval 0 All are owned.
  * @return The first error of a hook; none is owned
@@ -97,43 +97,43 @@ int opwest_devices_open(const struct opwest_device_set *set, struct opwest_slot 
 			struct opwest_status *status);
 
 /**
- * @brief Give all devices back, in reverse.
+ * @brief Close all devices, in reverse order.
  *
  * @param set    The model's devices.
  * @param slots  Their slots.
- * @param status Where the first failure is recorded.
+ * @param status Records the first failure.
  *
  * @retval 0 None is owned.
- * @return The first error of a hook; none is owned all the same
+ * @return The first error of a hook; no device is owned nevertheless
  */
 int opwest_devices_close(const struct opwest_device_set *set, struct opwest_slot *slots,
 			 struct opwest_status *status);
 
 /**
- * @brief Wait for all that was launched on one device.
+ * @brief Wait for all launched steps of one device.
  *
  * @param set    The model's devices.
  * @param slots  Their slots.
- * @param status Where a failure is recorded, with the first step that was launched.
+ * @param status Records a failure, with the first launched step.
  * @param index  The device.
  *
  * @retval 0          Its steps are done.
- * @retval -ETIMEDOUT Some may go on.
+ * @retval -ETIMEDOUT Some may continue.
  * @return Another negative errno of a step; all have ended
  */
 int opwest_devices_sync(const struct opwest_device_set *set, struct opwest_slot *slots,
 			struct opwest_status *status, uint32_t index);
 
 /**
- * @brief End a run after its first failure: wait for what was launched, give all devices back.
+ * @brief End a run after its first failure: wait for launched steps, close all devices.
  *
- * A device that timed out, now or before, may hang: then all are deactivated too.
+ * A device that timed out, now or before, may hang: in this case all are deactivated too.
  *
  * @param set   The model's devices.
  * @param slots Their slots.
  *
  * @retval true  The workspace stays open.
- * @retval false It has to be opened again.
+ * @retval false It must be opened again.
  */
 bool opwest_devices_abandon(const struct opwest_device_set *set, struct opwest_slot *slots);
 

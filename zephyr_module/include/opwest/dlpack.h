@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief DLTensor, how operators of the conventions `packed` and `ffi` see a tensor.
+ * @brief DLTensor, the tensor type of the conventions `packed` and `ffi`.
  *
- * The layout is DLPack's (dmlc/dlpack, include/dlpack/dlpack.h, 0.6 to 1.2): a binary interface that these
- * versions share. Left out is what no operator needs. The include guard is DLPack's own: where its header was
- * included before, it holds.
+ * The layout is DLPack's (dmlc/dlpack, include/dlpack/dlpack.h, 0.6 to 1.2): a binary interface
+ * that these versions share. Unneeded parts are omitted. The include guard is DLPack's own:
+ * where its header was included before, it holds.
  */
 #ifndef DLPACK_DLPACK_H_
 #define DLPACK_DLPACK_H_
@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/** Where memory is. Operators here see the processor's only. */
+/** The device of memory. Operators receive only memory of the processor. */
 typedef enum {
 	kDLCPU = 1,
 } DLDeviceType;
@@ -29,7 +29,7 @@ typedef struct {
 	int32_t device_id;
 } DLDevice;
 
-/** What elements are. */
+/** The kinds of elements. */
 typedef enum {
 	kDLInt = 0,
 	kDLUInt = 1,
@@ -50,7 +50,7 @@ typedef struct {
 	uint16_t lanes;
 } DLDataType;
 
-/** A tensor in memory of somebody else's. */
+/** A tensor in memory that it does not own. */
 typedef struct {
 	void *data;
 	DLDevice device;
@@ -59,7 +59,7 @@ typedef struct {
 	DLDataType dtype;
 	/** @ref ndim extents; never written. */
 	int64_t *shape;
-	/** @ref ndim strides in elements; NULL where it is dense in C order. */
+	/** @ref ndim strides in elements; NULL for dense C order. */
 	int64_t *strides;
 	/** Bytes from @ref data to the first element. */
 	uint64_t byte_offset;
@@ -76,14 +76,15 @@ typedef struct {
 
 #include <opwest/model.h>
 
-/* Whichever header it was. */
+/* Also if DLPack's own header was included. */
 OPWEST_STATIC_ASSERT(sizeof(DLDataType) == 4, "DLDataType");
 OPWEST_STATIC_ASSERT(offsetof(DLTensor, device) == sizeof(void *), "DLTensor.device");
 OPWEST_STATIC_ASSERT(offsetof(DLTensor, ndim) == sizeof(void *) + 8, "DLTensor.ndim");
 OPWEST_STATIC_ASSERT(offsetof(DLTensor, dtype) == sizeof(void *) + 12, "DLTensor.dtype");
 OPWEST_STATIC_ASSERT(offsetof(DLTensor, shape) == sizeof(void *) + 16, "DLTensor.shape");
 OPWEST_STATIC_ASSERT(offsetof(DLTensor, strides) == 2 * sizeof(void *) + 16, "DLTensor.strides");
-OPWEST_STATIC_ASSERT(offsetof(DLTensor, byte_offset) >= 3 * sizeof(void *) + 16, "DLTensor.byte_offset");
+OPWEST_STATIC_ASSERT(offsetof(DLTensor, byte_offset) >= 3 * sizeof(void *) + 16,
+		     "DLTensor.byte_offset");
 OPWEST_STATIC_ASSERT(sizeof(DLTensor) <= 48, "DLTensor");
 
 #endif /* OPWEST_DLPACK_H_ */

@@ -3,7 +3,7 @@
  * @file
  * @brief The constant description of a model: its operators, tensors, pools and devices.
  *
- * All of it lives in flash and is never written. Parts that nothing refers to are dropped by the linker.
+ * All of it is constant, in flash. The linker drops unreferenced parts.
  */
 #ifndef OPWEST_MODEL_H_
 #define OPWEST_MODEL_H_
@@ -16,13 +16,13 @@ extern "C" {
 #define OPWEST_ALIGNED(bytes) alignas(bytes)
 #define OPWEST_STATIC_ASSERT(condition, message) static_assert(condition, message)
 #else
-/** Storage aligned to so many bytes, in C and C++. */
+/** Alignment of storage in bytes, in C and C++. */
 #define OPWEST_ALIGNED(bytes) _Alignas(bytes)
 /** A check at compile time, in C and C++. */
 #define OPWEST_STATIC_ASSERT(condition, message) _Static_assert(condition, message)
 #endif
 
-/** The layout of the structures below; generated code checks that it was made for this one. */
+/** The version of the structures below; generated code checks it. */
 #define OPWEST_METADATA_VERSION 3
 
 struct opwest_program;
@@ -30,12 +30,14 @@ struct opwest_program;
 /**
  * @brief The element types, one row each.
  *
- * ROW(NAME, value, name, size, kind, exponent): the enumerator without OPWEST_ and its value, the name in manifests,
- * the size in bytes, what the values are, and the width of the exponent in bits (0 for whole numbers). Kinds:
+ * ROW(NAME, value, name, size, kind, exponent): the enumerator without OPWEST_ and its value, the
+ * name in manifests, the size in bytes, the kind, and the width of the exponent in bits (0 for
+ * whole numbers). Kinds:
  *
  * - SIGNED, UNSIGNED, BOOLEAN: whole numbers; BOOLEAN is 0 or 1 in a uint8_t.
  * - REAL: float and double.
- * - BITS: floating-point numbers that C has no type for, as their bits (sign, exponent, fraction) in a uint16_t.
+ * - BITS: floating-point numbers without a C type, as bits (sign, exponent, fraction) in a
+ *   uint16_t.
  */
 #define OPWEST_DTYPES(ROW)                                                                         \
 	ROW(INT8, 0, "int8", 1, SIGNED, 0)                                                         \
@@ -61,7 +63,7 @@ enum opwest_dtype {
 	OPWEST_DTYPES(OPWEST_DTYPE_VALUE)
 };
 
-/** What the values of an element type are: see OPWEST_DTYPES(). */
+/** The kinds of element types: see OPWEST_DTYPES(). */
 enum opwest_dtype_kind {
 	OPWEST_KIND_SIGNED = 0,
 	OPWEST_KIND_UNSIGNED = 1,
@@ -70,7 +72,7 @@ enum opwest_dtype_kind {
 	OPWEST_KIND_BITS = 4,
 };
 
-/** What an operator does with an argument. */
+/** The use of an argument by an operator. */
 enum opwest_direction {
 	OPWEST_IN = 0,
 	OPWEST_OUT = 1,
@@ -80,14 +82,14 @@ enum opwest_direction {
 
 /** The argument is passed by value. */
 #define OPWEST_TENSOR_SCALAR 0x01U
-/** The alignment of the data in bytes, from the flags, which hold its binary logarithm in bits 4 to 7. */
+/** The alignment of the data in bytes; the flags have its binary logarithm in bits 4 to 7. */
 #define OPWEST_TENSOR_ALIGN(flags) (1U << ((flags) >> 4))
 
-/** The operator returns a status; without it, nothing. */
+/** The operator returns a status; without this flag, nothing. */
 #define OPWEST_OPERATOR_STATUS 0x01U
 /** The operator takes its device as the explicit last argument. */
 #define OPWEST_OPERATOR_DEVICE 0x02U
-/** The operator keeps writable state: it is not reentrant. */
+/** The operator has writable state: it is not reentrant. */
 #define OPWEST_OPERATOR_STATEFUL 0x04U
 
 /** The operator enqueues its work and returns. */
@@ -109,7 +111,7 @@ struct opwest_quantization {
 	const int32_t *zero_points;
 	uint32_t scale_count;
 	uint32_t zero_point_count;
-	/** The dimension along which they vary; -1 when there is one pair. */
+	/** The dimension along which they vary; -1 for a single pair. */
 	int32_t axis;
 };
 
@@ -118,7 +120,7 @@ struct opwest_tensor {
 	const char *name;
 	/** @ref rank dimensions, outermost first; NULL when the rank is 0. */
 	const uint32_t *shape;
-	/** NULL when the values stand for themselves. */
+	/** NULL if the tensor is not quantised. */
 	const struct opwest_quantization *quantization;
 	/** Bytes, in C order without padding. */
 	uint32_t size;
@@ -134,9 +136,9 @@ struct opwest_tensor {
 /** An operator's signature. */
 struct opwest_operator {
 	const char *name;
-	/** The manifest's description; NULL where there is none. */
+	/** The description in the manifest; NULL if there is none. */
 	const char *description;
-	/** @ref arg_count arguments in the order of the C function, the device left out. */
+	/** @ref arg_count arguments in the order of the C function, without the device. */
 	const struct opwest_tensor *args;
 	uint16_t arg_count;
 	/** OPWEST_OPERATOR_* */
@@ -165,9 +167,9 @@ struct opwest_device {
 	const char *name;
 	/** The type that operators may require; NULL when none was declared. */
 	const char *type;
-	/** What it is programmed with; NULL for none. */
+	/** Its program; NULL for none. */
 	const struct opwest_program *program;
-	/** How long to wait for it, milliseconds, or OPWEST_FOREVER. */
+	/** The longest wait, milliseconds, or OPWEST_FOREVER. */
 	int32_t timeout_ms;
 	/** OPWEST_DEVICE_* */
 	uint32_t flags;
@@ -196,16 +198,16 @@ struct opwest_model {
 };
 
 /**
- * @brief Name an element type.
+ * @brief Return the name of an element type.
  *
  * @param dtype A value of enum opwest_dtype.
  *
- * @return Its name as the manifest spells it ("int8"), or NULL if there is no such type
+ * @return Its name in manifests ("int8"), or NULL if there is no such type
  */
 const char *opwest_dtype_name(uint8_t dtype);
 
 /**
- * @brief Tell the size of an element.
+ * @brief Return the size of an element.
  *
  * @param dtype A value of enum opwest_dtype.
  *
@@ -234,7 +236,7 @@ const struct opwest_tensor *opwest_model_input(const struct opwest_model *model,
 const struct opwest_tensor *opwest_model_output(const struct opwest_model *model, const char *name);
 
 /**
- * @brief Name the operator that a step calls.
+ * @brief Return the name of the operator that a step calls.
  *
  * @param model The model.
  * @param step  The step, counted from 0, as in struct opwest_status.

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief An emulated accelerator: integer matrix kernels on a thread of its own.
+ * @brief An emulated accelerator: integer matrix kernels on a separate thread.
  *
  * It is a device of the class in accelerator.h, bound to devicetree nodes that are compatible with
  * `opwest,npu-emul`; on hosts npu_emul_host.h defines devices. Its program (made by
- * drivers/npu_emul/make_program.py) lists the kernels that it offers, each under a number, with
- * how each one scales its result:
+ * drivers/npu_emul/make_program.py) lists its kernels, each with a number and the scaling
+ * of its result:
  *
- *     scaled = (sum * multiplier + (1 << (shift - 1))) >> shift     with no rounding where shift is 0
+ *     scaled = (sum * multiplier + (1 << (shift - 1))) >> shift     (no rounding if shift is 0)
  *     y      = min(max(scaled + output_zero, least), most)
  *
  * in 64-bit integers, with a shift that rounds towards minus infinity.
  *
- * Operators enqueue jobs and return. Jobs run one after another in that order. A job takes the device's
- * latency; its outputs hold garbage from its start on, and its inputs are read at its end: a program that
- * uses a buffer while the device does gets wrong numbers every time. All arguments are copied; the
- * tensors stay where they are until opwest_accelerator_sync() or opwest_npu_emul_finish() said 0.
+ * Operators enqueue jobs and return. Jobs run one after another in that order. A job takes the
+ * latency of the device. It fills its outputs with garbage at its start and reads its inputs at its
+ * end, so a program that uses a buffer during a job always has wrong results. All arguments are
+ * copied; the tensors must exist until opwest_accelerator_sync() or opwest_npu_emul_finish()
+ * returns 0.
  */
 #ifndef OPWEST_NPU_EMUL_H_
 #define OPWEST_NPU_EMUL_H_
@@ -30,7 +31,10 @@
 extern "C" {
 #endif
 
-/** The shape of a convolution. Tensors are height, width, channels; weights outputs, height, width, channels. */
+/**
+ * The shape of a convolution: height, width, channels; of weights: outputs, height, width,
+ * channels.
+ */
 struct opwest_npu_emul_conv2d_shape {
 	uint16_t height;
 	uint16_t width;
@@ -45,7 +49,8 @@ struct opwest_npu_emul_conv2d_shape {
 };
 
 /**
- * @brief Enqueue `y[r][o] = scaled(bias[o] + sum over i of (x[r][i] - input_zero) * weights[o][i])`.
+ * @brief Enqueue `y[r][o] = scaled(bias[o] + sum over i of (x[r][i] - input_zero) *
+ * weights[o][i])`.
  *
  * Without a bias this is the product of two matrices, the second one transposed.
  *
@@ -59,8 +64,8 @@ struct opwest_npu_emul_conv2d_shape {
  * @param inputs  1 at least.
  * @param outputs 1 at least.
  *
- * @retval 0        It is in the queue.
- * @retval -EPERM   The device is not active, or nobody owns it.
+ * @retval 0        The job is in the queue.
+ * @retval -EPERM   The device is not active, or has no owner.
  * @retval -ENOTSUP The device's program has no such kernel.
  * @retval -EINVAL  A pointer is NULL, a size is 0 or too large, or y overlaps an argument.
  * @retval -EBUSY   The queue stayed full for the device's queue-timeout-ms.
@@ -72,7 +77,8 @@ int opwest_npu_emul_dense(const struct device *dev, uint16_t kernel, const int8_
 /**
  * @brief Enqueue a convolution of one image, summed and scaled as opwest_npu_emul_dense() does.
  *
- * Rows of the result: (height + 2 * padding - kernel_height) / stride + 1, rounded down; columns alike.
+ * Rows of the result: (height + 2 * padding - kernel_height) / stride + 1, rounded down; columns
+ * alike.
  *
  * @param dev     The device, owned by the caller.
  * @param kernel  The kernel's number in the device's program.
@@ -82,10 +88,10 @@ int opwest_npu_emul_dense(const struct device *dev, uint16_t kernel, const int8_
  * @param y       The result; overlaps nothing else.
  * @param shape   The shape; copied.
  *
- * @retval 0        It is in the queue.
- * @retval -EPERM   The device is not active, or nobody owns it.
+ * @retval 0        The job is in the queue.
+ * @retval -EPERM   The device is not active, or has no owner.
  * @retval -ENOTSUP The device's program has no such kernel.
- * @retval -EINVAL  A pointer is NULL, the shape makes no result or is too large, or y overlaps.
+ * @retval -EINVAL  A pointer is NULL, the shape has no result or is too large, or y overlaps.
  * @retval -EBUSY   The queue stayed full for the device's queue-timeout-ms.
  */
 int opwest_npu_emul_conv2d(const struct device *dev, uint16_t kernel, const int8_t *x,
@@ -102,8 +108,8 @@ int opwest_npu_emul_conv2d(const struct device *dev, uint16_t kernel, const int8
  * @param y      count numbers; a or b itself, or overlaps neither.
  * @param count  1 at least.
  *
- * @retval 0        It is in the queue.
- * @retval -EPERM   The device is not active, or nobody owns it.
+ * @retval 0        The job is in the queue.
+ * @retval -EPERM   The device is not active, or has no owner.
  * @retval -ENOTSUP The device's program has no such kernel.
  * @retval -EINVAL  A pointer is NULL, the count is 0 or too large, or y overlaps in part.
  * @retval -EBUSY   The queue stayed full for the device's queue-timeout-ms.
@@ -120,8 +126,8 @@ int opwest_npu_emul_add(const struct device *dev, uint16_t kernel, const int8_t 
  * @param y      count numbers; x itself, or does not overlap it.
  * @param count  1 at least.
  *
- * @retval 0        It is in the queue.
- * @retval -EPERM   The device is not active, or nobody owns it.
+ * @retval 0        The job is in the queue.
+ * @retval -EPERM   The device is not active, or has no owner.
  * @retval -ENOTSUP The device's program has no such kernel.
  * @retval -EINVAL  A pointer is NULL, the count is 0 or too large, or y overlaps in part.
  * @retval -EBUSY   The queue stayed full for the device's queue-timeout-ms.
@@ -130,13 +136,14 @@ int opwest_npu_emul_relu(const struct device *dev, uint16_t kernel, const int8_t
 			 uint32_t count);
 
 /**
- * @brief Wait for what was just enqueued, and for all before it: makes an operator synchronous.
+ * @brief Wait for the last job and all earlier ones, for synchronous operators.
  *
  * `return opwest_npu_emul_finish(dev, opwest_npu_emul_relu(dev, ...), 1000);`
  *
  * @param dev        The device, owned by the caller.
- * @param enqueued   What the enqueuing function returned; a failure is passed on without waiting.
- * @param timeout_ms How long, milliseconds, or OPWEST_FOREVER.
+ * @param enqueued   The return value of the enqueuing function; a failure is returned without a
+ *                   wait.
+ * @param timeout_ms The longest wait, milliseconds, or OPWEST_FOREVER.
  *
  * @retval 0          All jobs are done.
  * @retval -ETIMEDOUT Some job is unfinished, and the device may still write.
@@ -144,9 +151,9 @@ int opwest_npu_emul_relu(const struct device *dev, uint16_t kernel, const int8_t
  */
 int opwest_npu_emul_finish(const struct device *dev, int enqueued, int32_t timeout_ms);
 
-/** Where a fault can be injected, and what is counted. */
+/** The points of injected faults and of counts. */
 enum opwest_npu_emul_point {
-	/** The hooks. activate and open fail before they do anything; the others have done their work. */
+	/** The hooks. activate and open fail at their start, the others at their end. */
 	OPWEST_NPU_EMUL_ACTIVATE,
 	OPWEST_NPU_EMUL_OPEN,
 	OPWEST_NPU_EMUL_SYNC,
@@ -154,31 +161,33 @@ enum opwest_npu_emul_point {
 	OPWEST_NPU_EMUL_DEACTIVATE,
 	/** A call of one of the functions that enqueue; nothing is enqueued. */
 	OPWEST_NPU_EMUL_ENQUEUE,
-	/** A job: it takes its time, leaves garbage in its outputs, and sync() returns its error. */
+	/**
+	 * A job: it takes its latency, leaves garbage in its outputs, and sync() returns its error.
+	 */
 	OPWEST_NPU_EMUL_JOB,
-	/** How many there are. */
+	/** The number of points. */
 	OPWEST_NPU_EMUL_POINTS,
 };
 
-/** What a device did since it was made, or since opwest_npu_emul_reset(). */
+/** The counts of a device since its start, or since opwest_npu_emul_reset(). */
 struct opwest_npu_emul_counts {
 	/** Calls of each hook and of functions that enqueue; jobs that started. */
 	uint32_t calls[OPWEST_NPU_EMUL_POINTS];
-	/** Those of them that returned 0; jobs that ended well. */
+	/** Calls that returned 0; jobs that succeeded. */
 	uint32_t succeeded[OPWEST_NPU_EMUL_POINTS];
 	/** Jobs that close() or deactivate() ended, started or not. */
 	uint32_t aborted;
 };
 
 /**
- * @brief Make one call, or one job, of a device fail.
+ * @brief Inject a failure of one call or one job of a device.
  *
- * One fault per point waits at a time; it happens once. A device may have several at several points.
+ * Each point has at most one pending fault, which happens once.
  *
  * @param dev   The device.
- * @param point Which kind of call.
- * @param after How many of that kind go well before.
- * @param error What it returns, negative; 0 removes a fault that has not happened.
+ * @param point The kind of call.
+ * @param after The number of calls of this kind before it.
+ * @param error The return value, negative; 0 removes a pending fault.
  *
  * @retval 0       Done.
  * @retval -EINVAL The error is positive, or there is no such point.
@@ -187,17 +196,17 @@ int opwest_npu_emul_inject(const struct device *dev, enum opwest_npu_emul_point 
 			   uint32_t after, int error);
 
 /**
- * @brief Make one job of a device run until close() or deactivate() ends it.
+ * @brief Let one job of a device run until close() or deactivate() ends it.
  *
- * Takes the place of a fault at OPWEST_NPU_EMUL_JOB.
+ * Replaces a fault at OPWEST_NPU_EMUL_JOB.
  *
  * @param dev   The device.
- * @param after How many jobs go well before.
+ * @param after The number of jobs before it.
  */
 void opwest_npu_emul_hang(const struct device *dev, uint32_t after);
 
 /**
- * @brief Tell what a device did.
+ * @brief Return the counts of a device.
  *
  * @param dev    The device.
  * @param counts Filled in.
@@ -205,7 +214,7 @@ void opwest_npu_emul_hang(const struct device *dev, uint32_t after);
 void opwest_npu_emul_count(const struct device *dev, struct opwest_npu_emul_counts *counts);
 
 /**
- * @brief Count from 0 again, and remove the faults that have not happened.
+ * @brief Reset the counts, and remove pending faults.
  *
  * @param dev The device.
  */

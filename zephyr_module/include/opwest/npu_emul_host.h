@@ -15,7 +15,7 @@
  * @brief Define an emulated accelerator: `static const struct device dev_name`.
  *
  * @param dev_name The variable, and the device's name.
- * @param latency  How long a job takes, microseconds.
+ * @param latency  The time of a job, microseconds.
  */
 #define OPWEST_NPU_EMUL_HOST_DEFINE(dev_name, latency)                                             \
 	OPWEST_NPU_EMUL_HOST_DEFINE_QUEUE(dev_name, latency, 8, 1000)
@@ -24,9 +24,9 @@
  * @brief Define an emulated accelerator and its queue.
  *
  * @param dev_name The variable, and the device's name.
- * @param latency  How long a job takes, microseconds.
- * @param depth    How many jobs wait in its queue, apart from the one that runs.
- * @param timeout  How long a full queue is waited for, milliseconds.
+ * @param latency  The time of a job, microseconds.
+ * @param depth    The number of jobs in its queue, without the running one.
+ * @param timeout  The longest wait for a full queue, milliseconds.
  */
 #define OPWEST_NPU_EMUL_HOST_DEFINE_QUEUE(dev_name, latency, depth, timeout)                       \
 	static struct opwest_npu_emul_job dev_name##_queue[depth];                                 \

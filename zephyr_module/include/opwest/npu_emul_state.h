@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief The memory of an emulated accelerator: for its driver and npu_emul_host.h, not for applications.
+ * @brief The memory of an emulated accelerator: for its driver and npu_emul_host.h, not for
+ * applications.
  */
 #ifndef OPWEST_NPU_EMUL_STATE_H_
 #define OPWEST_NPU_EMUL_STATE_H_
@@ -17,7 +18,7 @@
 extern "C" {
 #endif
 
-/** What a kernel computes; the numbers are those in programs. */
+/** The kinds of kernels; the numbers are those in programs. */
 enum opwest_npu_emul_kind {
 	OPWEST_NPU_EMUL_DENSE = 1,
 	OPWEST_NPU_EMUL_CONV2D = 2,
@@ -25,7 +26,7 @@ enum opwest_npu_emul_kind {
 	OPWEST_NPU_EMUL_RELU = 4,
 };
 
-/** A kernel of a program: how it reads its inputs and scales its result. */
+/** A kernel of a program: zero points, scaling and limits. */
 struct opwest_npu_emul_kernel {
 	int32_t multiplier;
 	uint8_t shift;
@@ -35,7 +36,7 @@ struct opwest_npu_emul_kernel {
 	int8_t most;
 };
 
-/** All that a job needs, by value. */
+/** A job, with all parameters by value. */
 struct opwest_npu_emul_job {
 	enum opwest_npu_emul_kind kind;
 	struct opwest_npu_emul_kernel kernel;
@@ -52,7 +53,7 @@ struct opwest_npu_emul_job {
 	struct opwest_npu_emul_conv2d_shape shape;
 };
 
-/** What a device is in the devicetree. */
+/** The constant properties of a device. */
 struct opwest_npu_emul_config {
 	uint32_t latency_us;
 	int32_t queue_timeout_ms;
@@ -65,7 +66,7 @@ struct opwest_npu_emul_config {
 #endif
 };
 
-/** A fault that has not happened. */
+/** A pending fault. */
 struct opwest_npu_emul_fault {
 	bool armed;
 	bool hangs;
@@ -73,19 +74,19 @@ struct opwest_npu_emul_fault {
 	uint32_t after;
 };
 
-/** What changes. */
+/** The state of a device. */
 struct opwest_npu_emul_data {
 	struct opwest_accelerator_context context;
 	struct opwest_port_thread thread;
-	/** A job was added, or the thread shall end. */
+	/** Signals a new job, or the end of the thread. */
 	struct opwest_port_sem work;
-	/** The running job shall end. */
+	/** Signals that the running job must end. */
 	struct opwest_port_sem wake;
-	/** The queue has room. */
+	/** Signals space in the queue. */
 	struct opwest_port_sem room;
-	/** Nothing is unfinished. */
+	/** Signals that nothing is unfinished. */
 	struct opwest_port_sem idle;
-	/** Guards all that follows. */
+	/** Guards the members below. */
 	struct opwest_port_mutex lock;
 	/** NULL when inactive. */
 	const struct opwest_program *program;
@@ -96,7 +97,7 @@ struct opwest_npu_emul_data {
 	bool stopping;
 	uint16_t head;
 	uint16_t count;
-	/** Of the jobs since the last wait that did not time out. */
+	/** The first error since the last wait that did not time out. */
 	int first_error;
 	struct opwest_npu_emul_fault faults[OPWEST_NPU_EMUL_POINTS];
 	struct opwest_npu_emul_counts counts;

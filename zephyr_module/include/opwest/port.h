@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief What the portable core needs of the system around it: Zephyr, or a host.
+ * @brief The functions of the system, Zephyr or a host, for the portable code.
  */
 #ifndef OPWEST_PORT_H_
 #define OPWEST_PORT_H_
@@ -18,13 +18,13 @@ struct opwest_accelerator_driver_api;
 struct opwest_host_config;
 struct opwest_host_data;
 
-/** A device on a host, as Zephyr has it. One with no hooks is no more than its name. */
+/** A device on a host, like Zephyr's. A device without hooks has only a name. */
 struct device {
 	const char *name;
-	/** What the driver never changes; the driver casts it to its own type. */
+	/** Constant data; the driver casts it to its own type. */
 	const struct opwest_host_config *config;
 	const struct opwest_accelerator_driver_api *api;
-	/** What the driver changes; the driver casts it to its own type. */
+	/** Mutable data; the driver casts it to its own type. */
 	struct opwest_host_data *data;
 };
 #else
@@ -32,27 +32,27 @@ struct device;
 #endif
 
 /**
- * @brief Tell whether a device can be used.
+ * @brief Check whether a device is ready.
  *
  * @param dev The device, may be NULL.
  *
- * @retval true  It is there and its driver's initialisation succeeded.
- * @retval false It is not.
+ * @retval true  It exists, and its driver's initialisation succeeded.
+ * @retval false It is NULL or not ready.
  */
 bool opwest_port_device_is_ready(const struct device *dev);
 
 /**
- * @brief Tell whether a device is of the class of accelerators.
+ * @brief Check whether a device is of the class of accelerators.
  *
  * @param dev The device, ready.
  *
- * @retval true  Its hooks can be called. Before Zephyr 4.1, which keeps no list of classes, always.
+ * @retval true  Its hooks can be called. Always before Zephyr 4.1, which has no list of classes.
  * @retval false It is a device of another class, or has no hooks.
  */
 bool opwest_port_device_has_hooks(const struct device *dev);
 
 /**
- * @brief Power a device up before it is activated, and down after it was deactivated.
+ * @brief Power a device up before its activation, or down after its deactivation.
  *
  * Device runtime power management on Zephyr (CONFIG_PM_DEVICE_RUNTIME); nothing elsewhere.
  *
@@ -65,7 +65,7 @@ bool opwest_port_device_has_hooks(const struct device *dev);
 int opwest_port_device_power(const struct device *dev, bool on);
 
 /**
- * @brief Write cached data back to memory, so that a device that does not see the cache can read it.
+ * @brief Write cached data back to memory, for a device that is not coherent.
  *
  * @param data The first byte, aligned to a cache line.
  * @param size Bytes, whole cache lines.
@@ -76,7 +76,7 @@ int opwest_port_device_power(const struct device *dev, bool on);
 int opwest_port_cache_flush(const uint8_t *data, uint32_t size);
 
 /**
- * @brief Write cached data back and drop it, so that nothing of it is written back while a device writes.
+ * @brief Write cached data back and drop it, so no line is written back while a device writes.
  *
  * @param data The first byte, aligned to a cache line.
  * @param size Bytes, whole cache lines.
@@ -87,7 +87,7 @@ int opwest_port_cache_flush(const uint8_t *data, uint32_t size);
 int opwest_port_cache_flush_and_invalidate(uint8_t *data, uint32_t size);
 
 /**
- * @brief Drop cached data, so that what a device wrote to memory is read.
+ * @brief Drop cached data, to read the data that a device wrote.
  *
  * @param data The first byte, aligned to a cache line.
  * @param size Bytes, whole cache lines.
@@ -102,7 +102,7 @@ int opwest_port_cache_invalidate(uint8_t *data, uint32_t size);
  *
  * @param model The model's name.
  * @param step  The step, counted from 0.
- * @param code  What the operator returned.
+ * @param code  The return value of the operator.
  */
 void opwest_port_log_failure(const char *model, uint16_t step, int32_t code);
 
@@ -112,7 +112,7 @@ void opwest_port_log_failure(const char *model, uint16_t step, int32_t code);
  * @param model  The model's name.
  * @param device The device's name in the manifest.
  * @param hook   The hook's name.
- * @param code   What it returned.
+ * @param code   The return value of the hook.
  */
 void opwest_port_log_hook(const char *model, const char *device, const char *hook, int32_t code);
 

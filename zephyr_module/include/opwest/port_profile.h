@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief What profiling needs of the system: a counter, and a trace. Only with CONFIG_OPWEST_PROFILE.
+ * @brief The system's counter and trace for profiling (CONFIG_OPWEST_PROFILE).
  */
 #ifndef OPWEST_PORT_PROFILE_H_
 #define OPWEST_PORT_PROFILE_H_
@@ -21,7 +21,7 @@ extern "C" {
 uint64_t opwest_port_profile_counter(void);
 
 /**
- * @brief Return what lies between two values of the counter, which may have wrapped.
+ * @brief Return the difference of two values of the counter, which may have wrapped.
  *
  * @param begin The earlier.
  * @param end   The later.
@@ -31,16 +31,16 @@ uint64_t opwest_port_profile_counter(void);
 uint64_t opwest_port_profile_cycles(uint64_t begin, uint64_t end);
 
 /**
- * @brief Return how fast the counter counts.
+ * @brief Return the frequency of the counter.
  *
- * @return Cycles a second; 0 where it is not known
+ * @return Cycles per second; 0 if it is not known
  */
 uint64_t opwest_port_profile_frequency(void);
 
 /**
  * @brief Write a named event to the system's trace, if there is one.
  *
- * @param name   What begins or ends.
+ * @param name   The name of the event.
  * @param index  The point.
  * @param begins Whether it begins.
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief What drivers need of the system around them: mutexes, semaphores, a thread, the time.
+ * @brief The system's mutexes, semaphores, threads and time, for drivers.
  *
- * For drivers of accelerators only; the core that models link with needs none of it. On Zephyr these
+ * For drivers of accelerators only; models do not use it. On Zephyr these
  * are kernel objects, on a host POSIX threads. Nothing allocates memory.
  */
 #ifndef OPWEST_PORT_SYNC_H_
@@ -25,10 +25,10 @@
 extern "C" {
 #endif
 
-/** A deadline that never comes. */
+/** No deadline. */
 #define OPWEST_PORT_NEVER INT64_MAX
 
-/** What a thread runs, with the device that it was started for. */
+/** The function of a thread, called with its device. */
 typedef void (*opwest_port_entry_t)(const struct device *dev);
 
 /** A mutex. The thread that locked it unlocks it. */
@@ -52,7 +52,7 @@ struct opwest_port_sem {
 #endif
 };
 
-/** A thread that works for one device. */
+/** A thread of one device. */
 struct opwest_port_thread {
 	opwest_port_entry_t entry;
 	const struct device *dev;
@@ -80,14 +80,14 @@ struct opwest_port_thread {
 #endif
 
 /**
- * @brief Make a mutex, unlocked.
+ * @brief Initialise a mutex, unlocked.
  *
  * @param mutex The mutex.
  */
 void opwest_port_mutex_init(struct opwest_port_mutex *mutex);
 
 /**
- * @brief Lock a mutex, however long that takes.
+ * @brief Lock a mutex, without a time-out.
  *
  * @param mutex The mutex.
  */
@@ -101,26 +101,26 @@ void opwest_port_mutex_lock(struct opwest_port_mutex *mutex);
 void opwest_port_mutex_unlock(struct opwest_port_mutex *mutex);
 
 /**
- * @brief Make a semaphore.
+ * @brief Initialise a semaphore.
  *
  * @param sem     The semaphore.
  * @param initial Its count.
- * @param maximum What its count never exceeds, 1 at least.
+ * @param maximum The largest count, at least 1.
  */
 void opwest_port_sem_init(struct opwest_port_sem *sem, uint32_t initial, uint32_t maximum);
 
 /**
- * @brief Add one to a semaphore that is below its maximum, and wake a thread that waits for it.
+ * @brief Increment a semaphore that is below its maximum, and wake a waiting thread.
  *
  * @param sem The semaphore.
  */
 void opwest_port_sem_give(struct opwest_port_sem *sem);
 
 /**
- * @brief Take one from a semaphore, or wait for it.
+ * @brief Decrement a semaphore, or wait for it.
  *
  * @param sem        The semaphore.
- * @param timeout_ms How long to wait, milliseconds; 0 tries, a negative number waits forever.
+ * @param timeout_ms The longest wait, milliseconds; 0: none; negative: no limit.
  *
  * @retval 0          Taken.
  * @retval -ETIMEDOUT It stayed at 0.
@@ -128,10 +128,10 @@ void opwest_port_sem_give(struct opwest_port_sem *sem);
 int opwest_port_sem_take(struct opwest_port_sem *sem, int32_t timeout_ms);
 
 /**
- * @brief Take one from a semaphore, or wait for it until a moment.
+ * @brief Decrement a semaphore, or wait for it until a deadline.
  *
  * @param sem         The semaphore.
- * @param deadline_us The moment, in the time of opwest_port_clock_us(), or OPWEST_PORT_NEVER.
+ * @param deadline_us The deadline, in the time of opwest_port_clock_us(), or OPWEST_PORT_NEVER.
  *
  * @retval 0          Taken.
  * @retval -ETIMEDOUT It stayed at 0.
@@ -142,8 +142,8 @@ int opwest_port_sem_take_until(struct opwest_port_sem *sem, int64_t deadline_us)
  * @brief Start a thread.
  *
  * @param thread Its memory; not that of a running thread.
- * @param entry  What it runs; it ends when this returns.
- * @param dev    What it works for.
+ * @param entry  Its function; the thread ends when it returns.
+ * @param dev    The device.
  *
  * @retval 0 It runs.
  * @return A negative errno of the system
@@ -159,7 +159,7 @@ int opwest_port_thread_start(struct opwest_port_thread *thread, opwest_port_entr
 void opwest_port_thread_join(struct opwest_port_thread *thread);
 
 /**
- * @brief Tell the time since some moment before.
+ * @brief Return the time since an arbitrary start.
  *
  * On Zephyr it advances by ticks, and on simulators it is simulated.
  *
@@ -168,9 +168,9 @@ void opwest_port_thread_join(struct opwest_port_thread *thread);
 int64_t opwest_port_clock_us(void);
 
 /**
- * @brief Tell the moment at which a time-out ends that begins now.
+ * @brief Convert a time-out that begins now to a deadline.
  *
- * @param timeout_ms Milliseconds; a negative number is forever.
+ * @param timeout_ms Milliseconds; negative: no deadline.
  *
  * @return Microseconds in the time of opwest_port_clock_us(), or OPWEST_PORT_NEVER
  */
@@ -181,7 +181,7 @@ static inline int64_t opwest_port_deadline(int32_t timeout_ms)
 }
 
 /**
- * @brief Let time pass.
+ * @brief Sleep.
  *
  * @param duration_us Microseconds, at least.
  */

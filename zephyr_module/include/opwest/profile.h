@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief What the parts of a model's run take: CONFIG_OPWEST_PROFILE.
+ * @brief Measurement of the parts of a model's run: CONFIG_OPWEST_PROFILE.
  *
- * The counts are in the workspace: two workspaces share nothing. Without the option nothing of this is in the
- * image, and run is the same code as without this header.
+ * The counts are in the workspace. Without the option nothing of this is in the image, and run is
+ * the same code as without this header.
  */
 #ifndef OPWEST_PROFILE_H_
 #define OPWEST_PROFILE_H_
@@ -20,25 +20,27 @@
 extern "C" {
 #endif
 
-/** What is measured. */
+/** The kinds of measured points. */
 enum opwest_point_kind {
-	/** The whole of run: checks, opening and closing devices, and all that follows. Point 0. */
+	/** The whole run: checks, opening and closing devices, and all other points. Point 0. */
 	OPWEST_POINT_RUN = 0,
 	/** A synchronous operator, from its call to its return. */
 	OPWEST_POINT_STEP = 1,
-	/** An asynchronous operator: the call that enqueues its work, alone. */
+	/** An asynchronous operator: only the call that enqueues its work. */
 	OPWEST_POINT_LAUNCH = 2,
-	/** Waiting for all that was launched on a device. */
+	/** Waiting for all launched steps of a device. */
 	OPWEST_POINT_WAIT = 3,
 	/** Cache maintenance of one tensor of a step. */
 	OPWEST_POINT_CACHE = 4,
 };
 
-/** A part of run that is measured: constant. */
+/** A measured part of run: constant. */
 struct opwest_point {
-	/** The operator of the step; of OPWEST_POINT_WAIT the device, of OPWEST_POINT_RUN the model. */
+	/** The operator; for OPWEST_POINT_WAIT the device, for OPWEST_POINT_RUN the model. */
 	const char *name;
-	/** The step, counted from 0; of OPWEST_POINT_WAIT the first it waits for; of OPWEST_POINT_RUN OPWEST_NO_STEP. */
+	/**
+	 * The step, from 0; for OPWEST_POINT_WAIT its first; for OPWEST_POINT_RUN OPWEST_NO_STEP.
+	 */
 	uint16_t step;
 	/** The device of the step or wait, by its place in the context, or OPWEST_NO_DEVICE. */
 	uint16_t device;
@@ -46,22 +48,22 @@ struct opwest_point {
 	uint32_t kind;
 };
 
-/** What a point took, in cycles of the counter: see opwest_profile_frequency(). */
+/** The cycles of a point: see opwest_profile_frequency(). */
 struct opwest_measure {
 	/** The sum over all runs. */
 	uint64_t total;
 	uint64_t last;
 	uint64_t min;
 	uint64_t max;
-	/** The counter when the point was last begun. */
+	/** The counter at the last begin of the point. */
 	uint64_t begun;
-	/** How often the point was reached and ended, by success or failure; point 0: runs that came to their end. */
+	/** The number of times that the point ended, also by failure; point 0: completed runs. */
 	uint32_t runs;
 	/** Keeps the size the same for all compilers. */
 	uint32_t reserved;
 };
 
-/** A workspace whose measures can be shown. */
+/** A workspace that the shell lists. */
 struct opwest_profiled {
 	const struct opwest_model *model;
 	/** The variable's name. */
@@ -76,7 +78,7 @@ struct opwest_profiled {
 /** Begin and end a point; called by generated code only. */
 #define OPWEST_PROFILE_BEGIN(measures, points, index) opwest_profile_begin(measures, points, index)
 #define OPWEST_PROFILE_END(measures, points, index)   opwest_profile_end(measures, points, index)
-/** The last initialiser of a workspace: nothing was measured yet. */
+/** The last initialiser of a workspace: no measurements. */
 #define OPWEST_PROFILE_INIT                           {{0U, 0U, 0U, 0U, 0U, 0U, 0U}},
 #else
 #define OPWEST_PROFILE_BEGIN(measures, points, index) ((void)0)
@@ -85,7 +87,7 @@ struct opwest_profiled {
 #endif
 
 #if defined(CONFIG_OPWEST_PROFILE) && defined(__ZEPHYR__)
-/** Behind the definition of a workspace: lets the shell find it, by an entry in an iterable section in flash. */
+/** After the definition of a workspace: lists it for the shell, in a section in flash. */
 #define OPWEST_PROFILE_LIST(name, variable)                                                        \
 	;                                                                                          \
 	static const STRUCT_SECTION_ITERABLE(opwest_profiled, opwest_profiled_##variable) = {      \
@@ -99,40 +101,40 @@ struct opwest_profiled {
 /**
  * @brief Begin a point.
  *
- * @param measures The measures of the workspace.
+ * @param measures The measurements of the workspace.
  * @param points   The points of the model.
- * @param index    Which.
+ * @param index    The point.
  */
 void opwest_profile_begin(struct opwest_measure *measures, const struct opwest_point *points,
 			  uint32_t index);
 
 /**
- * @brief End a point, and count what it took.
+ * @brief End a point, and add its cycles.
  *
- * @param measures The measures of the workspace.
+ * @param measures The measurements of the workspace.
  * @param points   The points of the model.
- * @param index    Which.
+ * @param index    The point.
  */
 void opwest_profile_end(struct opwest_measure *measures, const struct opwest_point *points,
 			uint32_t index);
 
 /**
- * @brief Forget what was measured.
+ * @brief Reset measurements.
  *
- * @param measures The measures of a workspace that no run uses meanwhile.
- * @param count    How many there are.
+ * @param measures The measurements of a workspace without a run in progress.
+ * @param count    Their number.
  */
 void opwest_profile_reset(struct opwest_measure *measures, uint32_t count);
 
 /**
- * @brief Return how fast the counter counts.
+ * @brief Return the frequency of the counter.
  *
- * @return Cycles a second; 0 where it is not known
+ * @return Cycles per second; 0 if it is not known
  */
 uint64_t opwest_profile_frequency(void);
 
 /**
- * @brief Name what a point is.
+ * @brief Return the name of a kind of point.
  *
  * @param kind A value of enum opwest_point_kind.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief The function registry: operators by name, and checked calls of them.
+ * @brief The function registry: operators by name, with checked calls.
  */
 #ifndef OPWEST_REGISTRY_H_
 #define OPWEST_REGISTRY_H_
@@ -17,7 +17,9 @@ extern "C" {
 
 struct device;
 
-/** One argument of a call by name. Make one with opwest_in(), opwest_out(), opwest_integer() or opwest_real(). */
+/**
+ * An argument of a call by name: see opwest_in(), opwest_out(), opwest_integer(), opwest_real().
+ */
 struct opwest_value {
 	union {
 		const void *in;
@@ -25,7 +27,7 @@ struct opwest_value {
 		int64_t integer;
 		double real;
 	} as;
-	/** Bytes behind the pointer; 0 for a number. */
+	/** The size of the memory in bytes; 0 for a number. */
 	size_t size;
 	/** enum opwest_dtype */
 	uint8_t dtype;
@@ -33,7 +35,7 @@ struct opwest_value {
 	uint8_t kind;
 };
 
-/** What struct opwest_value holds. */
+/** The kinds of struct opwest_value. */
 enum opwest_value_kind {
 	OPWEST_VALUE_IN = 0,
 	OPWEST_VALUE_OUT = 1,
@@ -41,21 +43,21 @@ enum opwest_value_kind {
 	OPWEST_VALUE_REAL = 3,
 };
 
-/** Calls one operator with arguments that were checked. Emitted per operator; never called directly. */
+/** Calls one operator with checked arguments. Emitted per operator; not for direct calls. */
 typedef int32_t (*opwest_adapter_t)(const struct opwest_value *args, const struct device *dev);
 
 /** An operator that can be called by name. */
 struct opwest_entry {
 	const struct opwest_operator *info;
-	/** NULL where the operator's device is no struct device. */
+	/** NULL if the operator's device is no struct device. */
 	opwest_adapter_t adapter;
 };
 
 /**
- * A constant table name -> operator, addressed by a minimal perfect hash that opwest computed.
+ * A constant table from names to operators, with a minimal perfect hash that opwest computed.
  */
 struct opwest_registry {
-	/** @ref count entries, each in the place that its name hashes to. */
+	/** @ref count entries, each at the hash of its name. */
 	const struct opwest_entry *entries;
 	/** @ref bucket_count displacements. */
 	const uint16_t *displacements;
@@ -67,7 +69,7 @@ struct opwest_registry {
 /**
  * @brief Find an operator by name.
  *
- * Takes the same time however many operators there are.
+ * The time does not depend on the number of operators.
  *
  * @param registry The registry, for example &digits_registry.
  * @param name     The operator's name.
@@ -77,21 +79,21 @@ struct opwest_registry {
 const struct opwest_entry *opwest_find(const struct opwest_registry *registry, const char *name);
 
 /**
- * @brief Call an operator that was found by name.
+ * @brief Call an operator by its entry.
  *
- * Count, kinds, element types and sizes of the arguments are checked against the operator's signature
- * before the call. Scratch arguments are given like results.
+ * Count, kinds, element types and sizes of the arguments are checked against the operator's
+ * signature before the call. Pass scratch arguments like results.
  *
  * @param entry The operator, as opwest_find() returned it.
  * @param args  The arguments in the order of the C function.
- * @param count How many.
- * @param dev   The operator's device; NULL for an operator that takes none.
+ * @param count The number of arguments.
+ * @param dev   The operator's device; NULL for an operator without a device.
  *
- * @retval 0 The operator did its work.
+ * @retval 0 The operator succeeded.
  * @retval -ENOENT @p entry is NULL.
- * @retval -EINVAL An argument is too many, missing, NULL, too small, misaligned, or of another kind or type.
- * @retval -ENODEV The operator takes a device and @p dev is NULL, or the other way round.
- * @retval -ENOTSUP The operator's device is no struct device: it can be called directly only.
+ * @retval -EINVAL An argument is surplus, missing, NULL, too small, misaligned, or of a wrong type.
+ * @retval -ENODEV The operator takes a device and @p dev is NULL, or the reverse.
+ * @retval -ENOTSUP The operator's device is no struct device: call the operator directly.
  * @retval -EIO The operator returned a positive status.
  * @return Another negative errno that the operator returned
  */
@@ -110,7 +112,10 @@ static inline struct opwest_value opwest_in(uint8_t dtype, const void *data, siz
 	return value;
 }
 
-/** @brief Make an argument that the operator writes (or reads and writes): @p size bytes of @p dtype. */
+/**
+ * @brief Make an argument that the operator writes (or reads and writes): @p size bytes of @p
+ * dtype.
+ */
 static inline struct opwest_value opwest_out(uint8_t dtype, void *data, size_t size)
 {
 	struct opwest_value value;
@@ -125,7 +130,7 @@ static inline struct opwest_value opwest_out(uint8_t dtype, void *data, size_t s
 /**
  * @brief Make a scalar of an integer type, of float16 (its bits) or of bool.
  *
- * A uint64 beyond INT64_MAX is given as the negative number with the same bits.
+ * Pass a uint64 above INT64_MAX as the negative number with the same bits.
  */
 static inline struct opwest_value opwest_integer(uint8_t dtype, int64_t number)
 {

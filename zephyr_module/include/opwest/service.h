@@ -3,8 +3,8 @@
  * @file
  * @brief Models that a host can run: open, write inputs, run, read outputs, close.
  *
- * The portable part of CONFIG_OPWEST_SERVICE, which `opwest run --board` talks to. Generated code describes
- * each model once; the shell and the MCUmgr command group reach it through the functions below.
+ * The portable part of CONFIG_OPWEST_SERVICE, for `opwest run --board`. Generated code describes
+ * each model; the shell and the MCUmgr command group use the functions below.
  */
 #ifndef OPWEST_SERVICE_H_
 #define OPWEST_SERVICE_H_
@@ -24,10 +24,10 @@
 extern "C" {
 #endif
 
-/** What the commands are and mean; a host compares it with its own. */
+/** The version of the commands; a host compares it with its own. */
 #define OPWEST_SERVICE_VERSION 1
 
-/** A model with a workspace, a device context and buffers of its own. Generated code fills it in. */
+/** A model with its own workspace, device context and buffers. Defined by generated code. */
 struct opwest_served_model {
 	const struct opwest_model *model;
 	/** The status of the model's workspace. */
@@ -41,29 +41,29 @@ struct opwest_served_model {
 	/** Closes the workspace: 0 or a negative errno. */
 	int (*close)(void);
 	/**
-	 * Returns the memory of a tensor, counted as in opwest_service_tensor(); only while the workspace is
-	 * open. NULL if there is no such tensor.
+	 * Returns the memory of a tensor, by the index of opwest_service_tensor(), while the
+	 * workspace is open. NULL if there is no such tensor.
 	 */
 	uint8_t *(*memory)(uint16_t index);
 #ifdef CONFIG_OPWEST_PROFILE
-	/** What the workspace measures. */
+	/** The measurements of the workspace. */
 	const struct opwest_profiled *profile;
 #endif
 };
 
 #ifdef __ZEPHYR__
-/** Start the definition of a model that a host can run: one entry in an iterable section in flash. */
+/** Begin the definition of a model that a host can run, in an iterable section in flash. */
 #define OPWEST_SERVE_MODEL(name)                                                                   \
 	static const STRUCT_SECTION_ITERABLE(opwest_served_model, opwest_served_##name)
 #endif
 
 /**
- * @brief Return a tensor: the inputs are counted first, then the outputs.
+ * @brief Return a tensor by index: the inputs first, then the outputs.
  *
  * @param served The model.
- * @param index  The tensor, counted from 0.
+ * @param index  The index, from 0.
  *
- * @return The tensor, or NULL if there is none of that number
+ * @return The tensor, or NULL if there is no such index
  */
 const struct opwest_tensor *opwest_service_tensor(const struct opwest_served_model *served,
 						  uint16_t index);
@@ -73,16 +73,16 @@ const struct opwest_tensor *opwest_service_tensor(const struct opwest_served_mod
  *
  * @param served The model.
  * @param name   The name of an input or an output.
- * @param index  Where its number goes.
+ * @param index  Set to its index.
  *
  * @retval 0       Found.
- * @retval -ENOENT There is none of that name.
+ * @retval -ENOENT There is no such tensor.
  */
 int opwest_service_find(const struct opwest_served_model *served, const char *name,
 			uint16_t *index);
 
 /**
- * @brief Open a model. One that an earlier host left open is closed first, and what it measured is forgotten.
+ * @brief Open a model. If it is open, close it first and reset its measurements.
  *
  * @param served The model.
  *
@@ -96,41 +96,41 @@ int opwest_service_open(const struct opwest_served_model *served);
  *
  * @param served The model, open.
  * @param index  The input.
- * @param offset Where, bytes.
- * @param data   What.
- * @param size   How much, bytes.
+ * @param offset The offset, bytes.
+ * @param data   The data.
+ * @param size   The number of bytes.
  *
  * @retval 0       Written.
  * @retval -ENOENT There is no such input.
  * @retval -EPERM  The model is not open.
- * @retval -ERANGE The input ends before.
+ * @retval -ERANGE The range is outside of the input.
  */
 int opwest_service_write(const struct opwest_served_model *served, uint16_t index, uint32_t offset,
 			 const uint8_t *data, uint32_t size);
 
 /**
- * @brief Find the bytes of a tensor from an offset on.
+ * @brief Return the bytes of a tensor from an offset.
  *
  * @param served The model, open.
  * @param index  The tensor.
- * @param offset Where, bytes.
- * @param data   Where the address goes.
- * @param size   At most how much, bytes; what there is goes here.
+ * @param offset The offset, bytes.
+ * @param data   Set to the address.
+ * @param size   The largest number of bytes; set to the available number.
  *
  * @retval 0       Found.
  * @retval -ENOENT There is no such tensor.
  * @retval -EPERM  The model is not open.
- * @retval -ERANGE The tensor ends before.
+ * @retval -ERANGE The offset is outside of the tensor.
  */
 int opwest_service_read(const struct opwest_served_model *served, uint16_t index, uint32_t offset,
 			const uint8_t **data, uint32_t *size);
 
 /**
- * @brief Name an error: its number differs from one C library to the next.
+ * @brief Return the name of an error, whose number depends on the C library.
  *
  * @param error A negative errno.
  *
- * @return Its name ("EBUSY"), or "" if it is none that models return themselves
+ * @return Its name ("EBUSY"), or "" if it is not an error of the runtime
  */
 const char *opwest_service_error_name(int error);
 

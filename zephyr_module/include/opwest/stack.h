@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief How much stack a function takes, measured. Zephyr only, with CONFIG_THREAD_STACK_INFO.
+ * @brief Measurement of the stack of a function. Zephyr only, with CONFIG_THREAD_STACK_INFO.
  */
 #ifndef OPWEST_STACK_H_
 #define OPWEST_STACK_H_
@@ -14,22 +14,23 @@
 extern "C" {
 #endif
 
-/** Bytes that an exception may push during the measurement, and that the measuring itself takes. */
+/** Bytes of an exception during the measurement, and of the measurement itself. */
 #define OPWEST_STACK_UNSURE 256U
-/** What unused stack is filled with. */
+/** The fill pattern of unused stack. */
 #define OPWEST_STACK_FILLED 0xa5U
-/** What the measuring function itself may have below its variables, bytes. */
+/** The most bytes of the measuring function below its variables. */
 #define OPWEST_STACK_OWN    64U
 
 /**
- * @brief Call a function and return how deep it went.
+ * @brief Call a function and measure its stack.
  *
- * Fills what the current thread does not use of its stack, calls, and looks how far that was written. Threads of
- * simulators that are programs of the host have stacks of the host's: there it cannot be measured.
+ * Fills the unused stack of the current thread, calls the function, and searches for the lowest
+ * written byte. Threads of simulators that are host programs use stacks of the host, which cannot
+ * be measured.
  *
  * @param call The function.
  *
- * @return Bytes from here down to the lowest that was written, up to OPWEST_STACK_UNSURE more than the function needs
+ * @return Bytes from here to the lowest written byte, at most OPWEST_STACK_UNSURE above the need
  */
 static uint32_t __noinline opwest_stack_measure(void (*call)(void))
 {

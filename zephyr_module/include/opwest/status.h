@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief What became of a run: the first failure, by step.
+ * @brief The status of a run: the first failure.
  */
 #ifndef OPWEST_STATUS_H_
 #define OPWEST_STATUS_H_
@@ -12,13 +12,13 @@
 extern "C" {
 #endif
 
-/** The step of a status that no failure was recorded in. */
+/** The step of a status without failure. */
 #define OPWEST_NO_STEP UINT16_MAX
 
-/** Of a status: no device is concerned. */
+/** The device of a status without one. */
 #define OPWEST_STATUS_NO_DEVICE UINT8_MAX
 
-/** What failed. */
+/** The operation that failed. */
 enum opwest_hook {
 	/** The operator that the step calls. */
 	OPWEST_HOOK_OPERATOR = 0,
@@ -28,7 +28,7 @@ enum opwest_hook {
 	OPWEST_HOOK_OPEN = 3,
 	OPWEST_HOOK_CLOSE = 4,
 	OPWEST_HOOK_DEACTIVATE = 5,
-	/** Waiting for the device: one of the steps launched since @ref opwest_status.step, it included. */
+	/** Waiting for the device: a step launched at or after @ref opwest_status.step failed. */
 	OPWEST_HOOK_SYNC = 6,
 	/** Cache maintenance before a step or after waiting for it. */
 	OPWEST_HOOK_CACHE = 7,
@@ -36,20 +36,20 @@ enum opwest_hook {
 
 /** The first failure of the latest open, run or close. */
 struct opwest_status {
-	/** What the operator or hook returned, unchanged; 0 after a good run. */
+	/** The return value of the operator or hook; 0 after a successful run. */
 	int32_t code;
-	/** The step that failed, counted from 0 as steps run; OPWEST_NO_STEP where there is none, and after a good run. */
+	/** The failed step, from 0 in the order of execution; OPWEST_NO_STEP if there is none. */
 	uint16_t step;
 	/** enum opwest_hook */
 	uint8_t hook;
-	/** The device whose hook failed, by its place in the context, or OPWEST_STATUS_NO_DEVICE. */
+	/** The index of the device whose hook failed, or OPWEST_STATUS_NO_DEVICE. */
 	uint8_t device;
 };
 
 /** The initialiser of a status without failure. */
 #define OPWEST_STATUS_INIT {0, OPWEST_NO_STEP, OPWEST_HOOK_OPERATOR, OPWEST_STATUS_NO_DEVICE}
 
-/** @brief Forget a failure. */
+/** @brief Clear a status. */
 static inline void opwest_status_clear(struct opwest_status *status)
 {
 	status->code = 0;
@@ -63,10 +63,10 @@ static inline void opwest_status_clear(struct opwest_status *status)
  *
  * Called by generated code only.
  *
- * @param status Where to record it.
+ * @param status The status.
  * @param model  The model's name, for the log.
  * @param step   The step, counted from 0.
- * @param code   What the operator returned, not 0.
+ * @param code   The return value of the operator, not 0.
  *
  * @retval -EIO if @p code is positive
  * @return @p code otherwise: a negative errno
@@ -79,13 +79,13 @@ int opwest_status_failed(struct opwest_status *status, const char *model, uint16
  *
  * Called by the runtime and by generated code only.
  *
- * @param status Where to record it.
+ * @param status The status.
  * @param model  The model's name, for the log.
  * @param device The device's name, for the log.
  * @param hook   The hook.
- * @param index  The device's place in the context.
+ * @param index  The index of the device in the context.
  * @param step   The step, or OPWEST_NO_STEP.
- * @param code   What the hook returned, not 0.
+ * @param code   The return value of the hook, not 0.
  *
  * @retval -EIO if @p code is positive
  * @return @p code otherwise: a negative errno
@@ -94,7 +94,7 @@ int opwest_status_hook_failed(struct opwest_status *status, const char *model, c
 			      enum opwest_hook hook, uint8_t index, uint16_t step, int32_t code);
 
 /**
- * @brief Name a hook.
+ * @brief Return the name of a hook.
  *
  * @param hook A value of enum opwest_hook.
  *
@@ -103,7 +103,7 @@ int opwest_status_hook_failed(struct opwest_status *status, const char *model, c
 const char *opwest_hook_name(uint8_t hook);
 
 /**
- * @brief Tell the error of opening what is open, or closing what is closed.
+ * @brief Return the error of opening an open workspace or closing a closed one.
  *
  * For code that is generated without the C library's headers, where this errno has no fixed value.
  *

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief What operators that TVM compiled may call. Defined with CONFIG_OPWEST_TVM, and in host builds.
+ * @brief Functions for operators that TVM compiled. Defined with CONFIG_OPWEST_TVM, and in host
+ * builds.
  *
  * Names and signatures are TVM's: include/tvm/runtime/c_backend_api.h and c_runtime_api.h,
  * include/tvm/ffi/c_api.h. Nothing here uses a heap.
@@ -15,53 +16,53 @@
 extern "C" {
 #endif
 
-/** What TVM's C output puts before functions. */
+/** The attribute of functions in TVM's C output. */
 #ifndef TVM_DLL
 #define TVM_DLL
 #endif
 
 /**
- * @brief Take memory of the workspace that the manifest declares for the operator.
+ * @brief Allocate from the workspace that the manifest declares for the operator.
  *
  * For the operator that runs on this thread. The device must be the processor (kDLCPU).
  *
  * @param device_type     kDLCPU
- * @param device_id       Not looked at.
+ * @param device_id       Ignored.
  * @param nbytes          Bytes.
- * @param dtype_code_hint Not looked at.
- * @param dtype_bits_hint Not looked at.
+ * @param dtype_code_hint Ignored.
+ * @param dtype_bits_hint Ignored.
  *
- * @return Memory, aligned as the manifest says; NULL when `workspace` is used up, or was not declared. The
- *         operator then fails, and run() returns -ENOMEM.
+ * @return Memory, aligned as the manifest declares; NULL if `workspace` is exhausted or not
+ *         declared. The operator then fails, and run() returns -ENOMEM.
  */
 void *TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, int dtype_code_hint,
 			       int dtype_bits_hint);
 
 /**
- * @brief Give memory back, in any order. What is not given back is when the operator returns.
+ * @brief Free memory, in any order. The return of the operator frees the rest.
  *
- * @param device_type Not looked at.
- * @param device_id   Not looked at.
- * @param ptr         What TVMBackendAllocWorkspace() returned.
+ * @param device_type Ignored.
+ * @param device_id   Ignored.
+ * @param ptr         The return value of TVMBackendAllocWorkspace().
  *
  * @retval 0  Done.
- * @retval -1 It is none of this operator's allocations.
+ * @retval -1 It is not an allocation of this operator.
  */
 int TVMBackendFreeWorkspace(int device_type, int device_id, void *ptr);
 
-/** @brief Log why an operator failed: nothing keeps the text. */
+/** @brief Log the failure of an operator. The text is not stored. */
 void TVMAPISetLastError(const char *msg);
 
-/** @brief Log why an operator failed: @p kind is an error class such as "TypeError". */
+/** @brief Log the failure of an operator: @p kind is an error class such as "TypeError". */
 void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message);
 
-/** @brief Log why an operator failed: @p num_parts strings one behind the other; NULL is left out. */
+/** @brief Log the failure of an operator: @p num_parts strings, joined; NULL is skipped. */
 void TVMFFIErrorSetRaisedFromCStrParts(const char *kind, const char **message_parts,
 				       int32_t num_parts);
 
 /*
- * Objects that TVM compiles to LLVM code reach these functions through variables, which a dynamic loader would
- * set. Theirs are weak and NULL: these take their place when the image is linked.
+ * Objects of TVM's LLVM back end call these functions through variables, which a dynamic loader
+ * would set. Their definitions are weak and NULL; the linker replaces them by these.
  */
 extern void *(*const __TVMBackendAllocWorkspace)(int, int, uint64_t, int, int);
 extern int (*const __TVMBackendFreeWorkspace)(int, int, void *);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief The calling convention `ffi`: that of tvm-ffi, which TVM's own compilers write since 0.21.
+ * @brief The calling convention `ffi`: that of tvm-ffi, in TVM since 0.21.
  *
- * Binary interface of include/tvm/ffi/c_api.h (apache/tvm-ffi 0.1, with TVM 0.27): TVMFFIAny, TVMFFITypeIndex,
- * TVMFFISafeCallType. Where that header was included before, it holds.
+ * Binary interface of include/tvm/ffi/c_api.h (apache/tvm-ffi 0.1, with TVM 0.27): TVMFFIAny,
+ * TVMFFITypeIndex, TVMFFISafeCallType. If that header was included before, this one declares
+ * nothing.
  */
 #ifndef OPWEST_TVM_FFI_H_
 #define OPWEST_TVM_FFI_H_
@@ -18,19 +19,19 @@ extern "C" {
 #ifndef TVM_FFI_C_API_H_
 #define TVM_FFI_C_API_H_
 
-/** What a value is. */
+/** The types of values. */
 typedef enum {
 	kTVMFFINone = 0,
 	kTVMFFIInt = 1,
 	kTVMFFIBool = 2,
 	kTVMFFIFloat = 3,
-	/** A pointer that only the operator understands. */
+	/** An opaque pointer. */
 	kTVMFFIOpaquePtr = 4,
 	kTVMFFIDataType = 5,
 	kTVMFFIDevice = 6,
 	/** DLTensor * */
 	kTVMFFIDLTensorPtr = 7,
-	/** From here on objects, of which there are none here. */
+	/** The first index of objects, which are not supported. */
 	kTVMFFIStaticObjectBegin = 64,
 	kTVMFFITensor = 70,
 } TVMFFITypeIndex;
@@ -44,7 +45,7 @@ typedef struct {
 	union {
 		int64_t v_int64;
 		double v_float64;
-		/** Where pointers have 32 bits, the rest is 0. */
+		/** With 32-bit pointers, the rest is 0. */
 		void *v_ptr;
 		const char *v_c_str;
 		DLDataType v_dtype;
@@ -59,11 +60,11 @@ typedef struct {
  *
  * @param handle   Always NULL: opwest passes devices as arguments.
  * @param args     @p num_args arguments.
- * @param num_args How many.
- * @param result   Where a result would go; operators have none.
+ * @param num_args The number of arguments.
+ * @param result   Unused: operators have no result.
  *
  * @retval 0 Done.
- * @return Any other number where it failed
+ * @return Any other number: failure
  */
 typedef int (*TVMFFISafeCallType)(void *handle, const TVMFFIAny *args, int32_t num_args,
 				  TVMFFIAny *result);

@@ -3,9 +3,10 @@
  * @file
  * @brief The calling convention `packed`: that of TVM's C runtime, as microTVM had it.
  *
- * Binary interface of apache/tvm 0.11 to 0.18: include/tvm/runtime/c_runtime_api.h (TVMValue, TVMArgTypeCode),
- * include/tvm/runtime/c_backend_api.h (TVMBackendPackedCFunc), include/tvm/runtime/crt/func_registry.h and
- * module.h (the system library). Where TVM's own header was included before, it holds.
+ * Binary interface of apache/tvm 0.11 to 0.18: include/tvm/runtime/c_runtime_api.h (TVMValue,
+ * TVMArgTypeCode), include/tvm/runtime/c_backend_api.h (TVMBackendPackedCFunc),
+ * include/tvm/runtime/crt/func_registry.h and module.h (the system library). Where TVM's own header
+ * was included before, it holds.
  */
 #ifndef OPWEST_TVM_PACKED_H_
 #define OPWEST_TVM_PACKED_H_
@@ -19,11 +20,11 @@ extern "C" {
 #ifndef TVM_RUNTIME_C_RUNTIME_API_H_
 #define TVM_RUNTIME_C_RUNTIME_API_H_
 
-/** What an argument is. */
+/** The types of arguments. */
 typedef enum {
 	kTVMArgInt = kDLInt,
 	kTVMArgFloat = kDLFloat,
-	/** A pointer that only the operator understands. */
+	/** An opaque pointer. */
 	kTVMOpaqueHandle = 3,
 	kTVMNullptr = 4,
 	kTVMDataType = 5,
@@ -50,16 +51,17 @@ typedef union {
  *
  * @param args            @p num_args arguments.
  * @param type_codes      TVMArgTypeCode of each; read only.
- * @param num_args        How many.
- * @param out_ret_value   Where a result would go; operators have none.
+ * @param num_args        The number of arguments.
+ * @param out_ret_value   Unused: operators have no result.
  * @param out_ret_tcode   Its type code.
  * @param resource_handle Always NULL: opwest passes devices as arguments.
  *
  * @retval 0 Done.
- * @return Any other number where it failed
+ * @return Any other number: failure
  */
-typedef int (*TVMBackendPackedCFunc)(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
-				     int *out_ret_tcode, void *resource_handle);
+typedef int (*TVMBackendPackedCFunc)(TVMValue *args, int *type_codes, int num_args,
+				     TVMValue *out_ret_value, int *out_ret_tcode,
+				     void *resource_handle);
 #endif
 
 #ifndef TVM_RUNTIME_CRT_FUNC_REGISTRY_H_
@@ -67,9 +69,12 @@ typedef int (*TVMBackendPackedCFunc)(TVMValue *args, int *type_codes, int num_ar
 
 /** Functions by name. */
 typedef struct TVMFuncRegistry {
-	/** Their count (uint16_t in the target's byte order), then their names, each ended by NUL, then a NUL. */
+	/**
+	 * Their count (uint16_t in the target's byte order), then their names, each ended by NUL,
+	 * then a NUL.
+	 */
 	const char *names;
-	/** As many functions, in the order of the names. */
+	/** The functions, in the order of the names. */
 	const TVMBackendPackedCFunc *funcs;
 } TVMFuncRegistry;
 
@@ -84,9 +89,9 @@ typedef struct TVMModule {
 } TVMModule;
 
 /**
- * @brief The operators of this image, as code written for microTVM expects them.
+ * @brief Return the operators of this image in microTVM's format.
  *
- * Defined where a manifest says `compat: tvm-crt`.
+ * Defined if a manifest has `compat: tvm-crt`.
  *
  * @return The library, constant
  */

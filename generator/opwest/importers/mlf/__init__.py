@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model Library Format, what microTVM wrote (TVM 0.8 to 0.18), into manifests. Needs no TVM."""
+"""Import Model Library Format, written by microTVM (TVM 0.8 to 0.18). Does not require TVM."""
 
 from opwest.importers.mlf.convert import Imported, Options, import_mlf
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C as TVM writes it, in parts: functions with their bodies, and the values of constant arrays.
+"""Parser for the C code of TVM: functions with their bodies, and the values of constant arrays.
 
-TVM's code generator has one layout: definitions begin at the start of a line, and end with the first `}` there.
+In TVM's code, definitions begin at the start of a line and end with the first `}` at the start of a line.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ class Parameter:
 
     @property
     def dtype(self) -> str | None:
-        """The element type that a pointer's type says; None for void and others."""
+        """The element type of a pointer type; None for void and others."""
         known = dtype_of_c(self.type)
         return known.name if known else None
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function definition. `start` and `end` are its place in the text; `body` has no long runs of white space."""
+    """A function definition. `start` and `end` are its range in the text; `body` has no long runs of white space."""
 
     name: str
     returns: str
@@ -68,7 +68,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Array:
-    """A static array: `start` is the place of its values' `=`, `end` its last character's; both -1 without values."""
+    """A static array: `start` is the index of the `=` before its values, `end` of its end; both -1 without values."""
 
     name: str
     dtype: str
@@ -79,7 +79,7 @@ class Array:
 
 
 def functions(text: str) -> dict[str, Function]:
-    """Return the function definitions that look as TVM's do, in order."""
+    """Return the function definitions in TVM's layout, in order."""
     found: dict[str, Function] = {}
     at = 0
     while (match := _DEFINITION.search(text, at)) is not None:
@@ -92,7 +92,7 @@ def functions(text: str) -> dict[str, Function]:
 
 
 def _narrow(text: str) -> str:
-    """Return a text without long runs of white space: what is searched for in it may be spaced in many places."""
+    """Return a text without long runs of white space, for patterns that allow spaces in many places."""
     return _WIDE.sub(lambda run: "\n" if "\n" in run[0] else " ", text)
 
 
@@ -102,7 +102,7 @@ def _parameter(text: str) -> Parameter:
 
 
 def foreign_calls(text: str) -> list[str]:
-    """Return what a source calls, and neither defines nor makes by a macro. No preprocessor runs."""
+    """Return the functions that a source calls without a definition or macro. No preprocessor runs."""
     own = set(_MACRO.findall(text))
     plain = _COMMENTS.sub(" ", text)
     for head in _HEAD.finditer(plain):
@@ -126,17 +126,17 @@ def arrays(text: str) -> Iterator[Array]:
 
 
 def values(text: str, start: int, dtype: str, count: int, place: str) -> bytes:
-    """Return the little-endian bytes of `{1, 2, …}` that begins after `start`; what is not given is 0, as in C."""
+    """Return the little-endian bytes of `{1, 2, …}` that begins after `start`; omitted values are 0, as in C."""
     opened = text.find("{", start)
     closed = text.find("}", opened)
     if opened < 0 or closed < 0:
-        raise fault("an array's values do not end", place, "`{…}`")
+        raise fault("missing end of an array's values", place, "`{…}`")
     body = text[opened + 1 : closed]
     found = _NUMBER.findall(body)
     code = DTYPES[dtype].struct_code
     separators = body.count(",") + (1 if body.rstrip()[-1:] not in ("", ",") else 0)
     if code is None or len(found) > count or len(found) != separators:
-        raise fault(f"an array of {count} {dtype} has {len(found)} values that can be read", place, "plain numbers")
+        raise fault(f"array of {count} {dtype} with {len(found)} valid values", place, "plain numbers")
     try:
         if DTYPES[dtype].kind == "float":
             numbers: list[float] = [_real(one) for one in found]
@@ -144,7 +144,7 @@ def values(text: str, start: int, dtype: str, count: int, place: str) -> bytes:
         whole = [int(one.rstrip("uUlL"), 0) for one in found]
         return struct.pack(f"<{count}{code}", *whole, *[0] * (count - len(found)))
     except (ValueError, OverflowError, struct.error) as error:
-        raise fault(f"an array of {dtype} has a value that can't be read: {error}", place, "plain numbers") from None
+        raise fault(f"invalid value in an array of {dtype}: {error}", place, "plain numbers") from None
 
 
 def _real(text: str) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of the graph executor: its JSON becomes static steps, in its order. Memory is planned anew.
+"""Models of the graph executor: its JSON becomes static steps in the same order, with a new memory plan.
 
 The JSON is that of TVM's GraphExecutorCodegen: nodes, their inputs as [node, index, version], and per entry of
 `node_row_ptr` a shape, an element type and a storage.
@@ -58,7 +58,7 @@ class _Node:
 
 
 class Graph:
-    """One graph on its way to steps."""
+    """The conversion of one graph to steps."""
 
     def __init__(
         self, content: bytes, place: str, code: Code, metadata: Metadata, params: dict[str, Parameter]
@@ -103,12 +103,14 @@ class Graph:
         return made
 
     def _name_outputs(self) -> tuple[Tensor, ...]:
-        """Name the results of the graph by what metadata.json calls them; each is a tensor that a step writes."""
+        """Name the results of the graph as in metadata.json; each is a tensor that a step writes."""
         ports = self.metadata.outputs
         found = []
         for number, (node, index) in enumerate(self.heads):
             if self.nodes[node].op == "null" or (node, index) in self.names:
-                raise fault(f"result {number} of the graph is no step's own", self.place, "results that steps write")
+                raise fault(
+                    f"result {number} of the graph is not written by a step", self.place, "results written by steps"
+                )
             wanted = ports[number].name if len(ports) == len(self.heads) else "output"
             found.append(self._tensor(node, index, identifier(wanted, "output")))
         return tuple(found)
@@ -119,7 +121,7 @@ class Graph:
         return Tensor(self.names[node, index], entry.dtype, entry.shape)
 
     def _add_constant(self, made: Draft, number: int) -> bool:
-        """Keep a parameter that a node stands for; return whether it is one."""
+        """Keep the parameter of a node; return whether the node is a parameter."""
         node = self.nodes[number]
         entry = self._entry(number, 0)
         value = self.params.get(node.name)
@@ -129,7 +131,7 @@ class Graph:
             return False
         if value.dtype != entry.dtype or tuple(value.values.shape) != entry.shape:
             words = f"parameter {node.name[:60]!r} is {value.dtype} {list(value.values.shape)}"
-            raise fault(words, self.place, f"{entry.dtype} {list(entry.shape)}, as the graph says")
+            raise fault(words, self.place, f"{entry.dtype} {list(entry.shape)}, as in the graph")
         name = self._free(identifier(node.name, "constant"))
         self.names[number, 0] = name
         self.constants[name] = value.values
@@ -156,7 +158,7 @@ class Graph:
             return
         known = node.function in self.code.functions or self._compiled(node.function)
         if not known or not is_symbol(node.function):
-            raise fault(f"the graph calls {node.function[:80]!r}, which no file defines", self.place, "its code")
+            raise fault(f"undefined function {node.function[:80]!r} called by the graph", self.place, "its definition")
         given = [self._name(n, i, number) for n, i in node.inputs]
         written = [(number, index) for index in range(node.outputs)]
         for at in written:
@@ -174,7 +176,7 @@ class Graph:
         known = node.function in self.code.functions
         for number, entry in enumerate(entries):
             direction = "in" if number < len(entries) - node.outputs else "out"
-            # C needs no more than the element's own; compiled code may rely on the convention's.
+            # C requires only the element's alignment; compiled code can rely on the convention's.
             align = DTYPES[entry.dtype].size if known else None
             args.append(Argument(f"p{number}", entry.dtype, entry.shape, direction, align))
         needed = self.peaks.peak(node.function) if known else self.metadata.operators.get(node.function, 0)
@@ -182,13 +184,13 @@ class Graph:
         return Operator(name, node.function, tuple(args), needed + -needed % PACKED.workspace_alignment, PACKED)
 
     def _add_reshape(self, made: Draft, number: int, node: _Node) -> None:
-        """A reshape is another name for its input; a copy, where the shape differs or it is a result."""
+        """Convert a reshape to an alias of its input, or to a copy if the shape differs or it is a result."""
         if len(node.inputs) != 1:
             raise fault(f"node {node.name[:60]!r} reshapes {len(node.inputs)} tensors", self.place, "one")
         source = node.inputs[0]
         before, after = self._entry(*source), self._entry(number, 0)
         if before.dtype != after.dtype or prod(before.shape) != prod(after.shape):
-            raise fault(f"node {node.name[:60]!r} changes the size of what it reshapes", self.place, "as many bytes")
+            raise fault(f"node {node.name[:60]!r} changes the size of the reshaped tensor", self.place, "the same size")
         if before == after and (number, 0) not in self.names:
             self.names[number, 0] = self._name(*source, number)
             return
@@ -222,23 +224,23 @@ class Graph:
     def _entry(self, node: int, index: int) -> _Entry:
         at = self.rows[node] + index if node < len(self.rows) else -1
         if not 0 <= at < len(self.entries) or index >= self.nodes[node].outputs:
-            raise fault(f"the graph says nothing of result {index} of node {node}", self.place, "its shape and type")
+            raise fault(f"the graph does not describe result {index} of node {node}", self.place, "its shape and type")
         return self.entries[at]
 
     def _entries(self, attrs: Any) -> list[_Entry]:
         found = attrs if isinstance(attrs, dict) else {}
         shapes, dtypes = self._attribute(found, "shape"), self._attribute(found, "dltype")
         if len(shapes) != len(dtypes) or len(shapes) > TENSORS:
-            raise fault(f"{len(shapes)} shapes, {len(dtypes)} element types", self.place, "as many of both")
+            raise fault(f"{len(shapes)} shapes, {len(dtypes)} element types", self.place, "equal numbers")
         for device in self._attribute(found, "device_index") if "device_index" in found else []:
             if device != _HOST:
-                raise fault(f"a node runs on TVM's device {device}", self.place, f"the processor, {_HOST}")
+                raise fault(f"node on TVM device {device}", self.place, f"the processor, {_HOST}")
         entries = []
         for shape, dtype in zip(shapes, dtypes, strict=True):
             if not isinstance(dtype, str) or dtype not in DTYPES:
                 raise fault(f"the element type {str(dtype)[:40]!r}", self.place, ", ".join(DTYPES))
             if not isinstance(shape, list) or len(shape) > DIMENSIONS or any(type(n) is not int for n in shape):
-                raise fault("a shape is no list of numbers", self.place, "dimensions")
+                raise fault("a shape is not a list of numbers", self.place, "dimensions")
             if any(n <= 0 for n in shape) or prod(shape) > ELEMENTS:
                 raise fault(f"the shape {shape[:DIMENSIONS]}", self.place, "dimensions from 1")
             entries.append(_Entry(dtype, tuple(shape)))
@@ -247,7 +249,7 @@ class Graph:
     def _attribute(self, attrs: dict[str, Any], name: str) -> list[Any]:
         value = attrs.get(name)
         if not isinstance(value, list) or len(value) != 2 or not isinstance(value[1], list):
-            raise fault(f"the graph has no {name!r}", self.place, f"attrs.{name}: [kind, values]")
+            raise fault(f"missing {name!r} in the graph", self.place, f"attrs.{name}: [kind, values]")
         return value[1]
 
     def _node(self, node: Any) -> _Node:
@@ -266,7 +268,7 @@ class Graph:
 
     def _reference(self, value: Any) -> tuple[int, int]:
         if not isinstance(value, list) or len(value) not in (2, 3):
-            raise fault("a reference of the graph is no [node, index, version]", self.place, "three numbers")
+            raise fault("a reference of the graph is not [node, index, version]", self.place, "three numbers")
         return self._index(value[0]), self._index(value[1])
 
     def _index(self, value: Any) -> int:
@@ -277,5 +279,5 @@ class Graph:
     def _list(self, owner: dict[str, Any], name: str) -> list[Any]:
         value = owner.get(name)
         if not isinstance(value, list):
-            raise fault(f"the graph has no list {name!r}", self.place, "what TVM's graph executor reads")
+            raise fault(f"missing list {name!r} in the graph", self.place, "the JSON format of TVM's graph executor")
         return value

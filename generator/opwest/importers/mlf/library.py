@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a model in Model Library Format, from a tar or from the folder that one was unpacked to."""
+"""The files of a model in Model Library Format, from a tar file or its unpacked directory."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ _LAYOUT = "metadata.json, or a folder codegen/host: what TVM's export_model_libr
 
 @dataclass(frozen=True)
 class Library:
-    """What was found, by names as the format has them: `codegen/host/src/default_lib0.c`."""
+    """The files found, by their names in the format: `codegen/host/src/default_lib0.c`."""
 
     path: Path
     files: Mapping[str, bytes]
 
     def place(self, name: str) -> str:
-        """Return a file's place for messages."""
+        """Return a file's location for messages."""
         return str(self.path / name) if self.path.is_dir() else f"{self.path}({name})"
 
     def under(self, folder: str, *suffixes: str) -> list[str]:
-        """Return the names in a folder, with one of these endings, sorted as numbers are read."""
+        """Return the names in a folder with one of these suffixes, with numbers sorted by value."""
         found = [n for n in self.files if n.startswith(folder) and (not suffixes or n.endswith(suffixes))]
         return sorted(found, key=lambda n: (len(n), n))
 
 
 def read_library(path: Path) -> Library:
-    """Return what a tar or a folder holds. Raises OpwestError."""
+    """Return the files of a tar or a directory. Raises OpwestError."""
     files = _folder(path) if path.is_dir() else read_tar(path, _maybe)
     root = _root(files)
     if root is None:
@@ -51,13 +51,13 @@ def _of_interest(name: str) -> bool:
 
 
 def _maybe(name: str) -> bool:
-    """Return whether a member of a tar can belong to the model, wherever its root is; TVM's own runtime does not."""
+    """Return whether a member of a tar can be part of the model, in any root folder; TVM's runtime is not."""
     parts = name.split("/")
     return "runtime" not in parts and any(_of_interest("/".join(parts[start:])) for start in range(min(len(parts), 4)))
 
 
 def _root(files: Mapping[str, bytes]) -> str | None:
-    """Return the prefix under which the format's own names are; None where there is none."""
+    """Return the prefix of the format's names; None if they are missing."""
     roots = set()
     for name in files:
         if name == _METADATA or name.endswith(f"/{_METADATA}"):
@@ -71,7 +71,7 @@ def _root(files: Mapping[str, bytes]) -> str | None:
 def _folder(path: Path) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     kept = count = 0
-    with system_faults(path, "the folder can't be read"):
+    with system_faults(path, "cannot read the directory"):
         for name in (_METADATA, *_FOLDERS):
             for file in _walk(path, path / name):
                 count += 1
@@ -79,13 +79,13 @@ def _folder(path: Path) -> dict[str, bytes]:
                 kept += size
                 if count > MEMBERS or size > MEMBER_BYTES or kept > KEPT_BYTES:
                     limits = f"at most {MEMBERS} files, {MEMBER_BYTES} bytes each, {KEPT_BYTES} together"
-                    raise fault("the folder is too large for a model", str(file), limits)
+                    raise fault("the directory is too large for a model", str(file), limits)
                 found[file.relative_to(path).as_posix()] = file.read_bytes()
     return found
 
 
 def _walk(root: Path, start: Path) -> list[Path]:
-    """Return the files under a path; links and devices are faults, so that nothing outside is read."""
+    """Return the files under a path; links and devices are errors, so that no other files are read."""
     if not start.exists() and not start.is_symlink():
         return []
     found, pending = [], [start]
@@ -100,5 +100,5 @@ def _walk(root: Path, start: Path) -> list[Path]:
             kind = "a symbolic link" if stat.S_ISLNK(mode) else "no file and no folder"
             raise fault(f"{one.relative_to(root).as_posix()!r} is {kind}", str(one), "files and folders only")
         if len(found) + len(pending) > MEMBERS:
-            raise fault("the folder has too many files for a model", str(root), f"at most {MEMBERS}")
+            raise fault("the directory has too many files for a model", str(root), f"at most {MEMBERS}")
     return found

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""metadata.json: versions 5 and 6 say it for one model, version 7 for several under `modules`.
+"""metadata.json: versions 5 and 6 describe one model, version 7 several under `modules`.
 
-Shapes, pools, devices and the calling convention are in none of them, and the sizes are upper bounds
-(docs/importing-mlf.md), so that little is taken from here: names, element types and sizes of inputs and outputs,
+No version contains shapes, pools, devices or the calling convention, and the sizes are upper bounds
+(docs/importing-mlf.md). Only these values are used: names, element types and sizes of inputs and outputs,
 targets.
 """
 
@@ -24,7 +24,7 @@ VERSIONS = (5, 6, 7)
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output as metadata.json has it: no shape."""
+    """An input or output in metadata.json, which has no shape."""
 
     name: str
     dtype: str
@@ -33,7 +33,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Metadata:
-    """What is used of metadata.json; a folder without one has `version` None and nothing else."""
+    """The used values of metadata.json; without that file, `version` is None and the rest is empty."""
 
     version: int | None
     module: str
@@ -48,9 +48,9 @@ class Metadata:
 
 
 def read_metadata(library: Library, module: str | None) -> Metadata:
-    """Return what metadata.json says of a module. Raises OpwestError.
+    """Return the values of a module in metadata.json. Raises OpwestError.
 
-    `module` chooses where there are several; None: the only one.
+    `module` selects one of several; None: the only one.
     """
     place = library.place("metadata.json")
     content = library.files.get("metadata.json")
@@ -64,13 +64,13 @@ def read_metadata(library: Library, module: str | None) -> Metadata:
     found = whole.get("modules")
     modules = found if isinstance(found, dict) else {str(whole.get("model_name", "default")): whole}
     if not modules:
-        raise fault("metadata.json names no module", place, "one under `modules`")
+        raise fault("no module in metadata.json", place, "at least one in 'modules'")
     if module is None and len(modules) > 1:
         names = ", ".join(sorted(modules))
-        raise fault(f"the archive holds {len(modules)} modules: {names}", place, hint="choose one with --module")
+        raise fault(f"the archive contains {len(modules)} modules: {names}", place, hint="choose one with --module")
     name = module if module is not None else next(iter(modules))
     if name not in modules:
-        raise fault(f"the archive has no module {name!r}", place, hint=nearest(name, modules))
+        raise fault(f"unknown module {name!r}", place, hint=nearest(name, modules))
     return _module(modules[name], name, int(version), place)
 
 
@@ -79,12 +79,12 @@ def _module(one: Any, name: str, version: int, place: str) -> Metadata:
         raise fault(f"module {name[:60]!r} is {_short(one)}", place, "a JSON object")
     style = one.get("style", "full-model")
     if style != "full-model":
-        raise fault(f"the style is {_short(style)}: single operators, no model", place, "full-model")
+        raise fault(f"export style {_short(style)}: single operators without a model", place, "full-model")
     functions = _dict(_dict(one.get("memory")).get("functions"))
     mains = functions.get("main")
     main = _dict(mains[0]) if isinstance(mains, list) and mains else {}
     if isinstance(mains, list) and len(mains) > 1:
-        raise fault(f"main runs on {len(mains)} devices of TVM's", place, "one: opwest plans memory of one processor")
+        raise fault(f"main runs on {len(mains)} TVM devices", place, "one device")
     workspace = main.get("workspace_size_bytes")
     targets = one.get("target", [])
     listed = functions.get("operator_functions")
@@ -110,7 +110,7 @@ def _ports(found: Any, place: str) -> tuple[Port, ...]:
     if found is None:
         return ()
     if not isinstance(found, dict) or len(found) > TENSORS:
-        raise fault("inputs and outputs of main are no list of tensors", place, "names with dtype and size")
+        raise fault("inputs or outputs of main are not a list of tensors", place, "names with dtype and size")
     ports = []
     for name, one in found.items():
         dtype, size = _dict(one).get("dtype"), _dict(one).get("size")
@@ -134,16 +134,16 @@ def read_json(content: bytes, place: str) -> dict[str, Any]:
     try:
         whole = json.loads(content)
     except RecursionError:
-        raise fault("the JSON is nested too deeply", place, "what TVM writes") from None
+        raise fault("the JSON is nested too deeply", place, "JSON written by TVM") from None
     except ValueError as error:
-        raise fault(f"not JSON: {str(error)[:200]}", place, "what TVM writes") from None
+        raise fault(f"not JSON: {str(error)[:200]}", place, "JSON written by TVM") from None
     if not isinstance(whole, dict):
         raise fault(f"the JSON is {_short(whole)}", place, "an object")
     return whole
 
 
 def _guessed_module(library: Library) -> str:
-    """Return the module's name where metadata.json is missing: that of its header, or of its files."""
+    """Return the module's name without metadata.json: that of its header, or of its files."""
     for name in library.under("codegen/host/include/", ".h"):
         stem = name.rsplit("/", 1)[1].removesuffix(".h")
         if stem.startswith("tvmgen_"):

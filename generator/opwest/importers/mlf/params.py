@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameter files (`.params`): a map of names to arrays, as TVM's runtime/params and NDArray::Save write it.
+"""Parameter files (`.params`) of TVM's runtime/params and NDArray::Save: a map of names to arrays.
 
 All little-endian: magic (8 bytes), reserved (8), the names (a count, then length and bytes each), then as many arrays
 (a count, then each: magic, reserved, device type and id, dimensions, dtype code, bits, lanes, shape, bytes, data).
@@ -22,7 +22,7 @@ ARRAY_MAGIC = 0xDD5E40F096B4A13F
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """An array: `values` is one of numpy's, of the type that holds the element type `dtype`."""
+    """An array: `values` is a numpy array of the type `dtype.numpy`."""
 
     dtype: str
     values: Any
@@ -36,17 +36,17 @@ def read_params(content: bytes, place: str) -> Parameters:
     """Return the arrays by their names. Raises OpwestError for a damaged file."""
     reader = _Reader(content, place)
     if reader.number("<Q", "the magic number") != LIST_MAGIC:
-        raise fault("not a parameter file: its magic number is wrong", place, f"{LIST_MAGIC:#x}")
+        raise fault("not a parameter file: wrong magic number", place, f"{LIST_MAGIC:#x}")
     reader.number("<Q", "the reserved word")
     names = [reader.name() for _ in range(reader.count("names"))]
     count = reader.count("arrays")
     if count != len(names):
-        raise fault(f"{count} arrays for {len(names)} names", place, "one array a name")
+        raise fault(f"{count} arrays for {len(names)} names", place, "one array per name")
     if len(set(names)) != len(names):
-        raise fault("a parameter is there twice", place, "each name once")
+        raise fault("duplicate parameter", place, "unique names")
     found = {name: reader.array(name) for name in names}
     if reader.at != len(content):
-        raise fault(f"{len(content) - reader.at} bytes follow the last array", place, "nothing")
+        raise fault(f"{len(content) - reader.at} bytes after the last array", place, "the end of the file")
     return found
 
 
@@ -85,7 +85,7 @@ class _Reader:
 
         what = f"parameter {name[:80]!r}"
         if self.number("<Q", what) != ARRAY_MAGIC:
-            raise fault(f"{what} does not begin with an array's magic number", self.place, f"{ARRAY_MAGIC:#x}")
+            raise fault(f"{what} does not start with the magic number of an array", self.place, f"{ARRAY_MAGIC:#x}")
         self.take(16, what)
         dimensions = self.number("<i", what)
         if not 0 <= dimensions <= DIMENSIONS:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names, element types and shapes of inputs and outputs, from wherever a folder has them.
+"""Names, element types and shapes of inputs and outputs, from all sources in a folder.
 
 metadata.json has element types and sizes, the Relay text shapes, the header names and sometimes sizes, the definition
-of main element types, and a user all of it.
+of main element types, and the option --tensor all of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from opwest.records import dataclass
 
 @dataclass(frozen=True)
 class Seen:
-    """What code shows of a tensor: its name, its element type where it has one, its bytes where a macro tells."""
+    """A tensor in code: its name, its element type if known, its bytes if a macro defines them."""
 
     name: str
     dtype: str | None = None
@@ -33,7 +33,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Sources:
-    """Everything that may say something, and the place for messages."""
+    """All sources of names and types, and the location for messages."""
 
     metadata: Metadata
     relay: Relay
@@ -42,7 +42,7 @@ class Sources:
 
 
 def tensors(role: str, seen: Sequence[Seen], sources: Sources, taken: set[str]) -> tuple[Tensor, ...]:
-    """Return inputs or outputs (`role` is input or output). Raises OpwestError where a shape or type is nowhere."""
+    """Return inputs or outputs (`role` is input or output). Raises OpwestError if a shape or type is missing."""
     ports = sources.metadata.inputs if role == "input" else sources.metadata.outputs
     found = []
     for number, one in enumerate(seen):
@@ -54,7 +54,7 @@ def tensors(role: str, seen: Sequence[Seen], sources: Sources, taken: set[str]) 
 
 
 def _tensor(name: str, role: str, one: Seen, port: Port | None, typed: Typed | None, sources: Sources) -> Tensor:
-    """Return a tensor, after comparing what is said of it."""
+    """Return a tensor; compare the types from all sources."""
     place = sources.place
     wanted = sources.wanted.get(name) or sources.wanted.get(one.name)
     named = {
@@ -66,11 +66,11 @@ def _tensor(name: str, role: str, one: Seen, port: Port | None, typed: Typed | N
     dtypes = {"--tensor": named["--tensor"], "the definition of main": of_main, **named}
     said = {source: dtype for source, dtype in dtypes.items() if dtype is not None}
     if not said:
-        hint = f"say it: --tensor {name}=float32:1,10"
-        raise fault(f"the element type of {role} {name!r} is nowhere in the folder", place, hint=hint)
+        hint = f"specify it, for example --tensor {name}=float32:1,10"
+        raise fault(f"the directory does not record the element type of {role} {name!r}", place, hint=hint)
     if len(set(said.values())) > 1:
-        words = ", ".join(f"{source} says {dtype}" for source, dtype in said.items())
-        raise fault(f"the element type of {role} {name!r}: {words}", place, "one type")
+        words = ", ".join(f"{dtype} in {source}" for source, dtype in said.items())
+        raise fault(f"conflicting element types of {role} {name!r}: {words}", place, "the same type")
     dtype = next(iter(said.values()))
     if dtype not in DTYPES:
         raise fault(f"{role} {name!r} has the element type {dtype[:40]}", place, ", ".join(DTYPES))
@@ -80,24 +80,24 @@ def _tensor(name: str, role: str, one: Seen, port: Port | None, typed: Typed | N
     if shape is None and size is not None and size % item == 0:
         shape = (size // item,)
     if shape is None:
-        hint = f"say it: --tensor {name}=1,10"
-        raise fault(f"the shape of {role} {name!r} ({dtype}) is nowhere in the folder", place, hint=hint)
+        hint = f"specify it, for example --tensor {name}=1,10"
+        raise fault(f"the directory does not record the shape of {role} {name!r} ({dtype})", place, hint=hint)
     if any(n <= 0 for n in shape) or prod(shape) > ELEMENTS:
         raise fault(f"{role} {name!r} has the shape {list(shape)}", place, "dimensions from 1, as numbers")
     if size is not None and prod(shape) * item != size:
         raise fault(
             f"{role} {name!r} has the shape {list(shape)} of {dtype}, {prod(shape) * item} bytes",
             place,
-            f"{size} bytes, as the folder says elsewhere",
+            f"{size} bytes, as recorded elsewhere in the directory",
         )
     return Tensor(name, dtype, shape)
 
 
 def check_wanted(wanted: WantedTensors, known: Sequence[str], place: str) -> None:
-    """Raise OpwestError for a --tensor that names no input or output."""
+    """Raise OpwestError for a --tensor without a matching input or output."""
     for name in wanted:
         if name not in known:
-            raise fault(f"--tensor {name}: the model has no such input or output", place, nearest(name, known))
+            raise fault(f"unknown input or output {name!r} in --tensor", place, nearest(name, known))
 
 
 def _port(ports: Sequence[Port], name: str, number: int, count: int) -> Port | None:
@@ -112,5 +112,5 @@ def _typed(role: str, relay: Relay, name: str, number: int, count: int) -> Typed
 
 
 def same_name(one: str, other: str) -> bool:
-    """Return whether two spellings are of one tensor: C code has `_` where names have other characters."""
+    """Return whether two names denote the same tensor: C code replaces other characters with `_`."""
     return re.sub(r"\W", "_", one) == re.sub(r"\W", "_", other)

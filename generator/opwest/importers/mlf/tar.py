@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The members of a tar, read strictly and in bounded memory: ustar, pax (POSIX.1-2017) and GNU's long names.
+"""Strict reader of tar files in bounded memory: ustar, pax (POSIX.1-2017) and GNU long names.
 
-Python's tarfile takes whatever it can, stops silently at a damaged header, and reads headers of any size; an
-archive from elsewhere has to be told apart from one that only looks complete.
+Python's tarfile stops silently at a damaged header and reads headers of any size; this reader must
+distinguish a complete archive from a damaged one.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class _Header:
 def read_tar(path: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
     """Return the wanted files of an uncompressed tar by their names, without `./`.
 
-    Raises OpwestError for what is no tar, damaged or truncated, for links, devices and other kinds than files and
-    folders, for names that leave the archive's folder, for a name that is there twice, and for sizes beyond the
+    Raises OpwestError for files that are not a tar, damaged or truncated, for members other than files and
+    folders, for names outside of the archive's folder, for duplicate names, and for sizes beyond the
     limits.
     """
-    with system_faults(path, "the file can't be read"), path.open("rb") as stream:
+    with system_faults(path, "cannot read the file"), path.open("rb") as stream:
         return _Reader(path, stream).files(wanted)
 
 
@@ -56,7 +56,7 @@ class _Reader:
         self.stream.seek(0)
         for magic, name in _COMPRESSED.items():
             if start.startswith(magic):
-                raise self._fault(f"the file is compressed with {name}", 0, "an uncompressed tar, as TVM writes it")
+                raise self._fault(f"the file is compressed with {name}", 0, "an uncompressed tar")
         found: dict[str, bytes] = {}
         kept = 0
         for header, name in self._members():
@@ -69,12 +69,14 @@ class _Reader:
                 raise self._fault(f"{name!r} has {header.size} bytes", header.offset, f"at most {MEMBER_BYTES}")
             kept += header.size
             if kept > KEPT_BYTES:
-                raise self._fault("the model's files are too large together", header.offset, f"at most {KEPT_BYTES}")
+                raise self._fault(
+                    "the total size of the model's files is too large", header.offset, f"at most {KEPT_BYTES}"
+                )
             found[name] = self._content(header.size)
         return found
 
     def _members(self) -> Iterator[tuple[_Header, str]]:
-        """Yield files and folders; the content of a yielded file is to be read or skipped before the next."""
+        """Yield files and folders; the caller reads or skips the content of each file before the next one."""
         long_name: bytes | None = None
         long_size: int | None = None
         count = 0
@@ -114,11 +116,11 @@ class _Reader:
         if not any(block):
             return None
         if offset == 0 and block[148:156].strip(b" \0").strip(b"01234567"):
-            raise self._fault("not a tar: no header at its start", 0, "an uncompressed tar, as TVM writes it")
+            raise self._fault("not a tar: no header at its start", 0, "an uncompressed tar")
         checksum = self._number(block[148:156], offset, "checksum")
         if checksum != sum(block) - sum(block[148:156]) + 8 * 32:
             what = "a damaged member: its header's checksum is wrong" if offset else "not a tar: no header at its start"
-            raise self._fault(what, offset, "an uncompressed tar, as TVM writes it")
+            raise self._fault(what, offset, "an uncompressed tar")
         name = block[:100].split(b"\0")[0]
         if block[257:262] == b"ustar" and block[257:265] != b"ustar  \0":
             prefix = block[345:500].split(b"\0")[0]
@@ -126,17 +128,17 @@ class _Reader:
         return _Header(offset, name, self._number(block[124:136], offset, "size"), block[156:157])
 
     def _number(self, text: bytes, offset: int, what: str) -> int:
-        """Return an octal number, or one in GNU's base 256."""
+        """Return an octal number, or a number in GNU's base-256 encoding."""
         if text[0] == 0x80:
             return int.from_bytes(text[1:], "big")
         digits = text.split(b"\0")[0].strip(b" ")
         if digits and any(c not in b"01234567" for c in digits):
-            raise self._fault(f"a damaged member: its {what} is no number", offset, "octal digits")
+            raise self._fault(f"invalid member: {what} is not a number", offset, "octal digits")
         return int(digits, 8) if digits else 0
 
     def _decimal(self, text: bytes, offset: int) -> int:
         if not text.isdigit() or len(text) > 19:
-            raise self._fault("a damaged member: its size is no number", offset, "decimal digits")
+            raise self._fault("invalid member: size is not a number", offset, "decimal digits")
         return int(text)
 
     def _small(self, header: _Header) -> bytes:
@@ -154,7 +156,7 @@ class _Reader:
             length = int(digits) if space and digits.isdigit() else 0
             key, equals, value = content[at + len(digits) + 1 : at + length].partition(b"=")
             if length <= len(digits) + 1 or at + length > len(content) or not equals or not value.endswith(b"\n"):
-                raise self._fault("a damaged pax header", offset, "records `LENGTH KEY=VALUE`")
+                raise self._fault("invalid pax header", offset, "records `LENGTH KEY=VALUE`")
             if key.startswith(b"GNU.sparse."):
                 raise self._fault("a sparse file", offset, "files and folders only")
             records[key] = value[:-1]
@@ -181,7 +183,7 @@ class _Reader:
 
     def _truncated(self, size: int, offset: int) -> Exception:
         return self._fault(
-            f"the archive is truncated: a member of {size} bytes begins here, {max(self.length - offset, 0)} are left",
+            f"truncated archive: member of {size} bytes, {max(self.length - offset, 0)} bytes remaining",
             offset,
             "the whole member",
         )
@@ -193,7 +195,7 @@ class _Reader:
             raise self._fault(f"the name {header.name[:60]!r} is not UTF-8", header.offset, "UTF-8") from None
         if name.startswith("/") or ".." in name.split("/") or "\\" in name or not name.isprintable():
             raise self._fault(
-                f"the name {name[:80]!r} leaves the archive's folder, or can't be a file's",
+                f"name {name[:80]!r} is invalid or outside the archive's directory",
                 header.offset,
                 "relative names without `..`",
             )
@@ -206,19 +208,19 @@ class _Reader:
         raise self._fault(f"{name[:80]!r} is {kind}", header.offset, "files and folders only")
 
     def _check_place(self, header: _Header, name: str) -> None:
-        """Report names that are there twice, and files that are folders for others."""
+        """Report duplicate names, and files whose names are folders of others."""
         kind = "folder" if header.kind == b"5" else "file"
         if kind == "file" and not name:
             raise self._fault("a file without a name", header.offset, "a name")
         seen = self.kinds.get(name)
         if seen is not None and (seen != kind or kind == "file"):
-            raise self._fault(f"{name[:80]!r} is there twice", header.offset, "each name once")
+            raise self._fault(f"duplicate member {name[:80]!r}", header.offset, "unique names")
         self.kinds[name] = kind
         parts = name.split("/")[:-1]
         for count in range(len(parts), 0, -1):
             folder = "/".join(parts[:count])
             if self.kinds.get(folder) == "file":
-                raise self._fault(f"{folder[:80]!r} is a file and a folder", header.offset, "each name once")
+                raise self._fault(f"{folder[:80]!r} is both a file and a directory", header.offset, "unique names")
             if folder in self.kinds:
                 break
             self.kinds[folder] = "folder"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An import in a process of its own: a damaged file can make TVM or LLVM abort, or ask for memory without end."""
+"""An import in a child process: a damaged file can make TVM or LLVM abort or exhaust the memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TELLS = "opwest: "
 
 
 def import_apart(path: Path, folder: Path, options: Options) -> Imported:
-    """Import a file in a child process. Raises OpwestError, and then nothing was written."""
+    """Import a file in a child process. Raises OpwestError before anything is written."""
     refuse_occupied(folder)
     request = {
         "path": str(path),
@@ -35,7 +35,7 @@ def import_apart(path: Path, folder: Path, options: Options) -> Imported:
     }
     command = [sys.executable, "-P", "-m", "opwest.importers.tvm.child"]
     with (
-        tempfile.TemporaryFile("w+", encoding="utf-8") as answers,  # a pipe could fill up while we read the other
+        tempfile.TemporaryFile("w+", encoding="utf-8") as answers,  # a pipe could block while the other is read
         subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=answers, stderr=subprocess.PIPE, text=True, errors="replace"
         ) as child,
@@ -81,7 +81,7 @@ def _answered(answer: dict[str, Any]) -> Imported:
 
 
 def _serve(request: dict[str, Any]) -> dict[str, Any]:
-    """Do one import, and tell how it ended as JSON does."""
+    """Run one import and return its result as a JSON value."""
     path = Path(request["path"])
     options = Options(request["model"], request["targets"], request["vectors"], _tell)
     try:
@@ -90,12 +90,12 @@ def _serve(request: dict[str, Any]) -> dict[str, Any]:
         return {"diagnostics": [d.as_json() for d in error.diagnostics]}
     except MemoryError:
         faults = Diagnostics()
-        faults.error(f"the import needs more than {_MEMORY >> 30} GiB of memory", Location(str(path)))
+        faults.error(f"the import requires more than {_MEMORY >> 30} GiB of memory", Location(str(path)))
         return {"diagnostics": [d.as_json() for d in faults]}
     except Exception as error:
         faults = Diagnostics()
-        hint = "a damaged file, or something that opwest does not know of TVM yet"
-        faults.error(f"TVM can't import the model: {last_line(error)}", Location(str(path)), hint=hint)
+        hint = "the file may be damaged, or use a feature of TVM that opwest does not support"
+        faults.error(f"TVM cannot import the model: {last_line(error)}", Location(str(path)), hint=hint)
         return {"diagnostics": [d.as_json() for d in faults]}
     return {"made": {**dataclasses.asdict(made), "folder": str(made.folder)}}
 
@@ -105,7 +105,7 @@ def _tell(text: str) -> None:
 
 
 def main() -> None:
-    """Answer the request on standard input. What libraries print goes to standard error."""
+    """Answer the request on standard input. Output of libraries is redirected to standard error."""
     answers, sys.stdout = sys.stdout, sys.stderr
     limit_process(_MEMORY)
     limit_next_request(_SECONDS)

@@ -20,7 +20,7 @@ _LOWERED = {
 
 
 def lower_graph(source: Source, target: Any) -> Any:
-    """Return the module lowered to calls with plain tensors. Raises OpwestError with what can't be lowered."""
+    """Return the module lowered to calls with plain tensors. Raises OpwestError if it cannot be lowered."""
     import tvm
     from tvm.relax import transform
 
@@ -48,13 +48,13 @@ def lower_graph(source: Source, target: Any) -> Any:
         with target:
             module = tvm.transform.Sequential(legalize)(module)
     except Exception as error:
-        raise fault(f"the model can't be lowered to operators: {last_line(error)}", place) from None
+        raise fault(f"cannot lower the model to operators: {last_line(error)}", place) from None
     _check_lowered(module, source)
     try:
         with target:
             return tvm.transform.Sequential(fuse)(module)
     except Exception as error:
-        raise fault(f"the operators can't be joined: {last_line(error)}", place) from None
+        raise fault(f"cannot fuse the operators: {last_line(error)}", place) from None
 
 
 def main_function(module: Any, place: str | None) -> Any:
@@ -66,7 +66,7 @@ def main_function(module: Any, place: str | None) -> Any:
 
 
 def check_static(module: Any, place: str | None, where: Callable[[str], str] = lambda _: "") -> None:
-    """Raise OpwestError for tensors whose shape is not known now, and for what is no tensor."""
+    """Raise OpwestError for tensors of dynamic shape, and for values that are not tensors."""
     main = main_function(module, place)
     found = [
         f"input {p.name_hint if hasattr(p, 'name_hint') else p.name!r}: {r}" for p in main.params for r in _fault(p.ty)
@@ -75,18 +75,18 @@ def check_static(module: Any, place: str | None, where: Callable[[str], str] = l
         for binding in _bindings(main):
             decided = _decided_at_run_time(binding.value, module)
             if decided:
-                found.append(f"{decided[0]} that is decided at run time can't be imported{where(decided[1])}")
+                found.append(f"{decided[0]} that is decided at run time is not supported{where(decided[1])}")
                 break
             reasons = list(_fault(binding.var.ty))
             if reasons:
                 name = _operator_name(binding.value)
                 found.append(f"operator {name}, which writes {binding.var.name!r}: {reasons[0]}{where(name)}")
-                break  # what follows depends on it
+                break  # later bindings depend on it
     _raise(found, place)
 
 
 def _decided_at_run_time(value: Any, module: Any) -> tuple[str, str] | None:
-    """Return what a binding is that takes one of several ways or goes round, in words and by name; None for others."""
+    """Return the description and name of a binding with a branch or a recursion; None for others."""
     if type(value).__name__ == "If":
         return "a branch", "if"
     called = getattr(value, "op", None)
@@ -101,7 +101,7 @@ def _raise(found: list[str], place: str | None) -> None:
 
 
 def _fault(kind: Any) -> Iterator[str]:
-    """Yield why a type can't be imported."""
+    """Yield the reasons why a type cannot be imported."""
     name = type(kind).__name__
     if name == "TupleType":
         for field in kind.fields:

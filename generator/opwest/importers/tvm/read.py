@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading model files: which reader a file is for, and what every reader's faults have in common."""
+"""Reading model files: selection of the reader, and handling of its errors."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def read_model(path: Path) -> Source:
     """Return the model in a file. Raises OpwestError."""
     kind = _READERS.get(path.suffix.lower())
     if kind is None:
-        raise fault("this is no model file that can be imported", str(path), "a .tflite or an .onnx file")
+        raise fault("unsupported file format", str(path), "a .tflite or an .onnx file")
     require([APACHE_TVM, (kind, kind)])
     try:
         size = path.stat().st_size
         content = path.read_bytes() if size < _LARGEST else b""
     except OSError as error:
-        raise fault(f"the file can't be read: {error.strerror}", str(path)) from None
+        raise fault(f"cannot read the file: {error.strerror}", str(path)) from None
     if not content:
         raise fault("the file is empty" if size == 0 else "the file is too large", str(path), "a model below 2 GiB")
     if kind == "tflite":

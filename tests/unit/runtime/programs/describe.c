@@ -81,6 +81,8 @@ int main(void)
 
 		printf("%s{\"name\": ", i == 0U ? "" : ", ");
 		text(o->name);
+		printf(", \"description\": ");
+		text(o->description);
 		printf(", \"status\": %s, \"device\": %s, \"stateful\": %s, \"async\": %s, ",
 		       (o->flags & OPWEST_OPERATOR_STATUS) != 0U ? "true" : "false",
 		       (o->flags & OPWEST_OPERATOR_DEVICE) != 0U ? "true" : "false",

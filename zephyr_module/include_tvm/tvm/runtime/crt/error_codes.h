@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stands for TVM's header in operators that it wrote: what they return on failure
+ * Replaces TVM's header in operators that it wrote: return values of failures
  * (apache/tvm 0.11 to 0.18, include/tvm/runtime/crt/error_codes.h).
  */
 #ifndef TVM_RUNTIME_CRT_ERROR_CODES_H_

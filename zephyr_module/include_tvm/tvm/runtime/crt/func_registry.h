@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands for TVM's header in operators that it wrote. */
+/* Replaces TVM's header in operators that it wrote. */
 #include <opwest/tvm_backend.h>
 #include <opwest/tvm_packed.h>
 
