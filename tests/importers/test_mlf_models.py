@@ -252,7 +252,7 @@ def test_compiled_operators(variant, tmp_path):
     files["codegen/host/lib/default_lib1.o"] = (tmp_path / "code.o").read_bytes()
     done, text = imported(files, tmp_path)
     assert "objects/x86-64/default_lib1.o" in done.files
-    assert "{target: x86-64, files: [objects/x86-64/default_lib1.o]}" in text
+    assert "  - target: x86-64\n    files: [objects/x86-64/default_lib1.o]\n" in text
     if variant in ("workspace", "packed"):
         assert "workspace: 4096" in text  # nothing but metadata.json's upper bound
     if variant != "graph":

@@ -3,81 +3,40 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from opwest.drafting.selection import Chosen, Entry, Selection
 from opwest.drafting.signatures import STRUCT_DEVICE, Parameter
 from opwest.drafting.sketch import End, Sketch
 from opwest.drafting.targets import OwnTarget
+from opwest.manifest import writer
 from opwest.manifest.marks import MARK
+from opwest.manifest.writer import comment, flow_list, remark, remarked, scalar
 
 _HEADER = f"""\
 # A draft by `opwest init`. {MARK} stands where the files do not tell: `opwest check` names each place, with what it
 # takes, and nothing is generated while one is left. What is "guessed" is likely, and worth a look.
 version: 1
 """
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./+-]*\Z")
-_RESERVED = frozenset("null true false Null True False NULL TRUE FALSE".split())
 _MOST_LEFT_OUT = 100
-_WIDTH = 118
 
 
 def draft_text(model: str, selection: Selection, run: Sketch) -> str:
     """Return the text of a manifest; ends with a line end."""
-    sections = [
-        _HEADER,
-        f"# The prefix of every C symbol that firmware sees: {model}_run(), <{model}.h>.\nmodel: {scalar(model)}\n",
-        *_targets(selection.own_targets),
-        _lines(_objects(selection)),
-        *_devices(run),
-        _lines(_operators(selection)),
-        *_constants(run),
-        *_externals(selection),
-        _lines(_run(run)),
-    ]
-    return "\n".join(sections)
-
-
-def scalar(text: str) -> str:
-    """Return a string as YAML reads it back."""
-    return text if _PLAIN.match(text) and text not in _RESERVED else json.dumps(text, ensure_ascii=False)
-
-
-def _lines(lines: Iterable[str]) -> str:
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _list(items: Iterable[str]) -> str:
-    return f"[{', '.join(items)}]"
-
-
-def _remark(*remarks: str) -> str:
-    """Return a comment for the end of a line; what comes from files can't end it."""
-    plain = ["".join(c if c.isprintable() else "?" for c in one) for one in remarks if one]
-    return f"  # {'; '.join(plain)}" if plain else ""
-
-
-def _remarked(line: str, *remarks: str) -> Iterator[str]:
-    """Yield a line with a comment at its end, or before it where both are too long for one."""
-    remark = _remark(*remarks)
-    if len(line) + len(remark) <= _WIDTH:
-        yield line + remark
-        return
-    yield from _comment("; ".join(one for one in remarks if one), line[: len(line) - len(line.lstrip())])
-    yield line
-
-
-def _comment(text: str, indent: str = "") -> Iterator[str]:
-    """Yield a comment, folded where it is long."""
-    line = f"{indent}#"
-    for word in "".join(c if c.isprintable() else "?" for c in text).split():
-        if len(line) + 1 + len(word) > _WIDTH and line.strip() != "#":
-            yield line
-            line = f"{indent}#  "
-        line += f" {word}"
-    yield line
+    return writer.document(
+        _HEADER.splitlines(),
+        [
+            f"# The prefix of every C symbol that firmware sees: {model}_run(), <{model}.h>.",
+            f"model: {scalar(model)}",
+        ],
+        _targets(selection.own_targets),
+        _objects(selection),
+        _devices(run),
+        _operators(selection),
+        _constants(run),
+        _externals(selection),
+        _run(run),
+    )
 
 
 def _targets(own: Sequence[OwnTarget]) -> Iterator[str]:
@@ -85,10 +44,12 @@ def _targets(own: Sequence[OwnTarget]) -> Iterator[str]:
         return
     lines = ["# None of the named targets (`opwest targets`) is what these objects were made for.", "targets:"]
     for target in own:
-        keys = ", ".join(f"{key}: {scalar(str(value)) if key != 'bits' else value}" for key, value in target.keys)
+        keys = {key: scalar(str(value)) if key != "bits" else str(value) for key, value in target.keys}
         lines.append(f"  {scalar(target.name)}:")
-        lines.append(f"    {{{keys}, kconfig: {MARK}}}" + _remark("the symbols that select it: {CONFIG_...: y}"))
-    yield _lines(lines)
+        lines.append(
+            f"    {writer.flow_map({**keys, 'kconfig': MARK})}" + remark("the symbols that select it: {CONFIG_...: y}")
+        )
+    yield from lines
 
 
 def _objects(selection: Selection) -> Iterator[str]:
@@ -99,33 +60,24 @@ def _objects(selection: Selection) -> Iterator[str]:
     if selection.unlisted:
         yield "# Not listed:"
         for name, reason in selection.unlisted.items():
-            yield from _comment(f"- {name}: {reason}")
+            yield from comment(f"- {name}: {reason}", hanging="  ")
 
 
 def _entry(entry: Entry) -> Iterator[str]:
     also = f"guessed; fits too: {', '.join(entry.also)}" if entry.also else ""
-    first = "  - "
     if also:
-        yield from _comment(also, "  ")
-    if entry.target is not None:
-        yield f"{first}target: {scalar(entry.target)}"
-        first = "    "
-    files = [scalar(name) for name in entry.files]
-    if len(files) == 1 or sum(map(len, files)) + 2 * len(files) < _WIDTH - 14:
-        yield f"{first}files: {_list(files)}"
-    else:
-        yield f"{first}files:"
-        yield from (f"      - {name}" for name in files)
+        yield from comment(also, "  ", "  ")
+    yield from writer.object_entry(entry.files, entry.target)
     if entry.is_ir and entry.targets == ("",):
-        yield f"    targets: [{MARK}]" + _remark("what to compile the IR for: `opwest targets` lists the names")
+        yield from writer.key(
+            "targets", flow_list([MARK]), "what to compile the IR for: `opwest targets` lists the names"
+        )
     elif entry.targets:
-        yield f"    targets: {_list(map(scalar, entry.targets))}"
+        yield from writer.key("targets", flow_list(map(scalar, entry.targets)))
     if entry.state:
         names = list(dict.fromkeys(entry.state))
         shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-        yield from _remarked(
-            f"    stateful: {MARK}", f"true, if writable variables are meant: {shown}; else make them const"
-        )
+        yield from writer.key("stateful", MARK, f"true, if writable variables are meant: {shown}; else make them const")
 
 
 def _devices(run: Sketch) -> Iterator[str]:
@@ -135,10 +87,12 @@ def _devices(run: Sketch) -> Iterator[str]:
     lines += ["# one of opwest's class (opwest/accelerator.h).", "devices:"]
     for name, handle in run.devices.items():
         if handle == STRUCT_DEVICE:
-            lines.append(f"  {name}: {{devicetree: {{nodelabel: {MARK}}}}}")
+            way = {"devicetree": writer.flow_map({"nodelabel": MARK})}
         else:
-            lines.append(f"  {name}: {{handle: {{type: {scalar(handle)}, header: {MARK}, expression: {MARK}}}}}")
-    yield _lines(lines)
+            keys = {"type": scalar(handle), "header": MARK, "expression": MARK}
+            way = {"handle": writer.flow_map(keys)}
+        lines.append(f"  {name}: {writer.flow_map(way)}")
+    yield from lines
 
 
 def _operators(selection: Selection) -> Iterator[str]:
@@ -150,7 +104,7 @@ def _operators(selection: Selection) -> Iterator[str]:
     if left:
         yield "# Functions that do not look like operators:"
         for symbol, reason in left[:_MOST_LEFT_OUT]:
-            yield from _comment(f"- {symbol}: {reason}")
+            yield from comment(f"- {symbol}: {reason}", hanging="  ")
         if len(left) > _MOST_LEFT_OUT:
             yield f"# - and {len(left) - _MOST_LEFT_OUT} more"
 
@@ -161,43 +115,40 @@ def _operator(operator: Chosen) -> Iterator[str]:
     origin = f"from the {signature.origin} of {operator.place}" if signature else f"in {operator.place}"
     if signature is not None and signature.origin == "C":
         origin = f"from {operator.place}"
-    yield f"  {scalar(operator.name)}:" + _remark(origin, missing)
-    if operator.name != operator.symbol:
-        yield f"    symbol: {scalar(operator.symbol)}"
+    symbol = scalar(operator.symbol) if operator.name != operator.symbol else None
+    keys = [*writer.key("symbol", symbol)]
+    end = remark(origin, missing)
     if signature is None:
-        yield f"    returns: {MARK}" + _remark("status (int32_t, 0 when all is well) or void")
-        yield f"    args: [{MARK}]" + _remark(
-            "{name: x, dtype: int8, shape: [1, 8]}, ...: compile with -g to have them"
+        keys += writer.key("returns", MARK, "status (int32_t, 0 when all is well) or void")
+        keys += writer.key(
+            "args", flow_list([MARK]), "{name: x, dtype: int8, shape: [1, 8]}, ...: compile with -g to have them"
         )
+        yield from writer.operator(operator.name, keys, None, end)
         return
-    if not signature.returns_status:
-        yield "    returns: void"
+    keys += writer.key("returns", None if signature.returns_status else "void")
     device = signature.device
     if device:
-        handle = f"handle: {scalar(device.handle)}" if device.handle != STRUCT_DEVICE else ""
-        yield from _remarked(f"    device: {{{handle}}}", *device.remarks, _said(device))
-    yield "    args:"
-    for argument in signature.arguments:
-        yield from _remarked(f"      - {_argument(argument)}", *argument.remarks, _said(argument))
+        handle = scalar(device.handle) if device.handle != STRUCT_DEVICE else None
+        keys += writer.key("device", writer.flow_map({"handle": handle}), *device.remarks, _said(device))
+    yield from writer.operator(operator.name, keys, map(_argument, signature.arguments), end)
 
 
 def _said(parameter: Parameter) -> str:
     return f"the source says: {parameter.comment}" if parameter.comment else ""
 
 
-def _argument(argument: Parameter) -> str:
-    keys = [f"name: {scalar(argument.name)}", f"dtype: {argument.dtype or MARK}"]
-    if argument.role == "scalar":
-        keys.append("scalar: true")
-    else:
-        keys.append(f"shape: {_shape(argument)}")
-        if argument.direction != "in":
-            keys.append(f"direction: {argument.direction or MARK}")
-    return f"{{{', '.join(keys)}}}"
+def _argument(argument: Parameter) -> Iterator[str]:
+    return writer.argument(
+        argument.name,
+        argument.dtype or MARK,
+        None if argument.role == "scalar" else _shape(argument),
+        direction=argument.direction or MARK,
+        remarks=(*argument.remarks, _said(argument)),
+    )
 
 
 def _shape(argument: Parameter) -> str:
-    return MARK if argument.shape is None else _list(map(str, argument.shape))
+    return MARK if argument.shape is None else flow_list(map(str, argument.shape))
 
 
 def _constants(run: Sketch) -> Iterator[str]:
@@ -207,8 +158,8 @@ def _constants(run: Sketch) -> Iterator[str]:
         "# Parameters that stay in flash, guessed by the names of arguments: .npy, .npz with `key: ...`, or raw bytes.",
         "constants:",
     ]
-    lines += [f"  {name}: {{file: {MARK}}}" + _remark(end.words) for name, end in run.constants.items()]
-    yield _lines(lines)
+    lines += [f"  {name}: {writer.flow_map({'file': MARK})}" + remark(end.words) for name, end in run.constants.items()]
+    yield from lines
 
 
 def _externals(selection: Selection) -> Iterator[str]:
@@ -222,8 +173,8 @@ def _externals(selection: Selection) -> Iterator[str]:
     for symbol, places in selection.externals.items():
         shown = ", ".join(places[:3]) + (", …" if len(places) > 3 else "")
         hint = "compile with -fno-stack-protector instead" if symbol.startswith("__stack_chk") else ""
-        lines += _remarked(f"  - {{symbol: {scalar(symbol)}, from: {MARK}}}", f"for {shown}", hint)
-    yield _lines(lines)
+        lines += remarked(f"  - {writer.flow_map({'symbol': scalar(symbol), 'from': MARK})}", f"for {shown}", hint)
+    yield from lines
 
 
 def _run(run: Sketch) -> Iterator[str]:
@@ -235,24 +186,18 @@ def _run(run: Sketch) -> Iterator[str]:
         yield "  # Each operator once, in the order of the files where no name tells: reorder, repeat or remove them."
     yield "  steps:"
     for step in run.steps:
-        device = f", device: {step.device}" if step.device else ""
-        remark = f"guessed by name: {', '.join(step.guessed)}" if step.guessed else ""
-        yield f"    - {{call: {scalar(step.call)}{device}, args: {_list(map(scalar, step.args))}}}" + _remark(remark)
+        guessed = f"guessed by name: {', '.join(step.guessed)}" if step.guessed else ""
+        yield from writer.step(step.call, step.args, step.device, remark(guessed))
 
 
 def _interface(key: str, known: dict[str, Parameter], open_ends: Sequence[End], is_complete: bool) -> Iterator[str]:
     """Yield the inputs or the outputs, with marks where several arguments come in question."""
     if is_complete and not open_ends:
-        if not known:
-            yield f"  {key}: {{}}"
-            return
-        yield f"  {key}:"
-        for name, argument in known.items():
-            yield f"    {scalar(name)}: {{dtype: {argument.dtype or MARK}, shape: {_shape(argument)}}}"
+        tensors = {name: {"dtype": one.dtype or MARK, "shape": _shape(one)} for name, one in known.items()}
+        yield from writer.interface(key, tensors)
         return
     if open_ends:
-        yield from _comment(f"One of these, or several: {', '.join(end.words for end in open_ends)}", "  ")
+        yield from comment(f"One of these, or several: {', '.join(end.words for end in open_ends)}", "  ", hanging="  ")
     dtypes = {end.argument.dtype for end in open_ends}
     dtype = dtypes.pop() if len(dtypes) == 1 and is_complete else None
-    yield f"  {key}:"
-    yield f"    {MARK}: {{dtype: {dtype or MARK}, shape: {MARK}}}"
+    yield from writer.interface(key, {MARK: {"dtype": dtype or MARK, "shape": MARK}})

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from opwest.manifest import writer
 from opwest.model.identifiers import fault_of_name
 from opwest.records import dataclass
 
-WIDTH = 118
 _GENERIC = re.compile(r"(Stateful)?PartitionedCall(:\d+)?(_\d+)?\Z|Identity(_\d+)?\Z|\Z")
 
 
@@ -42,18 +42,11 @@ class ObjectFile:
     target: str | None = None
 
 
-def object_line(one: ObjectFile) -> str:
-    """Return an entry of `objects`."""
-    target = f"target: {one.target}, " if one.target else ""
-    return f"  - {{{target}files: [{one.name}]}}"
-
-
-def comment(text: str) -> Iterator[str]:
-    """Yield a text as lines of a comment."""
-    line = "#"
-    for word in "".join(c if c.isprintable() else "?" for c in text).split():
-        if len(line) + 1 + len(word) > WIDTH:
-            yield line
-            line = "#"
-        line += f" {word}"
-    yield line
+def opening(model: str, origin: str, remarks: Iterable[str]) -> Iterator[str]:
+    """Yield the head of a manifest: where it is from, each remark as a sentence, version and model."""
+    yield "# SPDX-License-Identifier: Apache-2.0"
+    yield from writer.comment(f"{origin} Yours to edit: boards, memory pools, names.")
+    for remark in remarks:
+        yield from writer.comment(f"{remark[:1].upper()}{remark[1:]}.")
+    yield "version: 1"
+    yield f"model: {writer.scalar(model)}"

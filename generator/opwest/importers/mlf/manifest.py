@@ -1,44 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifest of an imported model, for users to read and edit."""
+"""The manifest of an imported model, as a user reads and edits it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opwest.importers.mlf.draft import Argument, Constant, Draft, Operator, Step, Tensor
-from opwest.importers.text import WIDTH, ObjectFile, comment, object_line
+from opwest.importers.mlf.draft import Argument, Constant, Draft, Operator, Tensor
+from opwest.importers.text import opening
+from opwest.manifest import writer
 from opwest.manifest.marks import MARK
 from opwest.model.conventions import UNPACKED
 
 
 def manifest_text(model: str, draft: Draft, origin: str) -> str:
     """Return the manifest; ends with a line end."""
-    lines = [
-        "# SPDX-License-Identifier: Apache-2.0",
-        *comment(f"{origin} Yours to edit: boards, memory pools, names."),
-        *(line for one in (*draft.remarks, *draft.warnings) for line in comment(one[:1].upper() + one[1:] + ".")),
-        "version: 1",
-        f"model: {model}",
-        "",
-        "objects:",
-        *(object_line(ObjectFile(file, target)) for target, file in draft.objects),
-        "",
-        *_devices(draft),
-        "operators:",
-        *(line for operator in draft.operators for line in _operator(operator)),
-        "",
-        *_constants(draft),
-        *_externals(draft),
-        "run:",
-        *_tensors("inputs", draft.inputs),
-        *_tensors("outputs", draft.outputs),
-        "  steps:",
-        *(line for step in draft.steps for line in _step(step)),
-    ]
-    if draft.kconfig:
-        lines += ["", "application:", "  kconfig:"]
-        lines += [f"    {symbol}: {value}" for symbol, value in sorted(draft.kconfig.items())]
-    return "".join(f"{line}\n" for line in lines)
+    return writer.document(
+        opening(model, origin, (*draft.remarks, *draft.warnings)),
+        ["objects:", *(line for target, file in draft.objects for line in writer.object_entry([file], target))],
+        _devices(draft),
+        ["operators:", *(line for operator in draft.operators for line in _operator(operator))],
+        _constants(draft),
+        _externals(draft),
+        _run(draft),
+        _application(draft),
+    )
 
 
 def _devices(draft: Draft) -> Iterator[str]:
@@ -46,38 +31,34 @@ def _devices(draft: Draft) -> Iterator[str]:
         return
     yield "devices:"
     for name in draft.devices:
-        yield from comment("TVM passed a bare pointer: say which type it has, and what it points at on your board.")
-        yield f"  {name}:"
-        yield f"    handle: {{type: {MARK}, header: {MARK}, expression: {MARK}}}"
-    yield ""
+        yield from writer.comment(
+            "TVM passed a bare pointer: say which type it has, and what it points at on your board."
+        )
+        yield f"  {writer.scalar(name)}:"
+        yield f"    handle: {writer.flow_map({'type': MARK, 'header': MARK, 'expression': MARK})}"
 
 
 def _operator(operator: Operator) -> Iterator[str]:
     if operator.remark:
-        yield from (f"  {line}" for line in comment(operator.remark))
-    yield f"  {operator.name}:"
-    yield f"    symbol: {operator.symbol}"
-    if operator.convention is not UNPACKED:
-        yield f"    convention: {operator.convention.name}"
-    if operator.workspace:
-        yield f"    workspace: {operator.workspace}"
-    if operator.device:
-        yield "    device:"
-        yield f"      handle: {MARK}"
-    yield "    args:" if operator.args else "    args: []"
-    for argument in operator.args:
-        yield f"      - {{{_argument(argument)}}}"
+        yield from writer.comment(operator.remark, "  ")
+    keys = [
+        *writer.key("symbol", writer.scalar(operator.symbol)),
+        *writer.key("convention", operator.convention.name if operator.convention is not UNPACKED else None),
+        *writer.key("workspace", str(operator.workspace) if operator.workspace else None),
+        *writer.key("device", writer.flow_map({"handle": MARK}) if operator.device else None),
+    ]
+    yield from writer.operator(operator.name, keys, map(_argument, operator.args))
 
 
-def _argument(argument: Argument) -> str:
-    parts = [f"name: {argument.name}", f"dtype: {argument.dtype}", f"shape: {list(argument.shape)}"]
-    if argument.direction != "in":
-        parts.append(f"direction: {argument.direction}")
-    if argument.align:
-        parts.append(f"align: {argument.align}")
-    if argument.pointer:
-        parts.append("pointer: true")
-    return ", ".join(parts)
+def _argument(argument: Argument) -> Iterator[str]:
+    return writer.argument(
+        argument.name,
+        argument.dtype,
+        writer.shape_of(argument.shape),
+        direction=argument.direction,
+        align=argument.align,
+        pointer=argument.pointer,
+    )
 
 
 def _constants(draft: Draft) -> Iterator[str]:
@@ -86,22 +67,20 @@ def _constants(draft: Draft) -> Iterator[str]:
     yield "constants:"
     for constant in draft.constants:
         if constant.remark:
-            yield from (f"  {line}" for line in comment(constant.remark))
-        yield f"  {constant.name}: {{{_constant(constant)}}}"
-    yield ""
+            yield from writer.comment(constant.remark, "  ")
+        yield f"  {writer.scalar(constant.name)}: {_constant(constant)}"
 
 
 def _constant(constant: Constant) -> str:
-    parts = [f"file: {constant.file}"]
-    if constant.key:
-        parts.append(f"key: {constant.key}")
-    if constant.dtype:
-        parts.append(f"dtype: {constant.dtype}")
-    if constant.shape is not None:
-        parts.append(f"shape: {list(constant.shape)}")
-    if constant.align:
-        parts.append(f"align: {constant.align}")
-    return ", ".join(parts)
+    return writer.flow_map(
+        {
+            "file": writer.scalar(constant.file),
+            "key": writer.scalar(constant.key) if constant.key else None,
+            "dtype": constant.dtype or None,
+            "shape": None if constant.shape is None else writer.shape_of(constant.shape),
+            "align": str(constant.align) if constant.align else None,
+        }
+    )
 
 
 def _externals(draft: Draft) -> Iterator[str]:
@@ -109,24 +88,26 @@ def _externals(draft: Draft) -> Iterator[str]:
         return
     yield "externals:"
     for symbol, (origin, option) in draft.externals.items():
-        kconfig = f", kconfig: {option}" if option else ""
-        yield f'  - {{symbol: {symbol}, from: "{origin}"{kconfig}}}'
-    yield ""
+        keys = {"symbol": writer.scalar(symbol), "from": writer.scalar(origin), "kconfig": option or None}
+        yield f"  - {writer.flow_map(keys)}"
 
 
-def _tensors(role: str, tensors: tuple[Tensor, ...]) -> Iterator[str]:
-    yield f"  {role}:" if tensors else f"  {role}: {{}}"
-    for tensor in tensors:
-        yield f"    {tensor.name}: {{dtype: {tensor.dtype}, shape: {list(tensor.shape)}}}"
+def _run(draft: Draft) -> Iterator[str]:
+    yield "run:"
+    yield from writer.interface("inputs", _tensors(draft.inputs))
+    yield from writer.interface("outputs", _tensors(draft.outputs))
+    yield "  steps:"
+    for step in draft.steps:
+        yield from writer.step(step.operator, step.args, step.device)
 
 
-def _step(step: Step) -> Iterator[str]:
-    device = f", device: {step.device}" if step.device else ""
-    line = f"    - {{call: {step.operator}{device}, args: [{', '.join(step.args)}]}}"
-    if len(line) <= WIDTH:
-        yield line
+def _tensors(tensors: tuple[Tensor, ...]) -> dict[str, dict[str, str]]:
+    return {one.name: {"dtype": one.dtype, "shape": writer.shape_of(one.shape)} for one in tensors}
+
+
+def _application(draft: Draft) -> Iterator[str]:
+    if not draft.kconfig:
         return
-    yield f"    - call: {step.operator}"
-    if step.device:
-        yield f"      device: {step.device}"
-    yield f"      args: [{', '.join(step.args)}]"
+    yield "application:"
+    yield "  kconfig:"
+    yield from (f"    {symbol}: {value}" for symbol, value in sorted(draft.kconfig.items()))

@@ -7,11 +7,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from opwest.importers.text import WIDTH, ObjectFile, comment, free_name, identifier, object_line
+from opwest.importers.text import ObjectFile, free_name, identifier, opening
 from opwest.importers.tvm.codegen import PREFIX, Scratch
 from opwest.importers.tvm.source import Port, Source
 from opwest.importers.tvm.steps import Step, Steps, Tensor
 from opwest.importers.tvm.vectors import Vectors
+from opwest.manifest import writer
 from opwest.records import dataclass
 
 
@@ -59,33 +60,36 @@ def manifest_text(
 ) -> str:
     """Return the manifest; ends with a line end."""
     operators = _operators(steps)
-    lines = [
-        "# SPDX-License-Identifier: Apache-2.0",
-        *comment(f"{origin} Yours to edit: boards, memory pools, names."),
-        *(line for remark in source.remarks for line in comment(remark[:1].upper() + remark[1:] + ".")),
-        "version: 1",
-        f"model: {model}",
-        "",
-        "objects:",
-        *(object_line(one) for one in objects),
-        "",
-        "operators:",
-        *(line for key, name in operators.items() for line in _operator(name, key, scratch.get(key[0], ()))),
-        "",
-    ]
-    if steps.constants:
-        lines.append("constants:")
-        lines += [f"  {names.of[t]}: {{file: constants.npz, key: {names.of[t]}}}" for t in steps.constants]
-        lines.append("")
-    lines.append("run:")
+    return writer.document(
+        opening(model, origin, source.remarks),
+        ["objects:", *(line for one in objects for line in writer.object_entry([one.name], one.target))],
+        [
+            "operators:",
+            *(line for key, name in operators.items() for line in _operator(name, key, scratch.get(key[0], ()))),
+        ],
+        _constants(steps, names),
+        _run(steps, operators, names, source),
+        () if vectors is None else _tests(vectors, steps, names),
+    )
+
+
+def _constants(steps: Steps, names: Names) -> Iterator[str]:
+    if not steps.constants:
+        return
+    yield "constants:"
+    for tensor in steps.constants:
+        name = names.of[tensor]
+        yield f"  {name}: {writer.flow_map({'file': 'constants.npz', 'key': name})}"
+
+
+def _run(steps: Steps, operators: Mapping[_Key, str], names: Names, source: Source) -> Iterator[str]:
+    yield "run:"
     for role, tensors, ports in (("inputs", steps.inputs, source.inputs), ("outputs", steps.outputs, source.outputs)):
-        lines.append(f"  {role}:" if tensors else f"  {role}: {{}}")
-        lines += [_interface(names.of[t], t, p) for t, p in zip(tensors, _ports(ports, len(tensors)), strict=True)]
-    lines.append("  steps:")
-    lines += [line for step in steps.steps for line in _step(step, operators[_key(step)], names)]
-    if vectors is not None:
-        lines += ["", *_tests(vectors, steps, names)]
-    return "".join(f"{line}\n" for line in lines)
+        given = zip(tensors, _ports(ports, len(tensors)), strict=True)
+        yield from writer.interface(role, {names.of[tensor]: _interface(tensor, port) for tensor, port in given})
+    yield "  steps:"
+    for step in steps.steps:
+        yield from writer.step(operators[_key(step)], [names.of[t] for t in step.arguments])
 
 
 _Key = tuple[str, tuple[tuple[str, tuple[int, ...]], ...], int]
@@ -113,45 +117,40 @@ def _operators(steps: Steps) -> dict[_Key, str]:
 
 def _operator(name: str, key: _Key, scratch: Sequence[Scratch]) -> Iterator[str]:
     function, tensors, writes = key
-    yield f"  {name}:"
-    yield f"    symbol: {PREFIX}{function}"
-    yield "    returns: void"
-    yield "    args:"
-    for number, (dtype, shape) in enumerate(tensors):
-        is_result = number >= len(tensors) - writes
-        direction = ", direction: out" if is_result else ""
-        yield f"      - {{name: p{number}, dtype: {dtype}, shape: {list(shape)}{direction}}}"
-    for number, one in enumerate(scratch):
-        yield f"      - {{name: scratch{number}, dtype: {one.dtype}, shape: [{one.elements}], direction: scratch}}"
+    arguments = [
+        writer.argument(
+            f"p{number}",
+            dtype,
+            writer.shape_of(shape),
+            direction="out" if number >= len(tensors) - writes else "in",
+        )
+        for number, (dtype, shape) in enumerate(tensors)
+    ]
+    arguments += [
+        writer.argument(f"scratch{number}", one.dtype, writer.shape_of([one.elements]), direction="scratch")
+        for number, one in enumerate(scratch)
+    ]
+    keys = [*writer.key("symbol", f"{PREFIX}{function}"), *writer.key("returns", "void")]
+    return writer.operator(name, keys, arguments)
 
 
-def _interface(name: str, tensor: Tensor, port: Port) -> str:
-    quantization = ""
+def _interface(tensor: Tensor, port: Port) -> writer.Keys:
+    keys = {"dtype": tensor.dtype, "shape": writer.shape_of(tensor.shape)}
     if port.quantization is not None and tensor.dtype in ("int8", "uint8", "int16"):
         scale, zero = port.quantization
-        quantization = f", quantization: {{scale: {scale!r}, zero_point: {zero}}}"
-    return f"    {name}: {{dtype: {tensor.dtype}, shape: {list(tensor.shape)}{quantization}}}"
-
-
-def _step(step: Step, operator: str, names: Names) -> Iterator[str]:
-    arguments = [names.of[t] for t in step.arguments]
-    line = f"    - {{call: {operator}, args: [{', '.join(arguments)}]}}"
-    if len(line) <= WIDTH:
-        yield line
-        return
-    yield f"    - call: {operator}"
-    yield f"      args: [{', '.join(arguments)}]"
+        keys["quantization"] = writer.flow_map({"scale": repr(scale), "zero_point": str(zero)})
+    return keys
 
 
 def _tests(vectors: Vectors, steps: Steps, names: Names) -> Iterator[str]:
-    yield from comment(vectors.remark)
+    yield from writer.comment(vectors.remark)
     yield "tests:"
     yield "  vectors: vectors.npz"
     tolerant = [(t, vectors.tolerances[i]) for i, t in enumerate(steps.outputs) if vectors.tolerances[i]]
     if tolerant:
         yield "  tolerance:"
         for tensor, values in tolerant:
-            yield f"    {names.of[tensor]}: {{{', '.join(f'{k}: {_number(v)}' for k, v in values.items())}}}"
+            yield f"    {names.of[tensor]}: {writer.flow_map({key: _number(v) for key, v in values.items()})}"
 
 
 def _number(value: Any) -> str:

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The text of manifests: the only module that spells their YAML. `opwest init` and the importers choose the values.
+
+Values arrive as text of YAML: `scalar` quotes names, marks are used as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+WIDTH: Final = 118
+"""Columns of a line."""
+_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_./+-]*\Z")
+_RESERVED: Final = frozenset("null true false Null True False NULL TRUE FALSE".split())
+
+Keys = Mapping[str, str | None]
+"""The keys of a mapping with their values; keys without a value are left out."""
+
+
+def document(*sections: Iterable[str]) -> str:
+    """Return sections of lines as a text: a blank line between them, empty ones left out."""
+    texts = ["".join(f"{line}\n" for line in section) for section in sections]
+    return "\n".join(text for text in texts if text)
+
+
+def scalar(text: str) -> str:
+    """Return a string in the form that YAML reads as the same string."""
+    return text if _PLAIN.match(text) and text not in _RESERVED else json.dumps(text, ensure_ascii=False)
+
+
+def flow_list(items: Iterable[str]) -> str:
+    """Return a list on one line."""
+    return f"[{', '.join(items)}]"
+
+
+def flow_map(keys: Keys) -> str:
+    """Return a mapping on one line."""
+    return f"{{{', '.join(f'{key}: {value}' for key, value in keys.items() if value is not None)}}}"
+
+
+def shape_of(shape: Sequence[int]) -> str:
+    """Return a shape."""
+    return flow_list(map(str, shape))
+
+
+def comment(text: str, indent: str = "", hanging: str = "") -> Iterator[str]:
+    """Yield a comment, folded at WIDTH; `hanging` is put before the words of lines that continue it."""
+    line, is_empty = f"{indent}#", True
+    for word in _printable(text).split():
+        if len(line) + 1 + len(word) > WIDTH and not is_empty:
+            yield line
+            line = f"{indent}#{hanging}"
+        line += f" {word}"
+        is_empty = False
+    yield line
+
+
+def remark(*remarks: str) -> str:
+    """Return a comment for the end of a line, empty without remarks."""
+    plain = [_printable(one) for one in remarks if one]
+    return f"  # {'; '.join(plain)}" if plain else ""
+
+
+def remarked(line: str, *remarks: str) -> Iterator[str]:
+    """Yield a line with a comment at its end, or before it where both are longer than WIDTH."""
+    end = remark(*remarks)
+    if len(line) + len(end) <= WIDTH:
+        yield line + end
+        return
+    yield from comment("; ".join(one for one in remarks if one), line[: len(line) - len(line.lstrip())], "  ")
+    yield line
+
+
+def object_entry(files: Sequence[str], target: str | None = None) -> Iterator[str]:
+    """Yield an entry of `objects`, to which further keys can be added with four blanks before them."""
+    first = "  - "
+    if target is not None:
+        yield f"{first}target: {scalar(target)}"
+        first = "    "
+    listed = [scalar(name) for name in files]
+    if len(listed) == 1 or sum(map(len, listed)) + 2 * len(listed) < WIDTH - 14:
+        yield f"{first}files: {flow_list(listed)}"
+    else:
+        yield f"{first}files:"
+        yield from (f"      - {name}" for name in listed)
+
+
+def key(name: str, value: str | None, *remarks: str) -> Iterator[str]:
+    """Yield a key of an operator or of an entry of `objects`; nothing without a value."""
+    if value is not None:
+        yield from remarked(f"    {name}: {value}", *remarks)
+
+
+def operator(name: str, keys: Iterable[str], arguments: Iterable[Iterable[str]] | None, end: str = "") -> Iterator[str]:
+    """Yield an operator: the lines of its keys, then those of its arguments if they are known.
+
+    `end` follows the name of the operator.
+    """
+    yield f"  {scalar(name)}:{end}"
+    yield from keys
+    if arguments is not None:
+        entries = [line for lines in arguments for line in lines]
+        yield "    args:" if entries else "    args: []"
+        yield from entries
+
+
+def argument(
+    name: str,
+    dtype: str,
+    shape: str | None,
+    *,
+    direction: str = "in",
+    align: int | None = None,
+    pointer: bool = False,
+    remarks: Iterable[str] = (),
+) -> Iterator[str]:
+    """Yield an argument of an operator; without a shape it is a scalar."""
+    keys = {
+        "name": scalar(name),
+        "dtype": dtype,
+        "scalar": "true" if shape is None else None,
+        "shape": shape,
+        "direction": direction if direction != "in" and shape is not None else None,
+        "align": str(align) if align else None,
+        "pointer": "true" if pointer else None,
+    }
+    yield from remarked(f"      - {flow_map(keys)}", *remarks)
+
+
+def interface(role: str, tensors: Mapping[str, Keys]) -> Iterator[str]:
+    """Yield `inputs` or `outputs`: the keys of every tensor, by name."""
+    yield f"  {role}:" if tensors else f"  {role}: {{}}"
+    yield from (f"    {scalar(name)}: {flow_map(keys)}" for name, keys in tensors.items())
+
+
+def step(call: str, args: Iterable[str], device: str | None = None, end: str = "") -> Iterator[str]:
+    """Yield a step: on one line where that is at most WIDTH long; `end` follows it."""
+    keys = {"call": scalar(call), "device": device, "args": flow_list(map(scalar, args))}
+    line = f"    - {flow_map(keys)}{end}"
+    if len(line) <= WIDTH:
+        yield line
+        return
+    given = [f"{key}: {value}" for key, value in keys.items() if value is not None]
+    yield f"    - {given[0]}{end}"
+    yield from (f"      {one}" for one in given[1:])
+
+
+def _printable(text: str) -> str:
+    """Return a text that cannot end a comment."""
+    return "".join(c if c.isprintable() else "?" for c in text)
