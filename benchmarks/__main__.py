@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 
 def scripts(folder: Path, only: Sequence[str]) -> list[tuple[str, Path]]:
-    """Return the benchmarks: those that are known, in their order, then whatever else can be started."""
+    """Return the benchmarks: the listed ones in order, then all other scripts."""
     found = {path.stem: path for path in sorted(folder.glob("*.py")) if path.name != "__main__.py"}
     others = [name for name, path in found.items() if 'if __name__ == "__main__"' in path.read_text(encoding="utf-8")]
     names = [*ORDER, *(name for name in others if name not in ORDER)]
@@ -37,7 +37,7 @@ def scripts(folder: Path, only: Sequence[str]) -> list[tuple[str, Path]]:
 
 
 def measure(name: str, script: Path, out: Path, seconds: float = SECONDS) -> tuple[list[Row], bool]:
-    """Run one script; return its rows, and whether it ended well."""
+    """Run one script; return its rows, and whether it succeeded."""
     command = f"python {script.parent.name}/{script.name}"
     if not script.is_file():
         return [_why(name, command, "there is no such script here")], True
@@ -74,7 +74,7 @@ def markdown(rows: Sequence[Row], machine: str) -> str:
 
 
 def main() -> int:
-    """Run all, write the table."""
+    """Run all benchmarks and write the table."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--out", type=Path, default=HERE.parent / "build" / "bench", metavar="DIR")
     options.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these alone")

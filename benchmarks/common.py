@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the benchmarks share: tables, processes and their cost, tools that may be absent, and models of any size."""
+"""Code shared by the benchmarks: tables, costs of processes, optional tools, and models of any size."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _UNITS = ("s", "MiB", "KiB", "bytes", "instructions")
 
 
 class SkippedError(Exception):
-    """A measurement can't be made here; the text says why."""
+    """A measurement is impossible on this machine; the text is the reason."""
 
 
 class ProcessError(Exception):
-    """A command failed; the text holds its output."""
+    """A command failed; the text contains its output."""
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
-    """Return a parser with the options that every benchmark has."""
+    """Return a parser with the options of every benchmark."""
     result = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     result.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE as well")
     result.add_argument(
@@ -58,7 +58,7 @@ def positive(text: str) -> int:
 
 
 class Report:
-    """Tables and verdicts, printed as they come and written as JSON at the end."""
+    """Tables and verdicts, printed immediately and written as JSON at the end."""
 
     def __init__(self, benchmark: str) -> None:
         self.benchmark = benchmark
@@ -68,7 +68,7 @@ class Report:
         print(f"# {benchmark}\n\nCommand: `{shlex.join(['python', *sys.argv])}`\n")
 
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], unit: str = "") -> None:
-        """Print a Markdown table and keep it. `unit` is that of every column whose name says none ("CPU s")."""
+        """Print a Markdown table and keep it. `unit` applies to columns without a unit in their name ("CPU s")."""
         cells = [[cell(value) for value in row] for row in rows]
         widths = [max(len(column), *(len(row[i]) for row in cells)) for i, column in enumerate(columns)]
         print(f"{title}\n")
@@ -83,7 +83,7 @@ class Report:
         )
 
     def limit(self, what: str, value: float, most: float, unit: str = "") -> None:
-        """Print whether a figure keeps to its limit."""
+        """Print whether a figure is within its limit."""
         met = value <= most
         print(f"- {'met' if met else 'NOT MET'}: {what}: {value:.3f}{unit}, at most {most:g}{unit}", flush=True)
         self.limits.append({"what": what, "value": value, "most": most, "unit": unit, "met": met})
@@ -94,7 +94,7 @@ class Report:
         self.skipped.append(f"{what}: {reason}")
 
     def figures(self) -> Iterable[dict[str, Any]]:
-        """Yield every number that was printed, as one row: name, value, unit, note."""
+        """Yield every printed number as one row: name, value, unit, note."""
         for table in self.tables:
             head, *columns = table["columns"]
             for row in table["rows"]:
@@ -111,7 +111,7 @@ class Report:
             yield {"name": "skipped", "value": None, "unit": "", "note": reason}
 
     def finish(self, path: Path | None) -> int:
-        """Write the JSON file where one is wanted; return the exit code: 1 where a limit is not met."""
+        """Write the JSON file if requested; return the exit code: 1 if a limit is not met."""
         if path is not None:
             content = {
                 "benchmark": self.benchmark,
@@ -128,14 +128,14 @@ class Report:
 
 
 def cell(value: Any) -> str:
-    """Return a figure as tables show it."""
+    """Return a figure in the format of tables."""
     if isinstance(value, float):
         return f"{value:.3f}" if abs(value) < 10 else f"{value:,.1f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def require(*tools: str) -> None:
-    """Raise SkippedError where a program is not on the path."""
+    """Raise SkippedError if a program is not on the path."""
     missing = [tool for tool in tools if shutil.which(tool) is None]
     if missing:
         raise SkippedError(f"{', '.join(missing)} not found")
@@ -164,7 +164,7 @@ def opwest_command() -> list[str]:
 
 
 def execute(command: Sequence[str | Path], **options: Any) -> str:
-    """Run a command and return its standard output; ProcessError where it fails."""
+    """Run a command and return its standard output; raise ProcessError if it fails."""
     done = subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, errors="replace", check=False, **options
     )
@@ -176,7 +176,7 @@ def execute(command: Sequence[str | Path], **options: Any) -> str:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a process took: seconds of processor (user and system), seconds of clock, peak memory in KiB."""
+    """The cost of a process: processor time (user and system) and clock time in seconds, peak memory in KiB."""
 
     cpu: float
     wall: float
@@ -209,7 +209,7 @@ def best(costs: Iterable[Cost]) -> Cost:
 
 @dataclass(frozen=True)
 class Signature:
-    """An argument of the operators that `write_model` makes: what it is, its element type and its elements."""
+    """An argument of the operators that `write_model` makes: its kind, its element type and its elements."""
 
     role: str
     """data, result, or the name of a constant."""
@@ -240,7 +240,7 @@ def write_model(
 ) -> Path:
     """Write a model of `count` distinct operators, each called once, in a chain; return its manifest.
 
-    The operators lie in one object, compiled by `compiler`; each step reads what the one before it wrote.
+    The operators lie in one object, compiled by `compiler`; each step reads the result of the previous one.
     """
     folder.mkdir(parents=True, exist_ok=True)
     names = [name(i) for i in range(count)]
@@ -272,7 +272,7 @@ def _manifest_lines(
     for a in constants:
         width = int("".join(c for c in a.dtype if c.isdigit())) // 8
         for i in range(len(names)):
-            # One file each, all different: an operator's parameters are its own.
+            # A separate file for each operator: operators do not share parameters.
             (folder / f"{a.role}_{i}.bin").write_bytes(bytes((i + k) % 251 for k in range(a.elements * width)))
             yield f"  {a.role}_{i}: {{file: {a.role}_{i}.bin, dtype: {a.dtype}, shape: [{a.elements}]}}"
     last = len(names) - 1

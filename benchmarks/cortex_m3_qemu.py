@@ -27,7 +27,7 @@ def build_plugin(work: Path, version: int) -> Path:
 
 
 def supported_plugin(work: Path, count: Callable[[Path], object]) -> Path:
-    """Return the plugin in a version that this QEMU takes; `count` tries one."""
+    """Return the plugin for the version that this QEMU supports; `count` tests one."""
     faults = []
     for version in range(1, 6):
         plugin = build_plugin(work, version)

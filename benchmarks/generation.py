@@ -53,7 +53,7 @@ def times(folder: Path) -> dict[str, int]:
 
 
 def measure_size(work: Path, count: int, repeat: int) -> tuple[Cost, Cost]:
-    """Return the cost of a first generation and of one that finds nothing to change."""
+    """Return the cost of a first generation and of one without changes."""
     manifest = write_model(work / f"model_{count}", count, host_target(), [*host_compiler(), "-O1"])
     first, again = [], []
     for _ in range(repeat):
@@ -68,7 +68,7 @@ def measure_size(work: Path, count: int, repeat: int) -> tuple[Cost, Cost]:
 
 
 def profile(work: Path, sizes: Sequence[int], report: Report, shown: int) -> None:
-    """Show what costs most at the largest size, and how each of it grew from the size before."""
+    """Print the largest costs at the largest size, and their growth from the previous size."""
     found = []
     for count in sizes[-2:]:
         manifest = write_model(work / f"model_{count}", count, host_target(), [*host_compiler(), "-O1"])
@@ -114,7 +114,7 @@ def main() -> int:
 def run(given: argparse.Namespace, work: Path, report: Report) -> int:
     """Measure every size in a folder."""
     costs = {}
-    measure([*opwest_command(), "--version"])  # so that no run pays for compiling Python
+    measure([*opwest_command(), "--version"])  # compile the Python files before the measured runs
     for count in sorted(given.sizes):
         costs[count] = measure_size(work, count, given.repeat)
     rows = [

@@ -30,7 +30,7 @@ BOARD = "mps2/an385"
 # tflite-micro on the same Zephyr tree, compiler and board with -DCONFIG_MULTITHREADING=n, outputs equal to LiteRT's,
 # counted by a QEMU plugin from one mark to the next around an inference: instructions, FLASH, RAM, used arena. Of the
 # reference kernels only hello_world was measured; on convolutions they take 17 to 20 times what CMSIS-NN takes. Their
-# arena holds inputs, outputs and tables of the interpreter too.
+# arena also contains inputs, outputs and tables of the interpreter.
 REFERENCE, CMSIS_NN = "tflite-micro, reference kernels", "tflite-micro, CMSIS-NN"
 PEERS: dict[str, dict[str, tuple[int, int, int, int]]] = {
     "hello_world_int8": {REFERENCE: (8_057, 68_728, 9_336, 784), CMSIS_NN: (4_002, 77_072, 10_768, 868)},
@@ -51,13 +51,13 @@ SECONDS = 300
 
 
 def import_model(file: Path, folder: Path) -> dict[str, Any]:
-    """Import a model; return what the import says of it."""
+    """Import a model; return the report of the import."""
     words = ["import", "tvm", file, "-o", folder, "--model", file.stem, "--vectors", "0", "--json"]
     return dict(json.loads(execute([*opwest_command(), *words]))["result"])
 
 
 def pools(manifest: Path) -> tuple[int, int]:
-    """Return the bytes that opwest plans between steps, and the least that any plan could need."""
+    """Return the bytes that opwest plans between steps, and the lower bound of every plan."""
     [model] = json.loads(execute([*opwest_command(), "check", "--json", manifest]))["result"]
     found = model["pools"].values()
     return sum(p["size"] for p in found), sum(p["lower_bound"] for p in found)
@@ -130,7 +130,7 @@ def call_of_run(image: Path, model: str) -> tuple[int, int]:
 
 
 def needs_libm(application: Path) -> bool:
-    """Return whether a model makes Zephyr take a full C library."""
+    """Return whether a model requires a full C library in Zephyr."""
     return any("REQUIRES_FULL_LIBC" in file.read_text() for file in application.glob("models/*/Kconfig"))
 
 
@@ -144,7 +144,7 @@ def models_of(given: Path | None) -> list[Path]:
 
 
 def main() -> int:
-    """Measure and print; exit code 1 where a limit is not met."""
+    """Measure and print; exit code 1 if a limit is not met."""
     options = parser(__doc__)
     options.add_argument("--models", type=Path, metavar="DIR", help="the folder with .tflite files")
     given = options.parse_args()
@@ -197,7 +197,7 @@ def measure_images(arenas: dict[str, int], work: Path, report: Report, images: I
     for number, (name, options) in enumerate(variants):
         image, flash, ram = images.build(work / name / "app", work / f"build_{number}", *options)
         plugin = plugin or supported_plugin(work, functools.partial(count, image, name))
-        # The least of several: an interrupt of Zephyr's clock can fall into a run, and is no part of it.
+        # The minimum of several runs, without an interrupt of Zephyr's clock.
         least = min(count(image, name, plugin) for _ in range(RUNS))
         rows.append([name, " ".join(options), least, flash, ram])
     columns = ["model", "options of the build", "instructions", "FLASH", "RAM"]
@@ -210,7 +210,7 @@ def measure_images(arenas: dict[str, int], work: Path, report: Report, images: I
 
 
 def compare(name: str, own: Sequence[int], peers: dict[str, tuple[int, int, int, int]], report: Report) -> None:
-    """Show a model beside tflite-micro; what is above it is a limit that is not met."""
+    """Compare a model with tflite-micro; a larger figure is a limit that is not met."""
     title = f"{name} beside tflite-micro, all with newlib and {ALONE}."
     columns = ["", "instructions", "FLASH", "RAM", "arena"]
     report.table(title, columns, [["opwest", *own], *([peer, *figures] for peer, figures in peers.items())])

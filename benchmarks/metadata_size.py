@@ -55,10 +55,10 @@ ROOTS = {
 
 
 def link(work: Path, objects: Sequence[Path], roots: Sequence[str]) -> dict[str, int]:
-    """Return the bytes of what a program keeps of the module when it refers to `roots`, by kind."""
+    """Return the bytes of the module in a program that refers to `roots`, by kind."""
     image = work / "image.elf"
     script = work / "kinds.ld"
-    # Constants of the model's parameters are not metadata: they are left out.
+    # Constants of the model's parameters are not metadata.
     script.write_text(
         "SECTIONS {\n"
         "  .parameters : { *(.rodata.chain_constant_* .rodata.*.chain_constant_*) }\n"
@@ -98,7 +98,7 @@ def modules(work: Path, count: int) -> dict[str, list[Path]]:
 
 
 def allowed(count: int) -> int:
-    """Return what the limits allow metadata and registry of `count` operators, with what a model has once."""
+    """Return the limits of metadata and registry for `count` operators, including the fixed part of a model."""
     names = sum(len(f"op_{i:05d}") + 1 for i in range(count))
     # struct opwest_model (48) and opwest_registry (20), two tensors, one pool, and their names.
     per_model = 48 + 20 + len("chain\0") + 24 * 2 + 12 + len("sram\0x\0y\0")
@@ -126,7 +126,7 @@ def main() -> int:
 
 
 def measure_size(report: Report, work: Path, count: int) -> None:
-    """Measure the module of a model of `count` operators and hold it against the limits."""
+    """Measure the module of a model of `count` operators and compare it with the limits."""
     rows = []
     sizes: dict[tuple[str, str], dict[str, int]] = {}
     for back_end, objects in modules(work, count).items():

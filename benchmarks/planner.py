@@ -27,7 +27,7 @@ MOST_SECONDS_MODEL = 5.0
 
 
 def run(command: Sequence[str]) -> tuple[dict[str, Any], float, float]:
-    """Return what a command of opwest printed as JSON, its processor time and its clock time, seconds."""
+    """Return the JSON output of an opwest command, with its processor time and clock time in seconds."""
     before, began = os.times(), time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     after, clock = os.times(), time.perf_counter() - began

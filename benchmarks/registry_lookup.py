@@ -39,7 +39,7 @@ MOST_GROWTH = 1.5
 """Of opwest's cost at any size over its cost at the first."""
 NAME = "tvmgen_default_fused_nn_contrib_conv2d_{:06d}".format
 
-# What microTVM's TVMFuncRegistry_Lookup did with its table, in our words.
+# A reimplementation of microTVM's TVMFuncRegistry_Lookup.
 HARNESS = r"""/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdint.h>
@@ -128,7 +128,7 @@ size_t strlen(const char *text)
 
 
 def sample(count: int) -> list[int]:
-    """Return the operators that are looked up: all, or some spread over the table."""
+    """Return the operators to look up: all, or a sample spread over the table."""
     taken = min(count, SAMPLE)
     return [i * count // taken for i in range(taken)]
 
@@ -164,10 +164,10 @@ def build(work: Path, count: int, *, libc: bool) -> Path:
         bytewise = folder / "bytewise.c"
         bytewise.write_text(BYTEWISE)
         sources.append(bytewise)
-        options.append("-fno-tree-loop-distribute-patterns")  # or strlen() becomes a call of itself
+        options.append("-fno-tree-loop-distribute-patterns")  # otherwise strlen() calls itself
     program = folder / "lookups"
     objects = sorted((model / "objects").rglob("*.o"))
-    # All symbols bound at the start: the first call of strcmp() must not be charged with finding it.
+    # All symbols are bound at the start, so that the first call of strcmp() does not include its lookup.
     execute([*compiler, *options, *sources, *objects, "-Wl,-z,now", "-o", program])
     return program
 

@@ -43,7 +43,7 @@ from cortex_m3_qemu import EMULATOR, HERE, supported_plugin, symbols
 SIZES = (10, 100)
 MOST_RATIO = 1.05
 COMPILER = "arm-none-eabi-gcc"
-# What a Zephyr 4.2 build for mps2/an385 passes (its build.ninja), but for paths, warnings and debug information.
+# The options of a Zephyr 4.2 build for mps2/an385 (build.ninja), except paths, warnings and debug information.
 ZEPHYR_FLAGS = shlex.split(
     "-Os -std=c99 -ffreestanding -mcpu=cortex-m3 -mthumb -mabi=aapcs -mfp16-format=ieee -ffunction-sections "
     "-fdata-sections -fno-asynchronous-unwind-tables -fno-common -fno-defer-pop -fno-pic -fno-pie "
@@ -53,7 +53,7 @@ HANDWRITTEN = ("direct", "reentrant", "checked")
 
 
 def offsets(run_source: str, steps: int) -> list[int]:
-    """Return where the emitted run keeps what each step but the last writes: the hand-written ones do the same."""
+    """Return the offsets of intermediate results in the emitted run; the hand-written sequences use the same."""
     values = dict(re.findall(r"^#define (\w+_OFFSET_\w+) (\d+) ", run_source, re.MULTILINE))
     found = [int(values[name]) for name in re.findall(r"\(int8_t \*\)\(void \*\)\(pool_sram \+ (\w+)\)\)", run_source)]
     if len(found) != steps - 1:
@@ -62,7 +62,7 @@ def offsets(run_source: str, steps: int) -> list[int]:
 
 
 def sequence(steps: int, places: Sequence[int], pool: str, image: str, result: str, failure: str) -> str:
-    """Return the calls as one writes them by hand."""
+    """Return the hand-written calls."""
     lines = []
     for i in range(steps):
         data = f"{pool} + {places[i - 1]}" if i else image
@@ -224,7 +224,7 @@ def count(image: Path, plugin: Path) -> list[int]:
 
 
 def places_of_operators(places: dict[str, int]) -> int:
-    """Return how many operators an image has."""
+    """Return the number of operators in an image."""
     return sum(name.startswith("chain__op_") for name in places)
 
 
@@ -276,7 +276,7 @@ def run(given: argparse.Namespace, work: Path, report: Report) -> int:
         report.table(title, ["", *columns], [["per step", *marginal], ["fixed", *fixed]], "instructions")
         for name, other in zip(HANDWRITTEN, marginal[1:], strict=True):
             report.limit(f"one more step, run / {name}", marginal[0] / other, MOST_RATIO)
-    # In all, only the sequence that does the same work is a fair limit: the table shows the others beside it.
+    # For the total, only the sequence with the same work is a fair limit; the table also shows the others.
     for steps, row in found.items():
         report.limit(f"{steps} steps in all, run / {HANDWRITTEN[-1]}", row[0] / row[-1], MOST_RATIO)
     print()

@@ -21,7 +21,7 @@ from opwest.zephyr.runtime import vendored_files
 
 
 def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project:
-    """Take the manifests through every stage up to `last`, and report every fault.
+    """Process the manifests in all stages up to `last`, and report every error.
 
     Raises OpwestError before models with faults are rendered, and before a project with faults is written.
     """

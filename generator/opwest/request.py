@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the pipeline is asked for, and what it answers."""
+"""The request to the pipeline, and its result."""
 
 from __future__ import annotations
 
@@ -32,42 +32,42 @@ class Request:
 
     manifests: tuple[Path, ...]
     output: Path | None = None
-    """The folder to write; None where the pipeline ends before the stage `write`."""
+    """The folder to write; None if the pipeline ends before the stage `write`."""
     vendored: bool = True
-    """Whether the application gets a copy of the runtime."""
+    """Whether to copy the runtime into the application."""
     metadata: Metadata = "c"
     layout: Layout = "application"
     template: Path | None = None
     """A folder of the user's own templates."""
     zephyr: ZephyrOptions = field(default_factory=ZephyrOptions)
     inputs: Path | None = None
-    """A file that gets the absolute path of every file that was read, faults or not, one a line."""
+    """A file for the absolute paths of all files read, one per line, written even after errors."""
     texts: Mapping[Path, bytes] = field(default_factory=dict)
     """The contents to use in place of those of manifests."""
 
     @property
     def folder(self) -> Path:
-        """The folder to write. Raises ValueError where there is none."""
+        """The folder to write. Raises ValueError if there is none."""
         if self.output is None:
             raise ValueError("the request names no output")
         return self.output
 
 
 class Examination(NamedTuple):
-    """The contents of one manifest; valid only where no fault was reported."""
+    """The contents of one manifest; valid only if no error was reported."""
 
     model: Model
     plan: MemoryPlan
     objects: tuple[Examined, ...]
     files: tuple[Path, ...]
-    """The files that were read beside the manifest."""
+    """The files read, except for the manifest."""
 
 
 class Project(NamedTuple):
-    """What the pipeline made, up to its last stage."""
+    """The output of the pipeline up to its last stage."""
 
     found: list[Examination]
-    """One for every manifest that could be loaded."""
+    """One for each loaded manifest."""
     files: Sequence[ProjectFile] = ()
     record: Mapping[str, Any] = MappingProxyType({})
     """The record of the project for later commands."""

@@ -259,7 +259,7 @@ def test_files_of_the_user_stay_as_they_are(opwest, manifest, tmp_path):
     for path, text in mine.items():
         assert (app / path).read_text() == text
     assert not (app / "README.md").exists()
-    assert "[] = {2, 2}" in (app / "models/minimal/src/minimal_metadata.c").read_text()
+    assert "[] = {2U, 2U}" in (app / "models/minimal/src/minimal_metadata.c").read_text()
 
 
 def test_changed_files_of_the_generator_are_not_lost_in_silence(opwest, manifest, tmp_path):

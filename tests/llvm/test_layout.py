@@ -59,7 +59,7 @@ PLANTED = {
     ),
     "a missing code": (
         Description(enumerations=(replace(layout.DTYPE, members=layout.DTYPE.members[:-1]),)),
-        "OPWEST_BOOL",
+        rf"{layout.DTYPE.constant(-1)}\W not handled",
     ),
     "a wrong flag": (Description(flags=(replace(layout.DEVICE_FLAGS, members=("foreign", "hooks")),)), "FOREIGN"),
     "another version": (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A first sketch of `run`: what the names of arguments suggest, and marks for the rest."""
+"""A draft of `run` from the names of arguments, with placeholders for everything else."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ _PARAMETERS = re.compile(
 
 @dataclass(frozen=True)
 class End:
-    """An argument of a step: where a tensor comes from or goes to."""
+    """An argument of a step: the source or destination of a tensor."""
 
     operator: str
     argument: Parameter
 
     @property
     def words(self) -> str:
-        """How a comment names it."""
+        """Its name in comments."""
         return f"{self.operator}'s {self.argument.name}" + (f" ({self.argument.dtype})" if self.argument.dtype else "")
 
 
 @dataclass
 class Step:
-    """One call; marks stand for what is not known."""
+    """One call; placeholders replace unknown arguments."""
 
     call: str
     args: list[str]
     device: str | None = None
     guessed: list[str] = field(default_factory=list)
-    """Tensors that it shares with another step by name alone."""
+    """Tensors that it shares with another step only because their names match."""
 
 
 @dataclass
 class Sketch:
-    """The run, and what it refers to."""
+    """The steps of `run`, with the inputs, outputs and devices that they use."""
 
     steps: list[Step] = field(default_factory=list)
     inputs: dict[str, Parameter] = field(default_factory=dict)
-    """Known inputs; empty where any of `open_inputs` may be one."""
+    """Known inputs; empty if any of `open_inputs` could be an input."""
     outputs: dict[str, Parameter] = field(default_factory=dict)
     open_inputs: list[End] = field(default_factory=list)
     open_outputs: list[End] = field(default_factory=list)
@@ -78,7 +78,7 @@ def _arguments(operator: Chosen, *directions: str) -> list[Parameter]:
 
 
 def _links(operators: Sequence[Chosen]) -> Link:
-    """Return which results are read by which argument of the same name and type, where one only comes in question."""
+    """Return the results and the arguments of the same name and type that read them, if the match is unique."""
     writers: dict[tuple[str, str | None], list[str]] = {}
     for operator in operators:
         for argument in _arguments(operator, "out"):
@@ -93,7 +93,7 @@ def _links(operators: Sequence[Chosen]) -> Link:
 
 
 def _ordered(operators: Sequence[Chosen], links: Link) -> list[Chosen]:
-    """Return the operators with writers before readers, else in the order given; links that form a ring are removed."""
+    """Return the operators with writers before readers, else in the given order; break cycles of links."""
     left = {operator.name: operator for operator in operators}
     ordered: list[Chosen] = []
     waits: dict[str, set[str]] = {name: set() for name in left}
@@ -101,7 +101,7 @@ def _ordered(operators: Sequence[Chosen], links: Link) -> list[Chosen]:
         waits[reader].add(writer)
     while left:
         ready = next((name for name in left if not waits[name] & left.keys()), None)
-        if ready is None:  # a ring: nothing here is known to be first
+        if ready is None:  # a cycle has no first operator
             for key in [key for key, (writer, _) in links.items() if key[0] in left and writer in left]:
                 del links[key]
             waits = {name: set() for name in left}
@@ -155,7 +155,7 @@ def _device(handle: str, found: Sketch) -> str:
 
 
 def _settle(found: Sketch, *, alone: bool) -> None:
-    """Decide what the inputs and outputs are where there is no choice."""
+    """Set the inputs and outputs that are unambiguous."""
     if not found.is_complete:
         return
     certain = all(end.argument.direction == "in" for end in found.open_inputs)

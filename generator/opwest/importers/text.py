@@ -14,7 +14,7 @@ _GENERIC = re.compile(r"(Stateful)?PartitionedCall(:\d+)?(_\d+)?\Z|Identity(_\d+
 
 
 def identifier(text: str, otherwise: str) -> str:
-    """Return a C name near a name of the model's."""
+    """Return a C name similar to a name of the model."""
     text = re.sub(r":0\Z", "", text.removeprefix("serving_default_"))
     if _GENERIC.match(text):
         return otherwise
@@ -25,7 +25,7 @@ def identifier(text: str, otherwise: str) -> str:
 
 
 def free_name(name: str, taken: set[str]) -> str:
-    """Return a name, with a number where it is taken already; it is taken from then on."""
+    """Return a name, with a number if it is in use, and add it to the names in use."""
     free, number = name, 1
     while free in taken:
         number += 1

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calling conventions of operators: one object for each, with everything that is particular to it.
+"""The calling conventions of operators: one object for each, with all its properties.
 
 unpacked: plain parameters, as the manifest lists them.
 packed: TVMBackendPackedCFunc of TVM's C runtime (include/tvm/runtime/c_backend_api.h, 0.8 to 0.18).
 ffi: TVMFFISafeCallType of tvm-ffi (include/tvm/ffi/c_api.h, TVM 0.21 and later).
-The types are those of TVM's own C output, which has `void *` for the arrays. How the arrays are spelled is in
-`render/c/conventions.py` and `render/llvm/conventions.py`. A convention without its case there is a type error.
+The types are those of TVM's C output, which declares the arrays as `void *`. The syntax of the arrays is in
+`render/c/conventions.py` and `render/llvm/conventions.py`. mypy reports a convention that is missing there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DL_TENSOR_BYTES: Final = 48
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrays:
-    """How arguments are passed through arrays: a value for each, and a DLTensor for each tensor."""
+    """How arguments are passed in arrays: a value for each argument and a DLTensor for each tensor."""
 
     parameters: tuple[tuple[str, str], ...]
     """Name and C type of every parameter of an entry point."""
@@ -33,14 +33,14 @@ class Arrays:
     """The code of each kind of value: number, and name in the runtime's headers."""
     value_bytes: int
     extra_bytes: int
-    """The size of the arrays beside tensors, values and the result."""
+    """Bytes of the arrays besides tensors, values and the result."""
     has_strides: bool
-    """Whether DLTensors have strides; without, they are dense in C order."""
+    """Whether DLTensors have strides; without strides they are dense in C order."""
     has_old_bool: bool
     """Whether bool is an unsigned integer of one bit, as in TVM up to 0.18."""
 
     def bytes(self, tensors: int, values: int) -> int:
-        """Return the memory that the argument arrays of one call take, bytes; enough for every target."""
+        """Return the bytes of the argument arrays of one call: the maximum over all targets."""
         return tensors * _DL_TENSOR_BYTES + (values + 1) * self.value_bytes + self.extra_bytes
 
     def dlpack(self, dtype: DType) -> Dlpack:
@@ -54,25 +54,25 @@ class Convention:
 
     name: ConventionName
     tensor_alignment: int
-    """Bytes that data must be aligned to where the manifest does not say.
+    """Alignment of data in bytes if the manifest does not declare it.
 
-    TVM's LLVM code assumes kAllocAlignment: 64 on hosts (include/tvm/runtime/device_api.h). microTVM's allocator gave
-    16 (TVM_RUNTIME_ALLOC_ALIGNMENT_BYTES), and its targets have no instruction that needs more.
+    TVM's LLVM code assumes kAllocAlignment: 64 on hosts (include/tvm/runtime/device_api.h). microTVM's allocator used
+    16 (TVM_RUNTIME_ALLOC_ALIGNMENT_BYTES), and its targets have no instruction that requires more.
     """
     workspace_alignment: int
     """Bytes that allocations are aligned to: kTempAllocaAlignment, see above."""
     arrays: Arrays | None
-    """None: the parameters of an entry point are those that the manifest lists, and its device."""
+    """None: an entry point has the parameters that the manifest declares, and its device."""
     is_of_system_library: bool = False
-    """Whether TVM's system library lists entry points as they are."""
+    """Whether TVM's system library lists entry points without an adapter."""
 
     @property
     def returns_status(self) -> bool:
-        """Whether every entry point returns a status; else the manifest says whether one does."""
+        """Whether every entry point returns a status; otherwise the manifest declares it."""
         return self.arrays is not None
 
     def passes_scalar(self, dtype: DType) -> bool:
-        """Return whether a scalar of an element type can be passed: arrays hold every float as a double."""
+        """Return whether a scalar of an element type can be passed; arrays hold all floats as double."""
         return self.arrays is None or not dtype.bits
 
 
@@ -96,7 +96,7 @@ PACKED_ARRAYS: Final = Arrays(
     },
     value_bytes=8,
     extra_bytes=8,  # the type code of the result
-    has_strides=False,  # microTVM always left them out
+    has_strides=False,  # microTVM never set them
     has_old_bool=True,
 )
 PACKED: Final = Convention(
@@ -123,7 +123,7 @@ FFI: Final = Convention(
         },
         value_bytes=16,
         extra_bytes=0,
-        has_strides=True,  # from DLPack 1.2 on they may not be left out
+        has_strides=True,  # required since DLPack 1.2
         has_old_bool=False,
     ),
 )
@@ -147,17 +147,17 @@ CONVENTIONS: Final = tuple(convention_of(name) for name in get_args(ConventionNa
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceNeed:
-    """What TVMBackendAllocWorkspace may hand out during a call: `size` and `align` in bytes."""
+    """The memory of TVMBackendAllocWorkspace during a call: `size` and `align` in bytes."""
 
     size: int
     align: int
 
     @property
     def rounded(self) -> int:
-        """The bytes for allocations: whole units of the alignment."""
+        """The bytes for allocations, a multiple of the alignment."""
         return -(-self.size // self.align) * self.align
 
     @property
     def planned(self) -> int:
-        """The bytes with the runtime's bookkeeping: two rows of a bit for each unit (tvm_backend.c)."""
+        """The bytes including two bitmaps of the runtime with a bit per unit (tvm_backend.c)."""
         return self.rounded + 2 * -(-(self.rounded // self.align) // 8)

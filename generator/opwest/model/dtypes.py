@@ -51,20 +51,20 @@ class DType:
     """Its value in `enum opwest_dtype` of the runtime. It is part of the metadata: never change it."""
     c_type: str
     numpy: str
-    """The numpy type that holds elements; another name than `name` where numpy has no such type: it holds the bits."""
+    """The numpy type of an array of elements; an unsigned integer type of the same size if numpy lacks the type."""
     dlpack: Dlpack
     llvm: str
     """The type of a value in the LLVM IR that opwest emits: that of `c_type`."""
     dlpack_of_packed: Dlpack | None = None
-    """The DLDataType in TVM up to 0.18, where it is another."""
+    """The DLDataType in TVM up to 0.18, if it differs."""
     from_c: tuple[str, ...] = ()
-    """The C types that can be read as this element type and no other; `c_type` is not implied."""
+    """The C types that denote only this element type; `c_type` is listed only if it does."""
     from_ir: str = ""
-    """The LLVM type that can be read as this element type and no other."""
+    """The LLVM type that denotes only this element type."""
     exponent: int = 0
     """Width of the exponent in bits, of floating-point types: sign, exponent, fraction as in IEEE 754."""
     bits: str = ""
-    """What `c_type` holds, in words, where C has no such type: "IEEE half bits"."""
+    """The content of `c_type` in words if C lacks the type: "IEEE half bits"."""
 
     @property
     def code(self) -> str:
@@ -73,7 +73,7 @@ class DType:
 
     @property
     def is_float(self) -> bool:
-        """Whether values are floating-point numbers in C; float16 is its bits there."""
+        """Whether values are floating-point numbers in C; C holds float16 as its bits."""
         return self.kind == "float" and not self.bits
 
     @property
@@ -99,7 +99,7 @@ class DType:
 
     @property
     def significant(self) -> int:
-        """The decimal digits that tell any two values apart, of floating-point types (max_digits10)."""
+        """The decimal digits that distinguish any two values of a floating-point type (max_digits10)."""
         return 1 + math.ceil((self.fraction + 1) * math.log10(2))
 
     @property
@@ -120,7 +120,7 @@ class DType:
 
     @property
     def struct_code(self) -> str | None:
-        """The format character of Python's struct module; None where it has none."""
+        """The format character of Python's struct module; None if there is none."""
         if self.kind == "bool":
             return "?"
         codes = {"int": "bhiq", "uint": "BHIQ", "float": "\0efd"}[self.kind]
@@ -128,7 +128,7 @@ class DType:
 
 
 def _whole(number: int, kind: Literal["int", "uint"], size: int, *from_c: str) -> DType:
-    """Return the row of an integer type; `from_c` are names beside its own of <stdint.h>."""
+    """Return the row of an integer type; `from_c` are C types besides that of <stdint.h>."""
     name = f"{kind}{8 * size}"
     return DType(
         name=name,
@@ -225,26 +225,26 @@ DTYPES = {dtype.name: dtype for dtype in _ROWS}
 
 
 def dtype_of_c(name: str) -> DType | None:
-    """Return the element type that a C type, without qualifiers, can be read as."""
+    """Return the element type that an unqualified C type denotes."""
     return next((dtype for dtype in DTYPES.values() if name in dtype.from_c), None)
 
 
 def meant_by(seen: str, named: str) -> str:
-    """Return the element type of C code that shows `seen` where another source names an element type.
+    """Return the element type of an argument whose C code has the type `seen`, given the named type.
 
-    It is the one named where C has no type for it and `seen` is what holds its bits.
+    It is the named type if C lacks that type and `seen` holds its bits, else `seen`.
     """
     dtype = DTYPES.get(named)
     return named if dtype and dtype.bits and dtype.c_type == DTYPES[seen].c_type else seen
 
 
 def dtype_of_ir(name: str) -> DType | None:
-    """Return the element type that an LLVM type can be read as; None for integers, which have no sign there."""
+    """Return the element type that an LLVM type denotes; None for integers, which have no sign in LLVM IR."""
     return next((dtype for dtype in DTYPES.values() if name and name == dtype.from_ir), None)
 
 
 def dtype_of_packed(code: int, bits: int) -> DType | None:
-    """Return the element type of a DLDataType as TVM up to 0.18 writes it, by its numbers; lanes are 1."""
+    """Return the element type of a DLDataType of TVM up to 0.18, by its code and bits; lanes are 1."""
     for dtype in DTYPES.values():
         dlpack = dtype.dlpack_of_packed or dtype.dlpack
         if (DLPACK_CODES[dlpack.code], dlpack.bits) == (code, bits):
@@ -286,7 +286,7 @@ def round_to_float32(value: float) -> float:
 def is_finite(value: float, dtype: DType) -> bool:
     """Return whether `value` is a finite number of a floating type."""
     try:
-        number = float(value)  # a whole number may be beyond every float
+        number = float(value)  # raises OverflowError for integers beyond the range
         if dtype.size == 4 and math.isfinite(number):
             round_to_float32(number)
     except OverflowError:

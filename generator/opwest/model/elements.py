@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements in arrays of numpy's: also of types that numpy lacks, whose elements are held as their bits."""
+"""Elements in numpy arrays; elements of types that numpy lacks are held as their bits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FLOATS = ("float32", "float64")
 
 
 def elements_of(array: Elements, dtype: DType) -> tuple[Elements, int] | None:
-    """Return an array as elements of `dtype`, and how many values had to be rounded; None where it holds another type.
+    """Return an array as elements of `dtype` and the number of rounded values; None if its type does not match.
 
     Elements are of the type `dtype.numpy`, in the byte order of this machine. Where numpy lacks the type, an array
     holds it as unsigned integers, as raw bytes (what ml_dtypes saves), or as float32 or float64 numbers, which are
@@ -42,7 +42,7 @@ def elements_of(array: Elements, dtype: DType) -> tuple[Elements, int] | None:
 
 
 def numbers_of(elements: Elements, dtype: DType) -> Elements:
-    """Return the numbers that elements are: the same array, or where numpy lacks the type, float32 or float64."""
+    """Return the values of elements: the same array, or float32 or float64 if numpy lacks the type."""
     import numpy as np
 
     if dtype.numpy == dtype.name:
@@ -60,20 +60,20 @@ def numbers_of(elements: Elements, dtype: DType) -> Elements:
 
 
 def reference_of(array: Elements, dtype: DType) -> Elements:
-    """Return the numbers that an array holds for comparison with elements of `dtype`: those of bits, else as given."""
+    """Return the values of an array for comparison with elements of `dtype`; bits are converted to numbers."""
     found = None if dtype.numpy == dtype.name or array.dtype.kind == "f" else elements_of(array, dtype)
     return array if found is None else numbers_of(found[0], dtype)
 
 
 def numbers_from(content: bytes, dtype: DType, shape: Sequence[int]) -> Elements:
-    """Return the numbers in memory of this machine's byte order: see `numbers_of`."""
+    """Return the values in memory of this machine's byte order: see `numbers_of`."""
     import numpy as np
 
     return numbers_of(np.frombuffer(content, dtype.numpy), dtype).reshape(shape)
 
 
 def converted(array: Array, dtype: DType) -> tuple[Array, int] | None:
-    """Return what a file holds as elements of `dtype`, and how many values had to be rounded: see `elements_of`."""
+    """Return the content of a file as elements of `dtype` and the number of rounded values: see `elements_of`."""
     if array.dtype in (None, dtype.name):
         return array, 0
     import numpy as np
@@ -95,21 +95,21 @@ def rounding_note(rounded: int, dtype: DType) -> str:
 
 
 def _others(dtype: DType) -> tuple[str, ...]:
-    """Return the names of the numpy types beside its own that arrays of an element type may have."""
+    """Return the names of the other numpy types that arrays of an element type may have."""
     if dtype.numpy == dtype.name:
         return ()
     return (dtype.name, f"void{8 * dtype.size}", *_FLOATS)
 
 
 def _nearest(numbers: NDArray[np.float64], dtype: DType) -> Elements:
-    """Return the bits of the nearest values: beyond the greatest, infinity."""
+    """Return the bits of the nearest values; infinity beyond the greatest finite value."""
     import numpy as np
 
     top = (1 << dtype.exponent) - 1
     bias = top // 2
     size = np.where(np.isfinite(numbers), np.abs(numbers), 0.0)
     exponent = np.where(size > 0, np.maximum(np.frexp(size)[1] - 1, 1 - bias), 1 - bias)
-    # In units of the last place; a carry out of the fraction is one more in the exponent, as it should be.
+    # In units of the last place: a carry out of the fraction correctly increments the exponent.
     units = np.rint(np.ldexp(size, dtype.fraction - exponent)).astype(np.int64)
     bits = units + ((exponent.astype(np.int64) + bias - 1) << dtype.fraction)
     infinity = top << dtype.fraction

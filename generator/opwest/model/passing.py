@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a call by a convention of TVM's needs beside the declared arguments, and what such a call can't pass."""
+"""Memory that calls by TVM's conventions need besides the declared arguments, and checks of these arguments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BYTE = DTYPES["uint8"]
 
 
 def workspace_need(context: Context, operator: str, entry: Mapping, convention: Convention) -> WorkspaceNeed | None:
-    """Return what `workspace` of an operator asks for; report one that no target could hold."""
+    """Return the declared `workspace` of an operator; report one that exceeds every target's memory."""
     given = entry.get("workspace")
     if given is None:
         return None
@@ -34,7 +34,7 @@ def workspace_need(context: Context, operator: str, entry: Mapping, convention: 
 
 
 def check_passing(context: Context, entry: Mapping, convention: Convention) -> None:
-    """Report what the convention can't pass: scalars that C has no type for, and `pointer` where all is pointers."""
+    """Report arguments that the convention cannot pass: scalars without a C type, and a misplaced `pointer`."""
     scalar = entry.get("scalar", False)
     if scalar and not convention.passes_scalar(DTYPES[entry["dtype"]]):
         context.faults.error(
@@ -61,7 +61,7 @@ def supplied_arguments(
 ) -> list[Argument]:
     """Return the memory that opwest adds to a call: the workspace, and the arrays of a launched operator.
 
-    A launched operator returns before its work is done, so its argument arrays can't be on the stack.
+    A launched operator returns before its work is complete, so its argument arrays cannot be on the stack.
     """
     added = []
     if workspace is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The declared signature of an operator beside what its C source, or its object's debug information, shows."""
+"""Compare the declared signature of an operator with its C source or the debug information of its object."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from opwest.objects.facts import CParameter, CSource
 
 
 def check_prototype(faults: Diagnostics, operator: Operator, file: str, source: CSource) -> None:
-    """Compare what a C source shows of a function with the manifest: count of parameters, void or not."""
+    """Compare a function in a C source with the manifest: the number of parameters, and whether it returns void."""
     function = next((f for f in source.functions if f.name == operator.symbol and not f.is_static), None)
     if function is None:
-        return  # made by a macro: declared in entry_points
+        return  # defined by a macro: declared in entry_points
     expected = len(operator.parameters)
     at = operator.location
     if function.parameters is not None and function.parameters != expected:
@@ -49,7 +49,7 @@ def check_prototype(faults: Diagnostics, operator: Operator, file: str, source: 
 
 
 def _takes(operator: Operator) -> str:
-    """Return what a call of the operator passes, in words."""
+    """Return a description of the arguments that a call of the operator passes."""
     if operator.convention.arrays is not None:
         return f"is {operator.convention.name}, which has {len(operator.parameters)}"
     device = " and its device" if operator.takes_device else ""
@@ -57,7 +57,7 @@ def _takes(operator: Operator) -> str:
 
 
 def _convention_hint(operator: Operator, count: int) -> str | None:
-    """Return the convention that a function may be of, by the number of its parameters."""
+    """Return the likely convention of a function, from the number of its parameters."""
     for convention in CONVENTIONS:
         arrays = convention.arrays
         if arrays is not None and convention is not operator.convention and count == len(arrays.parameters):
@@ -66,7 +66,7 @@ def _convention_hint(operator: Operator, count: int) -> str | None:
 
 
 def _fits(c_type: str, seen: CParameter) -> bool:
-    """Return whether a parameter can be what a call passes; typedefs and macros get the benefit of the doubt."""
+    """Return whether a parameter accepts the value that a call passes; unresolved typedefs and macros are accepted."""
     known = C_SCALARS.get(seen.base)
     wanted = C_SCALARS.get(c_type.removeprefix("const ").rstrip(" *"))
     pointer = "*" in c_type
@@ -80,12 +80,12 @@ def _fits(c_type: str, seen: CParameter) -> bool:
 
 
 def _is_float(type_: DwarfType) -> bool:
-    """Return whether C has arithmetic for a type everywhere; those of 16 bits are passed as their bits."""
+    """Return whether every C compiler has arithmetic for a type; 16-bit floats are passed as their bits."""
     return type_.kind == "float" and type_.size > 2
 
 
 def check_debug_information(faults: Diagnostics, operator: Operator, file: str, signature: DwarfSignature) -> None:
-    """Compare what DWARF says of a function with the manifest: every type."""
+    """Compare every type of a function in the DWARF information with the manifest."""
     words = {a.name: f"{a.type.dtype.name}{'' if a.scalar else ' tensor'}" for a in operator.passed}
     named = words if operator.convention.arrays is None else {}
     wanted = [WantedParameter(name, c_type, named.get(name, "")) for name, c_type in operator.parameters]

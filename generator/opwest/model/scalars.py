@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that steps give for scalar arguments."""
+"""Values that steps pass for scalar arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opwest.model.model import Argument, Binding
 
 
 def bind_number(faults: Diagnostics, argument: Argument, value: Any, place: Location) -> Binding | None:
-    """Return the binding of a scalar argument; report a value that its type can't hold."""
+    """Return the binding of a scalar argument; report a value outside the range of its type."""
     dtype = argument.type.dtype
     if isinstance(value, str):
         faults.error(

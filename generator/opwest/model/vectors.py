@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Golden vectors: inputs and the outputs that the model must give for them, and how exactly."""
+"""Golden vectors: inputs, the expected outputs and their tolerances."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def suite(
     inputs: Mapping[str, Interface],
     outputs: Mapping[str, Interface],
 ) -> Suite:
-    """Return what the model's tests compare; report vectors and tolerances that do not fit the model."""
+    """Return the vectors of the model's tests; report vectors and tolerances that do not match the model."""
     section = context.section("tests")
     given = section.get("vectors", [])
     if isinstance(given, str):
@@ -53,7 +53,7 @@ class _Reading:
         self.most = most
 
     def read(self, file: str, at: Location) -> Vectors | None:
-        """Return the vectors of a file, None where something was reported."""
+        """Return the vectors of a file, None if an error was reported."""
         path = self.context.file(file, at)
         if path is None:
             return None
@@ -84,7 +84,7 @@ class _Reading:
         return Vectors(file, count, tuple(content))
 
     def _as_declared(self, file: str, name: str, array: Array, at: Location) -> Array:
-        """Return an array as elements of its tensor's dtype, where it can be read so."""
+        """Return an array as elements of its tensor's dtype, None if it cannot be converted."""
         dtype = self.tensors[name][1].type.dtype
         found = converted(array, dtype)
         if found is None:
@@ -138,7 +138,7 @@ class _Reading:
         return True
 
     def _count(self, file: str, arrays: Mapping[str, Array], at: Location) -> int:
-        """Return how many cases there are; report arrays that disagree, or hold none."""
+        """Return the number of cases; report arrays with different numbers of cases, or without cases."""
         counts = {name: array.shape[0] if array.shape else 0 for name, array in arrays.items()}
         (first, count), *others = counts.items()
         for name, other in others:
@@ -155,7 +155,7 @@ class _Reading:
 
 
 def _shapes_of_a_case(type_: TensorType) -> list[tuple[int, ...]]:
-    """Return what may follow the count of cases; where the model works on a batch of 1, that 1 may be the count."""
+    """Return the accepted shapes of one case; a leading dimension of 1 can be omitted."""
     return [type_.shape, *([type_.shape[1:]] if type_.shape[:1] == (1,) else [])]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `run` does, action by action: the same list for C and for LLVM IR."""
+"""The actions of `run` in order, for C and for LLVM IR."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CacheOperation = Literal["flush", "flush_and_invalidate", "invalidate"]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Call a step's operator; `marks` is set where the step is the first to be launched since its device was idle."""
+    """Call a step's operator; `marks` is set if the step is the first launch on an idle device."""
 
     step: Step
     marks: bool
@@ -24,7 +24,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Wait for a device, known by its place in the context."""
+    """Wait for a device, given its index in the context."""
 
     device: str
     index: int
@@ -33,7 +33,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """Cache maintenance of one tensor, for a device that does not see the cache: `size` in bytes, whole lines."""
+    """Cache maintenance of one tensor for a device that bypasses the cache: `size` in bytes, whole lines."""
 
     operation: CacheOperation
     binding: Binding
@@ -47,7 +47,7 @@ Action = Call | Wait | Cache
 
 
 def actions(model: Model, plan: MemoryPlan) -> list[Action]:
-    """Return everything that run does between opening and closing its devices."""
+    """Return all actions of run between opening and closing its devices."""
     return list(_Actions(model, plan).all())
 
 
@@ -84,12 +84,12 @@ class _Actions:
             yield from self._maintain(self.model.steps[index], before=False)
 
     def _maintain(self, step: Step, *, before: bool) -> Iterator[Action]:
-        """Flush what a device is about to read, drop what it is about to write or has written."""
+        """Flush tensors before a device reads them; invalidate those that it writes, before and after."""
         if step.device is None or step.device not in self.incoherent:
             return
         for argument, binding in zip(step.operator.args, step.bindings, strict=True):
             line = self._line(binding)
-            if line is None or argument.supplied:  # the processor's own, during the call
+            if line is None or argument.supplied:  # used by the processor only, during the call
                 continue
             operation: CacheOperation = "flush" if argument.direction == "in" else "flush_and_invalidate"
             if not before:

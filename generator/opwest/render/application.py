@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The application's own files, which become the user's: CMake, configuration, main.c, what twister reads."""
+"""The application's files, which the user owns: CMake, configuration, main.c, twister's YAML files."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def application_files(render: Renderer, planned: Sequence[Planned], *, vendored:
 
 
 def integration_boards(boards: Sequence[str]) -> Sequence[str]:
-    """Return the boards that twister tries in integration mode: the simulated ones, where there are any."""
+    """Return the boards that twister builds for in integration mode: the simulated ones, if any."""
     return [board for board in boards if board.startswith(SIMULATED_BOARDS)] or boards or [DEFAULT_BOARD]
 
 
@@ -142,7 +142,7 @@ def _main_row(model: Model) -> dict[str, Any]:
 
 
 def _printed(tensor: dict[str, Any]) -> dict[str, str]:
-    """Return how main.c prints an element: no floating-point printf, which small C libraries leave out."""
+    """Return the printf format of an element in main.c, without floating point, which small C libraries lack."""
     dtype = DTYPES[tensor["dtype"]]
     value = f"{dtype.print.cast}{tensor['buffer']}[i]"
     if dtype.is_float:

@@ -15,7 +15,7 @@ class Entry:
 
     kind: EntryKind
     parameter: int
-    """The parameter of the bridge that holds its value."""
+    """The bridge's parameter with its value."""
     tensor: int | None
     """Its place among the DLTensors."""
     argument: Argument | None
@@ -23,7 +23,7 @@ class Entry:
 
 
 def entries(operator: Operator) -> list[Entry]:
-    """Return what a packed or ffi operator is passed: its arguments, then its device."""
+    """Return the entries for a packed or ffi operator: its arguments, then its device."""
     found: list[Entry] = []
     tensors = 0
     for index, argument in enumerate(operator.args):
@@ -53,12 +53,12 @@ def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def supplied(operator: Operator, what: str) -> int | None:
-    """Return the parameter of the bridge that holds the workspace, or the arrays; None where there is none."""
+    """Return the bridge's parameter for the workspace or for the arrays; None if there is none."""
     return next((i for i, a in enumerate(operator.args) if a.supplied == what), None)
 
 
 def has_bridges(model: Model) -> bool:
-    """Return whether an operator is called by another convention, or has a workspace."""
+    """Return whether an operator has another convention, or a workspace."""
     return any(operator.is_bridged for operator in model.operators)
 
 

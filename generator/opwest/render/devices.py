@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows about the devices of a model: handles, devicetree nodes, what a host has in their place."""
+"""Rows for the devices of a model: handles, devicetree nodes, their replacements on a host."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def device_rows(model: Model) -> list[dict[str, Any]]:
 
 
 def first_incoherent(model: Model, tensor: str) -> int:
-    """Return the place of the first device that touches a tensor and does not see the processor's cache."""
+    """Return the index of the first device that accesses a tensor without the processor's cache."""
     incoherent = {device.name: index for index, device in enumerate(model.devices) if not device.coherent}
     return next(
         incoherent[step.device]
@@ -44,9 +44,9 @@ def first_incoherent(model: Model, tensor: str) -> int:
 
 
 def reach_rows(model: Model) -> list[dict[str, Any]]:
-    """Return a row for every buffer of the caller that devices touch: the regions that they all reach, per board.
+    """Return a row for every buffer of the caller that devices access: the regions in reach of all of them, per board.
 
-    A board is left out where such a pool is ordinary memory, which has no bounds that could be checked.
+    A board with such a pool in ordinary memory is omitted: that memory has no bounds to check.
     """
     names = CNames(model.name)
     rows = []
@@ -72,7 +72,7 @@ def reach_rows(model: Model) -> list[dict[str, Any]]:
 
 
 def device_origin(device: Device) -> str:
-    """Return where a device's handle comes from, in words."""
+    """Return a description of the source of a device's handle."""
     if device.handle:
         return f"{device.handle.type} from {device.handle.header}"
     trees = [*([device.devicetree] if device.devicetree else []), *(tree for _, tree in device.boards)]
@@ -80,7 +80,7 @@ def device_origin(device: Device) -> str:
 
 
 def _nodes(model: Model, device: Device) -> list[dict[str, Any]]:
-    """Return the node on every board that has one of its own, then the one for all other boards."""
+    """Return the nodes of boards with their own node, then the node for all other boards."""
     rows: list[dict[str, Any]] = [
         {
             "kconfig": board_kconfig(board),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that a template folder adds to a project: the user's from the start, as all of the application is."""
+"""Files that a template folder adds to a project. As in all of the application, the user owns them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OPWESTS = ("models", "modules", ".opwest")
 def extra_files(
     renderer: UserRenderer, planned: Sequence[Planned], others: Iterable[ProjectFile], *, vendored: bool
 ) -> list[ProjectFile]:
-    """Return the files that extra/ makes; report those that are in the way of `others`."""
+    """Return the files rendered from extra/; report paths that conflict with `others`."""
     user = renderer.user
     rows = _rows(planned, vendored=vendored)
     contents = {name: content for name, content in user.copies.items() if is_extra(name)}
@@ -48,7 +48,7 @@ def extra_files(
 
 
 class _Taken:
-    """The paths of a project, as file systems that tell no case apart see them."""
+    """The paths of a project, compared as on a case-insensitive file system."""
 
     def __init__(self, files: Iterable[ProjectFile]) -> None:
         self._files: dict[str, str] = {}
@@ -62,7 +62,7 @@ class _Taken:
             self._folders.setdefault(folded(parent), parent)
 
     def clash(self, path: str) -> str | None:
-        """Return what is where a path, or a folder that it needs, would be."""
+        """Return the existing path that conflicts with a path or with one of its folders."""
         if found := self._files.get(folded(path)):
             return found
         if found := self._folders.get(folded(path)):
@@ -80,7 +80,7 @@ def _parents(path: str) -> list[str]:
 
 
 def _rows(planned: Sequence[Planned], *, vendored: bool) -> dict[str, Any]:
-    """Return what a template of extra/ knows of the project."""
+    """Return the project's values for templates of extra/."""
     models = [model for model, _ in planned]
     return {
         "application": application_name(models),

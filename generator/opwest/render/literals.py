@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values and texts as C, CMake, Kconfig and YAML spell them: the one place where anything is escaped."""
+"""Values and texts in the syntax of C, CMake, Kconfig and YAML: all escaping is done here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def c_string(text: str) -> str:
         elif 0x20 <= byte < 0x7F:
             out.append(char)
         else:
-            out.append(f"\\{byte:03o}")  # three digits always: never runs into a digit that follows
+            out.append(f"\\{byte:03o}")  # always three digits: a digit can follow
     return '"' + "".join(out) + '"'
 
 
@@ -46,7 +46,7 @@ def c_integer(value: int, dtype: DType) -> str:
 
 
 def c_float(value: float, dtype: DType) -> str:
-    """Return a floating constant that reads back as the same value of the type."""
+    """Return a floating constant with exactly the value in the type."""
     text = repr(round_to_float32(value) if dtype.size == 4 else value)
     if not any(mark in text for mark in ".en"):
         text += ".0"
@@ -77,7 +77,7 @@ def kconfig_string(text: str) -> str:
 
 
 def yaml_string(text: str) -> str:
-    """Return a quoted YAML string in ASCII: JSON's spelling, but for what needs two of its escapes."""
+    """Return a quoted YAML string in ASCII: JSON syntax, except for characters that need two JSON escapes."""
     escaped = (json.dumps(char)[1:-1] if ord(char) < 0x10000 else f"\\U{ord(char):08x}" for char in text)
     return f'"{"".join(escaped)}"'
 

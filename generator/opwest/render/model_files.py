@@ -39,9 +39,9 @@ def model_files(
 ) -> dict[PurePosixPath, bytes]:
     """Return every file of the model, by its path inside the model's folder.
 
-    `compiled` holds the metadata module of each model and target where it is an object, None where it is C;
-    `library` the table in microTVM's layout, where a model of the application asks for it. `service` is whether
-    the runtime that goes with the model lets a host run it.
+    `compiled` holds the metadata objects by model and target, None if the module is C source;
+    `library` is the table in microTVM's layout if a model of the application requests it. `service` is whether
+    the model's runtime supports runs from a host.
     """
     names = CNames(model.name)
     table = render_system_library(render, model, library) if library else None
@@ -84,12 +84,12 @@ def model_files(
 
 
 def service_file(model: str) -> str:
-    """Return the name of the source that lets a host run a model."""
+    """Return the name of the source for runs of a model from a host."""
     return f"{model}_service.c"
 
 
 def render_service(render: Renderer, model: str, manifest: str, tensors: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return the source that lets a host run a model, from the rows of its inputs and outputs."""
+    """Return the source for runs of a model from a host, from the rows of its inputs and outputs."""
     macro = CNames(model).macro
     return render("models/model/src/model_service.c", model=model, manifest=manifest, macro=macro, tensors=tensors)
 
@@ -100,7 +100,7 @@ def target_folder(build: TargetBuild) -> str:
 
 
 def metadata_object(model: str, folder: str) -> str:
-    """Return the file of a metadata module that is an object."""
+    """Return the path of a compiled metadata module."""
     return f"objects/{folder}/{model}_metadata.o"
 
 
@@ -110,7 +110,7 @@ def rename_header(build: TargetBuild) -> str:
 
 
 def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> dict[str, bytes]:
-    """Return CMakeLists.txt, for the model as a Zephyr module, and model.cmake, which says what it is made of."""
+    """Return CMakeLists.txt, for the model as a Zephyr module, and model.cmake, which lists its files."""
     names = CNames(model.name)
     targets = [
         {
@@ -158,7 +158,7 @@ def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> 
 
 
 def constant_files(model: Model, constant: Constant) -> dict[str, bytes]:
-    """Return the file of a constant below constants/, and its byte-swapped twin where a target needs one."""
+    """Return the file of a constant below constants/, and its byte-swapped copy if a target needs one."""
     files = {f"{constant.name}.bin": constant.content}
     swapped = big_endian(model, constant.type.dtype, constant.content)
     if swapped is not None:
@@ -167,7 +167,7 @@ def constant_files(model: Model, constant: Constant) -> dict[str, bytes]:
 
 
 def big_endian(model: Model, dtype: DType, content: bytes) -> bytes | None:
-    """Return elements with their bytes the other way round, None where no target of the model needs them so."""
+    """Return elements with their bytes swapped, None if no target of the model needs them."""
     if dtype.size == 1 or not any(b.target and b.target.endian == "big" for b in model.builds):
         return None
     return b"".join(content[i : i + dtype.size][::-1] for i in range(0, len(content), dtype.size))
@@ -191,7 +191,7 @@ def _devices(
 
 
 def has_devices(model: Model) -> bool:
-    """Whether there is something to check of a board: devices, or memory regions of pools."""
+    """Whether a board has properties to check: devices, or memory regions of pools."""
     return bool(model.devices) or any(pool.boards for pool in model.pools)
 
 
@@ -244,7 +244,7 @@ def _constants(render: Renderer, model: Model, common: dict[str, Any]) -> dict[s
 
 
 def _objects(render: Renderer, model: Model) -> dict[str, bytes]:
-    """Return the operators: objects with their symbols renamed, sources as they are with a header that renames."""
+    """Return the operators: objects with renamed symbols, and unchanged sources with a header of renamings."""
     names = CNames(model.name)
     files: dict[str, bytes] = {}
     for build in model.builds:
@@ -254,7 +254,7 @@ def _objects(render: Renderer, model: Model) -> dict[str, bytes]:
         for source in build.sources:
             files[f"objects/any/{source.path}"] = source.content
         if build.sources:
-            # Every source of TVM's defines a context: the one that the linker keeps is for all.
+            # Every TVM source defines a context; the linker keeps one for all.
             weak = dict.fromkeys(CONTEXTS, "__attribute__((weak)) ")
             rows = [{"symbol": symbol, "renamed": weak.get(symbol, "") + name} for symbol, name in renamed.items()]
             files[rename_header(build)] = render("models/model/rename.h", model=model.name, renames=rows)

@@ -2,8 +2,8 @@
 """A minimal perfect hash over operator names, for lookups whose cost does not grow with their number.
 
 Hash and displace (Belazzougui, Botelho, Dietzfelbinger: "Hash, displace, and compress", ESA 2009): names fall
-into small buckets, and every bucket gets the displacement that sends its names to places that are still
-free. The functions must be the ones of zephyr_module/src/registry.c.
+into small buckets, and every bucket gets the displacement that maps its names to places that are still
+free. The functions must equal those of zephyr_module/src/registry.c.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _try(names: Sequence[str], seed: int) -> PerfectHash | None:
         buckets[_scale(_spread(hashed), bucket_count)].append(index)
     order = [-1] * count
     displacements = [0] * bucket_count
-    # Full buckets first: they need the most room.
+    # Full buckets first: they need the most free places.
     for bucket in sorted(range(bucket_count), key=lambda b: (-len(buckets[b]), b)):
         members = buckets[bucket]
         displacement = _displacement([hashes[index] for index in members], order)
@@ -65,9 +65,9 @@ def _try(names: Sequence[str], seed: int) -> PerfectHash | None:
 
 
 def _displacement(hashes: Sequence[int], order: Sequence[int]) -> int | None:
-    """Return the first displacement that sends hashes to free places, each to its own.
+    """Return the first displacement that maps hashes to distinct free places.
 
-    `_place` is written out here: this loop is most of the work of a large registry.
+    `_place` is inlined here: this loop is most of the work of a large registry.
     """
     count = len(order)
     if not hashes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole project: {path: bytes} and whose each file is."""
+"""All files of a project as {path: bytes}, and the owner of each file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from opwest.render.tensors import interface_rows, manifest_name
 _SERVICE = PurePosixPath("src/service.c")
 """The file of a runtime that lets hosts run models."""
 
-# Kept out of version control: they mean something only on the machine where a run was interrupted.
+# Excluded from version control: they are valid only on the machine of the interrupted run.
 _OWN_IGNORE = b"# SPDX-License-Identifier: Apache-2.0\nmutex\njournal.json\nstage/\n"
 
 
@@ -38,7 +38,7 @@ def render_project(
 ) -> list[ProjectFile]:
     """Return every file of the project.
 
-    `runtime` holds the runtime's files where it is vendored; `objects` the compiled metadata module of each model
+    `runtime` holds the files of a vendored runtime, `objects` the compiled metadata module of each model
     and target, None where it is C.
     """
     own = application_files(render, planned, vendored=runtime is not None) if layout == "application" else {}
@@ -70,7 +70,7 @@ def project_record(
     metadata: str = "c",
     layout: str = "application",
 ) -> dict[str, Any]:
-    """Return what later commands need to know of a project without its manifests.
+    """Return the record of a project for later commands.
 
     `template` holds the SHA-256 of every file of the user's template folder.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stacks that configurations give to threads that run models."""
+"""Stack sizes for threads that run models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STEP = 256
 
 
 def stack_size(models: Sequence[Model]) -> int:
-    """Return the stack, bytes, of a thread that runs any of the models, on whatever target."""
+    """Return the stack in bytes of a thread that runs any of the models on any target."""
     needs = [need for model in models for need in model.stack]
     most = max((need.bytes for need in needs), default=0)
     size = -(-(most + MARGIN) // _STEP) * _STEP
@@ -23,12 +23,12 @@ def stack_size(models: Sequence[Model]) -> int:
 
 
 def stack_is_known(models: Sequence[Model]) -> bool:
-    """Whether run of none of the models needs more than what is known, on any target."""
+    """Whether the stack use of every model's run is known on every target."""
     return all(model.stack and all(need.known for need in model.stack) for model in models)
 
 
 def stack_reason(models: Sequence[Model]) -> str:
-    """Return why a stack is as large as it is, in words for a configuration."""
+    """Return the reason for a stack size, as a comment in a configuration."""
     if not stack_is_known(models):
         return f"What they need is not known for all targets: {DEFAULT} or more is a guess, the tests measure it"
     most = max((need for model in models for need in model.stack), key=lambda need: need.bytes)

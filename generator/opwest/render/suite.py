@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests that come with a model.
+"""The generated tests of a model.
 
-What follows the manifest (the suite, the golden vectors) is opwest's and lies with the model. The application around
-it, tests/<model>/, which twister finds, is written once and then the user's.
+opwest owns the suite and the golden vectors, which depend on the manifest, in the model's folder. The application
+in tests/<model>/, which twister finds, is written once; then the user owns it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DOUBLE = DTYPES["float64"]
 
 
 def suite_application(render: Renderer, model: Model, integration: Sequence[str]) -> dict[str, bytes]:
-    """Return the application that runs the tests, by path inside the project; twister tries it on `integration`."""
+    """Return the application that runs the tests, by path inside the project; twister builds it for `integration`."""
     template = "tests/model"
     files = {
         "CMakeLists.txt": render(f"{template}/CMakeLists.txt", model=model.name),
@@ -137,7 +137,7 @@ def _tensor_row(model: Model, tensor: dict[str, Any]) -> dict[str, Any]:
 
 
 def _printed(dtype: DType, macro: str) -> dict[str, str]:
-    """Return how an element is printed; `macro` is the prefix of the tensor's macros."""
+    """Return the printf format of an element; `macro` is the prefix of the tensor's macros."""
     if dtype.bits:
         format_ = f"%.{dtype.significant}g"
         return {"format": format_} | {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows about inputs and outputs that several files show: titles, macros, buffers."""
+"""Rows for inputs and outputs that several files use: titles, macros, buffers."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def interface_rows(model: Model) -> list[dict[str, Any]]:
 
 
 def external_line(model: Model, tensor: Interface) -> int | None:
-    """Return the cache line of a caller's buffer that a device touches behind the cache's back, bytes.
+    """Return the cache line in bytes of a caller's buffer that a device accesses without the cache.
 
-    Nobody says which memory it is: it may be that of the pool with the longest lines.
+    The memory of the buffer is unknown: assume the pool with the longest cache lines.
     """
     incoherent = {device.name for device in model.devices if not device.coherent}
     if tensor.placed or not tensor.agents & incoherent:
@@ -55,13 +55,13 @@ def external_line(model: Model, tensor: Interface) -> int | None:
 
 
 def padded_elements(model: Model, tensor: Interface) -> int:
-    """Return how long a buffer has to be: the cache is maintained in whole lines, which must hold nothing else."""
+    """Return the size of a buffer in bytes: a multiple of the cache line, so that it shares no line."""
     line = external_line(model, tensor) or 1
     return -(-tensor.type.size // line) * line // tensor.type.dtype.size
 
 
 def title(role: str, tensor: Interface, padded: int = 0) -> str:
-    """Return one line that says all about a tensor."""
+    """Return a one-line description of a tensor."""
     text = f"{role.capitalize()} {tensor.name}: {tensor.type}, {tensor.type.size} bytes"
     if tensor.placed:
         text += ", in the workspace"
@@ -117,5 +117,5 @@ def where_fault(model: Model, line: int, message: str) -> str:
 
 
 def manifest_name(model: Model) -> str:
-    """Return the manifest's file name without its folder: output must not depend on where it lies."""
+    """Return the manifest's file name without its folder: output must not depend on the folder."""
     return model.manifest.replace("\\", "/").rsplit("/", 1)[-1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What changed from one report to another, as rows."""
+"""The differences between two reports, as rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NEUTRAL = ("schedule", "tensors")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that is different: as texts, and whether that is welcome, where one can say."""
+    """One difference: its texts, and whether it is an improvement, if known."""
 
     model: str
     group: str
@@ -29,7 +29,7 @@ class Change:
 
 
 def compare(before: data.Report, after: data.Report) -> tuple[Change, ...]:
-    """Return every difference, what matters most first, model by model."""
+    """Return all differences by model, the most important first."""
     old, new = ({model.name: model for model in report.models} for report in (before, after))
     found: list[Change] = []
     for name in [*new, *(name for name in old if name not in new)]:
@@ -55,7 +55,7 @@ def _of_model(old: data.Model, new: data.Model) -> Iterator[Change]:
 
 
 def _rows(model: str, group: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
-    """Compare figures and texts by name: of figures fewer are better."""
+    """Compare figures and texts by name: smaller figures are better."""
     for name in [*new, *(name for name in old if name not in new)]:
         if name not in old or name not in new:
             yield _appeared(model, group, name, there=name in new, value=new.get(name, old.get(name)))
@@ -104,7 +104,7 @@ def _flash(model: data.Model, _: data.Model) -> dict[str, Any]:
 
 
 def _totals(objects: Sequence[data.Object], kind: str, what: str) -> dict[str, int]:
-    """Return the sums of a column of the objects by target, where it is known."""
+    """Return the sums of a column of the objects by target, if known."""
     found: dict[str, int] = {}
     for one in objects:
         size = getattr(one, kind)
@@ -125,7 +125,7 @@ def _schedule(model: data.Model, _: data.Model) -> dict[str, Any]:
 
 
 def _measured(model: data.Model, other: data.Model) -> dict[str, Any]:
-    """Return what was measured in both; of what only one has, that it is there."""
+    """Return the differences of measurements in both reports, and the names of those in only one."""
     found: dict[str, Any] = {}
     profiled, run = {one.where for one in other.profiles}, {one.board for one in other.results}
     for profile in model.profiles:
@@ -151,7 +151,7 @@ def _measured(model: data.Model, other: data.Model) -> dict[str, Any]:
 
 
 def _operators(model: data.Model, other: data.Model) -> dict[str, Any]:
-    """Return code and stack for the targets of both: that one came or went is told once, as code in flash."""
+    """Return code and stack for the targets of both: an added or removed one is reported once, as code in flash."""
     both = {one.target for one in model.objects} & {one.target for one in other.objects}
     found: dict[str, Any] = {}
     for one in model.operators:
@@ -165,7 +165,7 @@ def _objects(model: data.Model, _: data.Model) -> dict[str, Any]:
 
 
 def _buffers(model: data.Model, _: data.Model) -> dict[str, Any]:
-    """Return what a user decides of tensors: where the planner puts them is no change of theirs."""
+    """Return the properties of tensors that the user sets, without those from the planner."""
     found: dict[str, Any] = {
         f"{t.role} {t.name}": f"{words.tensor(t.dtype, t.shape)}, {'in the workspace' if t.placed else 'of the caller'}"
         for t in model.tensors

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what the pipeline found of a manifest to what a report says of it."""
+"""Conversion of the pipeline's result for a manifest to the data of a report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from opwest.request import Examination
 
 
 def collect(found: Examination) -> data.Model:
-    """Return what is known of a model without running it."""
+    """Return the data of a model that are known without a run."""
     model, plan = found.model, found.plan
     rows = exportability(model, found.objects)
     pools, buffers = _memory(model, plan)
@@ -58,7 +58,7 @@ def collect(found: Examination) -> data.Model:
 
 
 def _memory(model: Model, plan: MemoryPlan) -> tuple[tuple[data.Pool, ...], tuple[data.Buffer, ...]]:
-    """Return the pools that hold something, and every buffer where the plan has it."""
+    """Return the pools with buffers, and every buffer at its place in the plan."""
     declared = {pool.name: pool for pool in model.pools}
     writers: dict[str, list[int]] = defaultdict(list)
     readers: dict[str, list[int]] = defaultdict(list)
@@ -100,7 +100,7 @@ def _memory(model: Model, plan: MemoryPlan) -> tuple[tuple[data.Pool, ...], tupl
 
 
 def take_over(buffers: Sequence[data.Buffer]) -> list[data.Buffer]:
-    """Return buffers that know in place of which they begin: of one that ends in that step, in its memory."""
+    """Return buffers with the buffer that they overwrite: one that ends in their first step, in the same memory."""
     ending: dict[tuple[str, int], list[data.Buffer]] = defaultdict(list)
     for one in buffers:
         ending[one.pool, one.last].append(one)
@@ -140,7 +140,7 @@ def _constants(model: Model) -> tuple[data.Constant, ...]:
 
 
 def _operators(found: Examination, rows: list[dict[str, Any]]) -> tuple[data.Operator, ...]:
-    """Return the operators with the sizes of their own functions; what these call is the objects' other code."""
+    """Return the operators with the sizes of their own functions; their callees are other code of the objects."""
     steps: dict[str, list[int]] = defaultdict(list)
     for step in found.plan.schedule.steps:
         steps[step.operator.name].append(step.index)

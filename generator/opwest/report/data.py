@@ -26,14 +26,14 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """One memory pool: what the plan needs of it, and the least that any plan could need."""
+    """One memory pool: the bytes that the plan needs, and the lower bound of every plan."""
 
     name: str
     planned: int
     lower_bound: int
     align: int
     limit: int | None
-    """Its size as the manifest gives it; None where it is as large as needed."""
+    """Its size in the manifest; None if it is as large as needed."""
     peak: Peak
 
 
@@ -48,7 +48,7 @@ class Buffer:
     shape: tuple[int, ...]
     bytes: int
     reserved: int
-    """`bytes` and what its alignment adds."""
+    """`bytes` plus the padding of its alignment."""
     pool: str
     offset: int
     first: int
@@ -56,16 +56,16 @@ class Buffer:
     writers: tuple[int, ...]
     readers: tuple[int, ...]
     takes_over: str | None = None
-    """The buffer in whose memory it begins while that one still lives: a result in place of an argument."""
+    """The live buffer whose memory it reuses: an argument that the result overwrites."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Waiting for a device: what was launched on it has ended afterwards."""
+    """A wait for a device: all launches on it are complete afterwards."""
 
     device: str
     before: int
-    """The step that it comes before; the number of steps at the end of the run."""
+    """The next step; the number of steps at the end of the run."""
     steps: tuple[int, ...]
 
 
@@ -77,7 +77,7 @@ class Step:
     operator: str
     device: str | None
     launched: bool
-    """It returns when the device has begun; otherwise when the work is done."""
+    """It returns when the device has started; otherwise when the work is complete."""
     line: int
     """Of the manifest."""
 
@@ -101,7 +101,7 @@ class Tensor:
     shape: tuple[int, ...]
     bytes: int
     placed: bool
-    """It lives in the workspace; otherwise its memory is the caller's."""
+    """Its memory is in the workspace; otherwise the caller provides it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,24 +113,24 @@ class Constant:
     shape: tuple[int, ...]
     bytes: int
     pool: str | None
-    """The pool that it is copied to as well."""
+    """The pool that it is also copied to."""
     operators: tuple[str, ...]
-    """Who reads it."""
+    """Its readers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What accelerators are programmed with, in flash."""
+    """A program of an accelerator, in flash."""
 
     name: str
     symbol: str
-    """In C; made of its content, so that models share it."""
+    """Its C symbol, derived from the content, so that models share it."""
     bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An operator: its own code in bytes and the stack of its own frame, by target, where its object tells."""
+    """An operator: the bytes of its code and of its stack frame by target, if its object contains them."""
 
     name: str
     symbol: str
@@ -141,7 +141,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """A row of the exportability table; sizes are None where it is compiled with the firmware."""
+    """A row of the exportability table; sizes are None if it is compiled with the firmware."""
 
     name: str
     kind: str
@@ -156,7 +156,7 @@ class Object:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One place of a run that was measured; times in the profile's unit, over `runs` runs."""
+    """One measured point of a run; times in the profile's unit, over `runs` runs."""
 
     kind: str
     """step, launch (the call that enqueues alone), wait (for a device) or cache."""
@@ -179,15 +179,15 @@ class Profile:
     where: str
     """`host`, or the board."""
     clock: str
-    """Whose clock: host, board, emulated or simulated."""
+    """The source of the clock: host, board, emulated or simulated."""
     unit: str
     """cycles or ns."""
     frequency_hz: int
-    """Of the counter; 0 where it is not known."""
+    """The frequency of the counter in Hz; 0 if unknown."""
     run: Point
-    """The whole of run: what happens between the points, and the measuring, included."""
+    """The whole run, including the time between points and the measurement itself."""
     points: tuple[Point, ...]
-    """In the order in which they happen."""
+    """In chronological order."""
     stack_used: int | None
     stack_size: int | None
 
@@ -205,19 +205,19 @@ class OutputError:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What `opwest run` found: errors of outputs, latencies in nanoseconds."""
+    """The results of `opwest run`: errors of outputs, latencies in nanoseconds."""
 
     source: str
     board: str | None
     clock: str | None
-    """Whose clock: board, emulated or simulated."""
+    """The source of the clock: board, emulated or simulated."""
     latency_ns: tuple[int, ...]
     errors: tuple[OutputError, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ImageItem:
-    """A part of a linked image that belongs to a model: operator, constant, program, or all that opwest adds."""
+    """A part of a linked image that belongs to a model: operator, constant, program, or the code and data of opwest."""
 
     name: str
     kind: str
@@ -227,21 +227,21 @@ class ImageItem:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """What a linked image has of a model in flash, by the sizes of its symbols."""
+    """The flash of a model in a linked image, from the sizes of its symbols."""
 
     source: str
     """The file's name."""
     machine: str
     items: tuple[ImageItem, ...]
     flash: int | None = None
-    """Bytes of the whole image that lie in flash, Zephyr's included; None where it is not linked."""
+    """Bytes of the whole image that lie in flash, including Zephyr's; None if it is not linked."""
     ram: int | None = None
     """Bytes of the whole image that lie in RAM; data with initial values counts in both."""
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file that the model was made from."""
+    """An input file of the model."""
 
     name: str
     sha256: str
@@ -274,12 +274,12 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """An input that is no longer what the project was generated from."""
+    """An input that changed after the project was generated."""
 
     model: str
     file: str
     state: str
-    """changed, new, or gone; for a project that another opwest made, `opwest`."""
+    """changed, new or gone; `opwest` for a project of another version of opwest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +287,6 @@ class Report:
     """The whole of it."""
 
     opwest: str
-    """The version that made the report."""
+    """The version of opwest that created the report."""
     models: tuple[Model, ...]
     stale: tuple[Stale, ...] = field(default=())

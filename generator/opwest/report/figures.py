@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts as rows for the templates: every number a text as SVG writes it, every name with its labels."""
+"""Layouts as rows for the templates: numbers as SVG text, names with their labels."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def map_row(model: data.Model, pool: data.Pool, tiers: Mapping[str, float] = TIE
 
 
 def _free(place: Rectangle, steps: int) -> Rectangle:
-    """Return what is left to see of a buffer in whose last step another one takes over its memory."""
+    """Return the visible part of a buffer whose memory another buffer overwrites in its last step."""
     return replace(place, width=place.width - 1 / steps)
 
 
@@ -135,7 +135,7 @@ def _live_row(place: Rectangle) -> dict[str, str]:
 def timeline_rows(model: data.Model, profile: data.Profile | None = None) -> list[dict[str, Any]]:
     """Return the schedule of a model, or a measured run: one figure, or one for wide screens and one for phones.
 
-    Phones have their own where it names more bars.
+    Phones have a separate figure if it has more named bars.
     """
     wide = timeline_row(model, profile)
     phones = {tier: TIERS[tier] for tier in ("t0", "t1")}
@@ -154,7 +154,7 @@ def _named(row: dict[str, Any]) -> int:
 def timeline_row(
     model: data.Model, profile: data.Profile | None = None, tiers: Mapping[str, float] = TIERS, lane: int = LANE
 ) -> dict[str, Any]:
-    """Return the schedule of a model, or a run of it that was measured; lanes have so many pixels."""
+    """Return the schedule of a model or of a measured run; lanes have the given height in pixels."""
     found = timeline.lay_out(model) if profile is None else timeline.lay_out_measured(model, profile)
     kinds = {bar.kind for bar in found.bars}
     marks = {mark.kind for mark in found.marks}
@@ -193,7 +193,7 @@ def timeline_row(
 
 
 def _legend(measured: bool) -> list[tuple[str, str]]:
-    if measured:  # a launch is too short to be seen: its mark stands for it
+    if measured:  # a launch is too short to be visible: only its mark is drawn
         return [("run", "runs"), ("pending", "busy at most"), ("blocked", "the processor waits")]
     launched = [("launched", "launched"), ("pending", "may still run")]
     return [("run", "runs"), *launched, ("blocked", "the processor waits")]

@@ -71,7 +71,7 @@ def write_report(path: Path, content: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         target = Path(os.path.realpath(path))
         draft = target.with_name(f".{target.name}.opwest-draft")
-        if os.path.lexists(draft):  # of a run that was cut off
+        if os.path.lexists(draft):  # from an interrupted run
             disk.remove(draft)
         disk.write(draft, content.encode("utf-8"), mode_of=target if target.exists() else None)
         disk.replace(draft, target)

@@ -99,7 +99,7 @@ def _symbols(elf: Elf) -> dict[str, int]:
 
 
 def _items(model: data.Model, models: Sequence[str], symbols: dict[str, int]) -> tuple[data.ImageItem, ...]:
-    """Return what is of a model, the largest first."""
+    """Return the items of a model, the largest first."""
     sizes: dict[tuple[str, str], int] = {}
     for name, kind, count in _named(model, models, symbols):
         sizes[name, kind] = sizes.get((name, kind), 0) + count

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which text fits into a rectangle whose width depends on the screen: decided here, shown by CSS.
+"""Text that fits into rectangles whose width depends on the screen: selected here, shown by CSS.
 
-A plot is as wide as the page lets it, so a label is chosen for each class of widths, by the narrowest plot of the
-class. Labels are set in a fixed-width font, whose advance is 0.6 of its size: that is how their widths are known.
+A plot fills the width of the page, so a label is selected for each class of widths, for the narrowest plot of the
+class. Labels have a fixed-width font, whose advance is 0.6 of its size, so their widths are known.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Label:
 
 
 def labels(name: str, second: str, width: float, height: float, tiers: dict[str, float] = TIERS) -> tuple[Label, ...]:
-    """Return labels for a rectangle of a part of the plot's width and so many pixels of height."""
+    """Return labels for a rectangle: width as a fraction of the plot's, height in pixels."""
     name = visible(name)
     chosen: dict[tuple[str, bool, str | None], list[str]] = {}
     for tier, plot in tiers.items():
@@ -64,7 +64,7 @@ def _fitting(name: str, second: str, width: float, height: float) -> tuple[str, 
 
 
 def shortened(name: str, most: int) -> str:
-    """Return a name of at most so many characters; of a long one its two ends, where names differ."""
+    """Return a name with limited length; a long name is cut in the middle, since names differ at their ends."""
     name = visible(name)
     if len(name) <= most:
         return name
@@ -73,17 +73,17 @@ def shortened(name: str, most: int) -> str:
 
 
 def part(value: float) -> str:
-    """Return a part of 1 as SVG writes it: `12.5%`."""
+    """Return a fraction of 1 as SVG text: `12.5%`."""
     return f"{value * 100:.4f}".rstrip("0").rstrip(".") + "%"
 
 
 def pixels(value: float) -> str:
-    """Return pixels as SVG writes them, to a hundredth."""
+    """Return pixels as SVG text, rounded to hundredths."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def path(rectangles: Sequence[tuple[float, float, float, float]], width: int, height: int) -> str:
-    """Return rectangles (x, y, width, height as parts of 1) as one SVG path in an area of so many units."""
+    """Return rectangles (x, y, width, height as fractions of 1) as one SVG path in an area of the given size."""
     return "".join(
         f"M{round(x * width)} {round(y * height)}h{max(round(w * width), 1)}v{max(round(h * height), 1)}"
         f"h-{max(round(w * width), 1)}z"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Live bytes by step: how much of a pool's memory is in use, what two buffers share counted once."""
+"""Live bytes by step: the memory of a pool in use, with shared memory counted once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def live_bytes(buffers: Sequence[data.Buffer], steps: int) -> list[int]:
 
 
 class _Covered:
-    """A segment tree over the edges of buffers: how many lie over each stretch, and how many bytes any lies over."""
+    """A segment tree over the edges of buffers: the number of buffers over each interval, and the bytes covered."""
 
     def __init__(self, edges: Sequence[int]) -> None:
         self._edges = edges
@@ -38,11 +38,11 @@ class _Covered:
 
     @property
     def bytes(self) -> int:
-        """The bytes that something lies over."""
+        """The bytes covered by any buffer."""
         return self._bytes[1] if len(self._bytes) > 1 else 0
 
     def add(self, first: int, end: int, change: int) -> None:
-        """Put one more, or one fewer, over the stretch between two edges."""
+        """Add or remove a buffer over the interval between two edges."""
         if first < end:
             self._add(1, 0, len(self._edges) - 1, first, end, change)
 

@@ -138,7 +138,7 @@ def _results(result: Mapping[str, Any], source: str) -> data.Results:
 
 
 def _check_steps(model: data.Model, profile: data.Profile, at: Location, faults: Diagnostics) -> None:
-    """Warn where a profile was measured with other steps than those of today."""
+    """Warn if a profile was measured with other steps than the current ones."""
     names = [step.operator for step in model.steps]
     for point in profile.points:
         if point.step is not None and (point.step >= len(names) or names[point.step] != (point.operator or "")):
@@ -180,7 +180,7 @@ def _time(value: Mapping[str, Any], key: str) -> float:
 
 
 def _finite(value: object) -> float | None:
-    """Return a finite number, None for all else: `--json` writes infinities as text."""
+    """Return a finite number, None for other values: `--json` writes infinities as text."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the rectangles of a memory map lie: steps to the right, offsets upwards. All places are parts of 1."""
+"""The geometry of a memory map: steps to the right, offsets upwards. All positions are fractions of 1."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Rectangle:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A mark of an axis: its place, and what stands beside it."""
+    """A mark of an axis: its position and label."""
 
     at: float
     label: str
@@ -41,13 +41,13 @@ class MemoryMap:
     pool: data.Pool
     steps: int
     buffers: tuple[tuple[data.Buffer, Rectangle], ...]
-    """Those that are drawn one by one, in the order of their lives."""
+    """Buffers drawn individually, in the order of their lifetimes."""
     others: tuple[tuple[str, Rectangle], ...]
-    """All the others, with their roles alone."""
+    """All other buffers, with only their roles."""
     peak: Rectangle
-    """The step of the peak, as high as its live bytes."""
+    """The step of the peak, with the height of its live bytes."""
     bound: float
-    """The height of the lower bound, from above."""
+    """The position of the lower bound, from above."""
     live: tuple[Rectangle, ...]
     """Live bytes by step."""
     sizes: tuple[Tick, ...]
@@ -86,7 +86,7 @@ def _rectangle(one: data.Buffer, steps: int, size: int) -> Rectangle:
 
 
 def _live(held: list[data.Buffer], steps: int) -> list[tuple[int, int, int]]:
-    """Return runs of steps with the same live bytes: first, end, bytes; long models in bins with the most of each."""
+    """Return runs of steps with the same live bytes: first, end, bytes; long models in bins with their maxima."""
     live = live_bytes(held, steps)
     width = -(-steps // MOST_LIVE)
     runs: list[tuple[int, int, int]] = []
@@ -101,7 +101,7 @@ def _live(held: list[data.Buffer], steps: int) -> list[tuple[int, int, int]]:
 
 
 def size_ticks(size: int) -> tuple[Tick, ...]:
-    """Return three to six marks at round sizes, from the bottom; none near the top, where the size itself stands."""
+    """Return three to six marks at round sizes, from the bottom; none near the top, where the label of the size is."""
     if size <= 0:
         return ()
     gap = 1
@@ -112,7 +112,7 @@ def size_ticks(size: int) -> tuple[Tick, ...]:
 
 
 def step_ticks(steps: int) -> tuple[Tick, ...]:
-    """Return marks in the middle of steps: of each, or of every so many."""
+    """Return marks in the middle of every step, or of steps at a regular interval."""
     gap = 1
     while steps / gap > MOST_TICKS:
         gap = gap * 5 // 2 if str(gap)[0] == "2" else gap * 2

@@ -35,7 +35,7 @@ DARK: Final = {
 }
 
 KINDS: Final = {
-    # what it colours: fill, edge, text on it; light, then dark
+    # kind: fill, edge and text; light, then dark
     "intermediate": (("#cfe0fb", "#3a70cc", "#12305e"), ("#1c3964", "#6b9dec", "#dce8ff")),
     "input": (("#c9edda", "#22855a", "#0c3c26"), ("#16442e", "#52bb88", "#d8f6e6")),
     "output": (("#fce4b6", "#a86f0c", "#492f00"), ("#523b0f", "#dba640", "#ffedcd")),
@@ -64,7 +64,7 @@ def variables(dark: bool) -> str:
 
 
 def classes() -> str:
-    """Return the rules that give shapes of a kind its colours."""
+    """Return the rules with the colours of each kind of shape."""
     return "".join(
         f".k-{kind}{{--fill:var(--{kind}-fill);--edge:var(--{kind}-edge);--on:var(--{kind}-ink)}}" for kind in KINDS
     )

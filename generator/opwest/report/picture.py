@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture: memory maps and schedules as one standalone SVG, light or dark as the viewer is."""
+"""The picture: memory maps and schedules as one standalone SVG, with the colour scheme of the viewer."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def picture(report: data.Report) -> str:
 
 
 def _legend(rows: list[dict[str, str]]) -> list[dict[str, Any]]:
-    """Return the entries of a legend with their places, one after the other."""
+    """Return the entries of a legend with their positions, in order."""
     x, placed = 0, []
     for row in rows:
         placed.append({**row, "x": x})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model takes in flash and RAM, item by item, as far as its objects tell."""
+"""The flash and RAM of a model by item, as far as its objects contain them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def targets(model: data.Model) -> list[str]:
 
 
 def image_items(image: data.Image) -> list[dict[str, Any]]:
-    """Return what a linked image has in flash."""
+    """Return the flash items of a linked image."""
     words_of = {
         "code": "code of an operator",
         "constant": "constant",
@@ -28,7 +28,7 @@ def image_items(image: data.Image) -> list[dict[str, Any]]:
 
 
 def flash_items(model: data.Model, target: str | None) -> list[dict[str, Any]]:
-    """Return what is known to come to flash, the largest first: name, kind, bytes, and what it is."""
+    """Return the known flash items, the largest first: name, kind, bytes and description."""
     items = [
         _item(one.name, "constant", one.bytes, f"constant {words.tensor(one.dtype, one.shape)}{_users(one.operators)}")
         for one in model.constants
@@ -64,7 +64,7 @@ def _users(operators: tuple[str, ...]) -> str:
 
 
 def flash_rows(model: data.Model) -> list[dict[str, Any]]:
-    """Return the flash of a model: in images, for targets, or what is known before anything is compiled."""
+    """Return the flash of a model: in images, for targets, or the part known before compilation."""
     found = [_flash_row(f"{one.source} ({one.machine})", image_items(one), one.flash) for one in model.images]
     known = targets(model)
     if known or not found:
@@ -95,7 +95,7 @@ def _flash_row(target: str | None, items: list[dict[str, Any]], whole: int | Non
 
 
 def ram_rows(model: data.Model) -> list[dict[str, Any]]:
-    """Return what lies in RAM: pools, state of objects, the largest frames of operators."""
+    """Return the RAM items: pools, state of objects, the largest frames of operators."""
     rows = []
     for pool in model.pools:
         note = f"of {words.size(pool.limit)}" if pool.limit is not None else "as large as needed"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the bars of the schedule lie: a lane for the processor and one per device, in the steps of the memory map.
+"""The bars of the schedule: a lane for the processor and one per device, in the steps of the memory map.
 
-A plan knows the order of things, not how long they take: a bar from a launch to the next one on the same device, or to
-where the device is waited for, says when the work may be under way.
+A plan contains the order of steps, not their durations: a bar from a launch to the next one on the same device, or to
+the wait for the device, shows when the work can be in progress.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class Timeline:
 
     lanes: tuple[str, ...]
     length: float
-    """What the whole width stands for: steps, or time in the unit of a profile."""
+    """The full width: in steps, or as time in the unit of a profile."""
     bars: tuple[Bar, ...]
     marks: tuple[Mark, ...]
     binned: int
-    """How many steps a bar stands for at the least."""
+    """The minimum number of steps per bar."""
 
 
 def lay_out(model: data.Model) -> Timeline:
@@ -68,7 +68,7 @@ def lay_out(model: data.Model) -> Timeline:
 
 
 def lay_out_measured(model: data.Model, profile: data.Profile) -> Timeline:
-    """Return a measured run: what the processor did, one after the other, and what devices did beside it at most."""
+    """Return a measured run: the work of the processor in order, and the longest possible work of devices."""
     names = dict.fromkeys(
         [PROCESSOR, *(d.name for d in model.devices), *(p.device for p in profile.points if p.device)]
     )
@@ -103,7 +103,7 @@ def lay_out_measured(model: data.Model, profile: data.Profile) -> Timeline:
 
 
 def measured_name(point: data.Point) -> str:
-    """Return what a point of a profile is: `step 3: conv`, `wait for npu0 (steps 1, 2)`."""
+    """Return the description of a profile's point: `step 3: conv`, `wait for npu0 (steps 1, 2)`."""
     if point.kind == "wait":
         return f"wait for {point.device} ({', '.join(map(str, point.steps))})"
     what = {"step": "", "launch": "launch of ", "cache": "cache maintenance for "}.get(point.kind, f"{point.kind} of ")
@@ -112,7 +112,7 @@ def measured_name(point: data.Point) -> str:
 
 
 def measured_time(profile: data.Profile, value: float) -> str:
-    """Return a measured value as time where the counter's frequency is known, with the cycles."""
+    """Return a measured value as time if the counter's frequency is known, with the cycles."""
     if profile.unit == "ns":
         return words.seconds(value)
     cycles = f"{value:,.0f} {profile.unit}"
@@ -143,7 +143,7 @@ def _bars(model: data.Model, place: dict[str, int]) -> list[Bar]:
 
 
 def _ends(model: data.Model) -> dict[int, tuple[int, int]]:
-    """Return for every launch where its bar ends, and before which step its device is waited for."""
+    """Return for every launch the end of its bar, and the step after the wait for its device."""
     found = {}
     for wait in model.waits:
         for index, following in zip(wait.steps, [*wait.steps[1:], wait.before], strict=True):

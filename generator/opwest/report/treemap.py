@@ -9,7 +9,7 @@ from opwest.report.memory_map import Rectangle
 
 
 def squarify(sizes: Sequence[int], width: float, height: float) -> list[Rectangle]:
-    """Return a rectangle per size (above 0, the largest first) in an area of so many pixels; parts of 1."""
+    """Return a rectangle per size (above 0, the largest first) in an area with a size in pixels, as fractions of 1."""
     total = sum(sizes)
     if not total or width <= 0 or height <= 0:
         return []
@@ -39,7 +39,7 @@ def squarify(sizes: Sequence[int], width: float, height: float) -> list[Rectangl
 
 
 def _row(areas: Sequence[float], start: int, side: float) -> int:
-    """Return how many areas make the row whose worst shape is the best."""
+    """Return the number of areas in the row with the best worst ratio of sides."""
     count, best = 1, _worst(areas[start : start + 1], side)
     while start + count < len(areas):
         worst = _worst(areas[start : start + count + 1], side)

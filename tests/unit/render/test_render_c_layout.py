@@ -2,6 +2,7 @@
 """Lines of emitted C: at most 100 columns, the same tokens, the same strings."""
 
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -92,3 +93,13 @@ def test_any_line_keeps_its_tokens(parts):
     if '""' in line or line.startswith("/*"):
         return
     assert tokens(fit(line)) == tokens(line)
+
+
+def test_a_line_of_a_megabyte_takes_linear_time():
+    long, half = ("int a[] = {" + "12345, " * count + "};" for count in (40_000, 20_000))
+    times = []
+    for line in (half, long):
+        started = time.process_time()
+        assert widths(fit(line)) <= WIDTH
+        times.append(time.process_time() - started)
+    assert times[1] < 4 * times[0] + 0.1

@@ -10,7 +10,6 @@ import yaml
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.host.own_templates import own_renderer
 from opwest.render.c.header import board_kconfig
-from opwest.render.c.run import call_text
 from opwest.render.project_files import render_project
 from opwest.render.tensors import devicetree_node
 from requirements_support import need
@@ -186,12 +185,3 @@ def test_tensors_that_32_bits_cannot_hold_are_faults(shape, tmp_path):
 def test_texts_that_are_no_unicode_are_faults(tmp_path):
     with pytest.raises(OpwestError):
         rendered(tmp_path, head='description: "\\ud800"')
-
-
-@pytest.mark.parametrize("count", [0, 1, 3, 30])
-def test_calls_are_broken_at_100_columns(count):
-    args = [f"argument_{i}" for i in range(count)]
-    text = call_text("function", args)
-    assert text.replace("\n\t\t", " ").replace(",  ", ", ") == f"function({', '.join(args)})"
-    assert all(len(line.expandtabs(8)) <= 100 for line in f"\t{text}".splitlines())
-    assert not [line for line in text.splitlines() if line != line.rstrip()]

@@ -30,7 +30,7 @@ _TYPES = {"input": "in", "output": "out"}
 
 @dataclass(frozen=True)
 class Model:
-    """What is read of a folder."""
+    """The parts of a folder that the import uses."""
 
     metadata: Metadata
     relay: Relay
@@ -42,7 +42,7 @@ class Model:
 
 @dataclass(frozen=True)
 class _Bound:
-    """A parameter of main with what it is given."""
+    """A parameter of main and its argument."""
 
     parameter: Parameter
     given: Given
@@ -51,7 +51,7 @@ class _Bound:
 
 
 def draft(model: Model) -> Draft:
-    """Return the model with main as its one step. Raises OpwestError."""
+    """Return the model with main as its only step. Raises OpwestError."""
     code = model.code
     bound, convention = _bind(model), _convention(model)
     taken: set[str] = {NAME}
@@ -68,7 +68,7 @@ def draft(model: Model) -> Draft:
         if role in ("input", "output"):
             tensor = next(ports[role])
             size = DTYPES[tensor.dtype].size
-            # C needs no more than the element's own; compiled code may rely on the convention's.
+            # C requires only the element's alignment; compiled code can rely on the convention's.
             align = size if convention.arrays is not None and code.main in code.functions else None
             args.append(Argument(tensor.name, tensor.dtype, tensor.shape, _TYPES[role], align))
             listed.append(tensor.name)
@@ -103,7 +103,7 @@ def draft(model: Model) -> Draft:
 
 
 def _convention(model: Model) -> Convention:
-    """Return main's calling convention: as its definition shows, else by the interface that was exported."""
+    """Return main's calling convention from its definition, else from the exported interface."""
     function = model.code.functions.get(model.code.main)
     if function is not None:
         return PACKED if is_packed(function) else UNPACKED
@@ -137,7 +137,7 @@ def _bind_packed(model: Model, function: Function) -> list[_Bound]:
 
 
 def _bind_opaque(model: Model, wrapper: Wrapper | None) -> list[_Bound]:
-    """Return the parameters of a compiled main: as the wrapper's source calls it, else inputs and outputs."""
+    """Return the parameters of a compiled main from the call in the wrapper's source, else inputs and outputs."""
     given: list[Given] = list(wrapper.given) if wrapper is not None else []
     if not given:
         given = [Given("input", p.name) for p in model.metadata.inputs]
@@ -152,7 +152,7 @@ def _bind_opaque(model: Model, wrapper: Wrapper | None) -> list[_Bound]:
 
 
 def _by_names(model: Model, function: Function) -> list[Given]:
-    """Return roles as the names of parameters show them, inputs before outputs."""
+    """Return roles from the names of parameters, inputs before outputs."""
     count = len(model.header.inputs or model.metadata.inputs)
     ports = (*(p.name for p in model.metadata.inputs), *(p.name for p in model.metadata.outputs))
     names: Sequence[str] = (*model.header.inputs, *model.header.outputs) or ports
@@ -195,7 +195,7 @@ def _seen(model: Model, bound: Sequence[_Bound], role: Role) -> list[Seen]:
 
 
 def _passed_on(code: Code) -> dict[str, str]:
-    """Return the element types that operators take what main passes on with, by main's variables."""
+    """Return the element types of the operators' parameters for main's variables, by variable."""
     main = code.functions.get(code.main)
     given = Calls(main, code.functions, {}, {}).given if main is not None else {}
     found: dict[str, str] = {}
@@ -208,7 +208,7 @@ def _passed_on(code: Code) -> dict[str, str]:
 
 
 def _pool(model: Model, name: str, role: Role, made: Draft) -> Pool:
-    """Return a pool of main's: the wrapper's array, or for workspaces what header and metadata say."""
+    """Return a pool of main: the wrapper's array, or for workspaces the size in the header or metadata."""
     pools = model.code.pools
     known = pools.get(name)
     if known is None:  # main's own name for it: global_workspace_1
@@ -241,7 +241,7 @@ def _add_constants(made: Draft, name: str, pool: Pool) -> None:
 
 
 def _peak(model: Model) -> int:
-    """Return the bytes that main takes by TVMBackendAllocWorkspace."""
+    """Return the bytes that main allocates with TVMBackendAllocWorkspace."""
     code = model.code
     if code.main in code.functions:
         return Workspaces(code.functions, code.places).peak(code.main)
@@ -295,8 +295,8 @@ def _inner(
 def _untold(code: Code) -> list[str]:
     """Return the remark that names the operators of a compiled main.
 
-    Debug information would tell types, and nothing in a folder the sizes: metadata.json has the operators' workspaces,
-    the Relay text is from before operators were fused.
+    Debug information can contain their types, but no file has the sizes: metadata.json has the operators' workspaces,
+    and the Relay text precedes operator fusion.
     """
     defined = {s for _, m in code.objects.values() for s, d in m.defined.items() if d.kind == "function"}
     names = sorted((defined | set(code.functions)) - code.glue - {code.main})
@@ -307,6 +307,6 @@ def _untold(code: Code) -> list[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return names for a remark, as many as can be read."""
+    """Return names for a remark, shortened to a readable length."""
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return f"{', '.join(name[:200] for name in names[:_MOST_NAMES])}{more}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parser for the C code of TVM: functions with their bodies, and the values of constant arrays.
 
-TVM's code generator has one layout: definitions begin at the start of a line, and end with the first `}` there.
+In TVM's code, definitions begin at the start of a line and end with the first `}` at the start of a line.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ class Parameter:
 
     @property
     def dtype(self) -> str | None:
-        """The element type that a pointer's type says; None for void and others."""
+        """The element type of a pointer type; None for void and others."""
         known = dtype_of_c(self.type)
         return known.name if known else None
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function definition. `start` and `end` are its place in the text; `body` has no long runs of white space."""
+    """A function definition. `start` and `end` are its range in the text; `body` has no long runs of white space."""
 
     name: str
     returns: str
@@ -68,7 +68,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Array:
-    """A static array: `start` is the place of its values' `=`, `end` its last character's; both -1 without values."""
+    """A static array: `start` is the index of the `=` before its values, `end` of its end; both -1 without values."""
 
     name: str
     dtype: str
@@ -79,7 +79,7 @@ class Array:
 
 
 def functions(text: str) -> dict[str, Function]:
-    """Return the function definitions that look as TVM's do, in order."""
+    """Return the function definitions in TVM's layout, in order."""
     found: dict[str, Function] = {}
     at = 0
     while (match := _DEFINITION.search(text, at)) is not None:
@@ -92,7 +92,7 @@ def functions(text: str) -> dict[str, Function]:
 
 
 def _narrow(text: str) -> str:
-    """Return a text without long runs of white space: what is searched for in it may be spaced in many places."""
+    """Return a text without long runs of white space, for patterns that allow spaces in many places."""
     return _WIDE.sub(lambda run: "\n" if "\n" in run[0] else " ", text)
 
 
@@ -102,7 +102,7 @@ def _parameter(text: str) -> Parameter:
 
 
 def foreign_calls(text: str) -> list[str]:
-    """Return what a source calls, and neither defines nor makes by a macro. No preprocessor runs."""
+    """Return the functions that a source calls without a definition or macro. No preprocessor runs."""
     own = set(_MACRO.findall(text))
     plain = _COMMENTS.sub(" ", text)
     for head in _HEAD.finditer(plain):
@@ -126,7 +126,7 @@ def arrays(text: str) -> Iterator[Array]:
 
 
 def values(text: str, start: int, dtype: str, count: int, place: str) -> bytes:
-    """Return the little-endian bytes of `{1, 2, …}` that begins after `start`; what is not given is 0, as in C."""
+    """Return the little-endian bytes of `{1, 2, …}` that begins after `start`; omitted values are 0, as in C."""
     opened = text.find("{", start)
     closed = text.find("}", opened)
     if opened < 0 or closed < 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled half of a folder: C sources and objects, and where main is."""
+"""The code in a folder: C sources and objects, and the location of main."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_FUNCTIONS = 5000
 
 @dataclass
 class Code:
-    """Sources and objects by name. `main` is the symbol of the whole model; empty where there is none."""
+    """Sources and objects by name. `main` is the symbol of the whole model; empty if there is none."""
 
     texts: dict[str, str] = field(default_factory=dict)
     objects: dict[str, tuple[bytes, Member]] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Code:
     wrapper: Wrapper | None = None
     main: str = ""
     glue: set[str] = field(default_factory=set)
-    """Functions that opwest's own code stands for: run, the registry, the metadata."""
+    """Functions that opwest's code replaces: run, the registry, the metadata."""
 
     @property
     def undefined(self) -> set[str]:
@@ -46,7 +46,7 @@ class Code:
 
 
 def read_code(library: Library, module: str) -> Code:
-    """Return what codegen/host holds. Raises OpwestError for files that can't be used."""
+    """Return the content of codegen/host. Raises OpwestError for unusable files."""
     code = Code()
     for name in library.under(_HOST):
         place, suffix = library.place(name), PurePosixPath(name).suffix
@@ -106,7 +106,7 @@ def _add_object(code: Code, name: str, content: bytes, place: str) -> None:
 
 
 def _drop_glue(code: Code, library: Library) -> None:
-    """Take the pools from sources that are nothing but TVM's wrapper, registry or metadata, and leave those out."""
+    """Read the pools from sources that contain only TVM's wrapper, registry or metadata, and omit these sources."""
     for name, text in list(code.texts.items()):
         if "global_" in text or "workspace" in text:
             code.pools |= read_pools(text, library.place(f"{_HOST}src/{name}"))

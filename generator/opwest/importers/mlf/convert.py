@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The import, as one can read it: read, find out what main takes, mend the code, write."""
+"""The stages of the import: read, determine the arguments of main, correct the code, write."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ _CMSIS_NN = "CMSIS-NN, Zephyr's module modules/lib/cmsis-nn"
 
 @dataclass(frozen=True)
 class Options:
-    """What an import is asked for."""
+    """The request for an import."""
 
     model: str | None = None
-    """The model's name; None: the module's, or the file's where that is TVM's `default`."""
+    """The model's name; None: the module's, or the file's if the module is TVM's `default`."""
     module: str | None = None
-    """Which module of an archive with several."""
+    """The selected module of an archive with several."""
     target: str | None = None
-    """The named target of compiled objects; None: what they show themselves."""
+    """The named target of compiled objects; None: the target in the objects."""
     tensors: Mapping[str, Wanted] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Imported:
-    """What was written."""
+    """The result of an import."""
 
     folder: Path
     model: str
     version: int | None
-    """Of the format; None where there was no metadata.json."""
+    """The version of the format; None without metadata.json."""
     files: tuple[str, ...]
     operators: int
     steps: int
@@ -63,7 +63,7 @@ class Imported:
 
 
 def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Imported:
-    """Import a tar or a folder in Model Library Format. Raises OpwestError, and then nothing was written."""
+    """Import a tar or a folder in Model Library Format. Raises OpwestError before anything is written."""
     options = options or Options()
     if options.target is not None and options.target not in named_targets():
         hint = nearest(options.target, named_targets())
@@ -136,7 +136,7 @@ def _header(library: Library, metadata: Metadata) -> Header:
 
 
 def _add_code(made: Draft, code: Code, metadata: Metadata, origin: str, target: str | None, place: str) -> None:
-    """Add sources and objects, with what they need: libraries, an instruction set."""
+    """Add sources and objects with their dependencies: libraries, an instruction set."""
     needs = needs_of(code.texts.values(), _defined(code))
     targets = [*_comments(code), *metadata.targets]
     guards, remarks = _guards(needs, targets)
@@ -164,7 +164,7 @@ def _add_code(made: Draft, code: Code, metadata: Metadata, origin: str, target: 
 
 
 def _guards(needs: Needs, targets: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return preprocessor lines that refuse other processors than TVM generated for, and remarks."""
+    """Return preprocessor lines that reject processors other than TVM's target, and remarks."""
     made = extension_of(targets)
     if needs.cmsis_nn and made is not None:
         extension, cpu = made
@@ -180,7 +180,7 @@ def _guards(needs: Needs, targets: Sequence[str]) -> tuple[list[str], list[str]]
 
 
 def _comments(code: Code) -> list[str]:
-    """Return TVM's own remarks of targets, at the start of its sources."""
+    """Return TVM's comments on targets at the start of its sources."""
     lines = [text[:4000].split("\n", 3)[:3] for text in code.texts.values()]
     return [line for three in lines for line in three if line.startswith("// tvm target:")]
 
@@ -200,7 +200,7 @@ def _object_target(code: Code, name: str, target: str | None, place: str) -> str
 
 
 def _add_libraries(made: Draft, code: Code, needs: Needs) -> None:
-    """Add what others provide: CMSIS-NN by its Kconfig symbols; what nobody is known to have is named."""
+    """Add external symbols: those of CMSIS-NN by its Kconfig symbols, others by name."""
     for symbol, option in needs.cmsis_nn.items():
         made.externals[symbol] = (_CMSIS_NN, option)
     if needs.cmsis_nn or needs.cmsis_nn_headers:
@@ -214,7 +214,7 @@ def _add_libraries(made: Draft, code: Code, needs: Needs) -> None:
 
 
 def _unknown_calls(code: Code, needs: Needs) -> list[str]:
-    """Return functions that are called, and neither defined nor known."""
+    """Return called functions that are neither defined nor known."""
     known = _defined(code) | set(needs.cmsis_nn) | set(needs.intrinsics)
     called = dict.fromkeys(call for text in code.texts.values() for call in foreign_calls(text))
     return [

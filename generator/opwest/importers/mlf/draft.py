@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an import found, as a manifest has it, before it is text."""
+"""The result of an import in the structure of a manifest, before rendering."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator; `remark` is a comment of its own."""
+    """An operator; `remark` is its comment."""
 
     name: str
     symbol: str
@@ -68,7 +68,7 @@ class Step:
 
 @dataclass
 class Draft:
-    """A model on its way to a manifest, with the files beside it."""
+    """A model before rendering to a manifest, with the other files."""
 
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
@@ -77,7 +77,7 @@ class Draft:
     constants: list[Constant] = field(default_factory=list)
     devices: list[str] = field(default_factory=list)
     externals: dict[str, tuple[str, str | None]] = field(default_factory=dict)
-    """Symbols with who provides them, and the Kconfig symbol that brings them."""
+    """Symbols with their provider, and the Kconfig symbol that enables them."""
     kconfig: dict[str, str] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
     objects: list[tuple[str | None, str]] = field(default_factory=list)
@@ -88,7 +88,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a user says of a tensor: --tensor NAME=[DTYPE:]SHAPE."""
+    """A tensor type from the command line: --tensor NAME=[DTYPE:]SHAPE."""
 
     dtype: str | None
     shape: tuple[int, ...]

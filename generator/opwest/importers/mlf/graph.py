@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of the graph executor: its JSON becomes static steps, in its order. Memory is planned anew.
+"""Models of the graph executor: its JSON becomes static steps in the same order, with a new memory plan.
 
 The JSON is that of TVM's GraphExecutorCodegen: nodes, their inputs as [node, index, version], and per entry of
 `node_row_ptr` a shape, an element type and a storage.
@@ -58,7 +58,7 @@ class _Node:
 
 
 class Graph:
-    """One graph on its way to steps."""
+    """The conversion of one graph to steps."""
 
     def __init__(
         self, content: bytes, place: str, code: Code, metadata: Metadata, params: dict[str, Parameter]
@@ -103,7 +103,7 @@ class Graph:
         return made
 
     def _name_outputs(self) -> tuple[Tensor, ...]:
-        """Name the results of the graph by what metadata.json calls them; each is a tensor that a step writes."""
+        """Name the results of the graph as in metadata.json; each is a tensor that a step writes."""
         ports = self.metadata.outputs
         found = []
         for number, (node, index) in enumerate(self.heads):
@@ -121,7 +121,7 @@ class Graph:
         return Tensor(self.names[node, index], entry.dtype, entry.shape)
 
     def _add_constant(self, made: Draft, number: int) -> bool:
-        """Keep a parameter that a node stands for; return whether it is one."""
+        """Keep the parameter of a node; return whether the node is a parameter."""
         node = self.nodes[number]
         entry = self._entry(number, 0)
         value = self.params.get(node.name)
@@ -176,7 +176,7 @@ class Graph:
         known = node.function in self.code.functions
         for number, entry in enumerate(entries):
             direction = "in" if number < len(entries) - node.outputs else "out"
-            # C needs no more than the element's own; compiled code may rely on the convention's.
+            # C requires only the element's alignment; compiled code can rely on the convention's.
             align = DTYPES[entry.dtype].size if known else None
             args.append(Argument(f"p{number}", entry.dtype, entry.shape, direction, align))
         needed = self.peaks.peak(node.function) if known else self.metadata.operators.get(node.function, 0)
@@ -184,7 +184,7 @@ class Graph:
         return Operator(name, node.function, tuple(args), needed + -needed % PACKED.workspace_alignment, PACKED)
 
     def _add_reshape(self, made: Draft, number: int, node: _Node) -> None:
-        """A reshape is another name for its input; a copy, where the shape differs or it is a result."""
+        """Convert a reshape to an alias of its input, or to a copy if the shape differs or it is a result."""
         if len(node.inputs) != 1:
             raise fault(f"node {node.name[:60]!r} reshapes {len(node.inputs)} tensors", self.place, "one")
         source = node.inputs[0]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators that main calls, as the function registry lists them: what main gives each of them.
+"""The operators that main calls, for the function registry, with the arguments that main passes.
 
-The format records no sizes of intermediate tensors. A static array, a constant and an allocation have one; what lies
-in a workspace at some offset is declared as large as it can be, up to the workspace's end. Packed operators take
-tensors, whose shapes and element types main or the operators themselves may tell.
+The format records no sizes of intermediate tensors. Static arrays, constants and allocations have a size; a tensor
+at an offset in a workspace is declared with the maximum, up to the workspace's end. Packed operators take
+tensors, whose shapes and element types main or the operators can contain.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ _LONGEST = 500
 
 @dataclass(frozen=True)
 class Region:
-    """Memory that main has a name for."""
+    """Memory with a name in main."""
 
     size: int
     kind: str
     """tensor, workspace, constants."""
     dtype: str | None = None
     shape: tuple[int, ...] | None = None
-    """What main's own inputs, outputs and constants are known to be."""
+    """The known types of main's inputs, outputs and constants."""
 
 
 class Calls:
-    """The calls of main, and what it has names for.
+    """The calls of main, and the memory that it names.
 
     `regions` are the parameters of main and the static arrays by name, `constants` the sizes of members of a
     structure of constants, by its parameter's name and the offset.
@@ -80,7 +80,7 @@ class Calls:
             self.packed.setdefault(name, []).append(passed)
 
     def arguments(self, called: Function) -> tuple[Argument, ...] | None:
-        """Return the arguments of an operator as the calls show them; None where they can't be read."""
+        """Return the arguments of an operator from its calls; None if the calls cannot be parsed."""
         if is_packed(called):
             return self._packed_arguments(called)
         sizes: list[Region | None] = [None] * len(called.parameters)
@@ -114,7 +114,7 @@ class Calls:
         return tuple(found)
 
     def _region(self, passed: Passed) -> Region | None:
-        """Return the memory of an entry, with what main says of the tensor."""
+        """Return the memory of an entry, with the type of the tensor in main."""
         region = _given(passed.handle or passed.data, self.names, self.constants)
         if region is None or passed.handle:
             return region
@@ -154,7 +154,7 @@ def _part(
 
 
 def _packed_argument(name: str, entry: Entry, given: Sequence[Region | None], direction: str) -> Argument | None:
-    """Return the argument that an entry stands for in every call; None where its type or its size is nowhere."""
+    """Return the argument of an entry that is the same in every call; None if its type or size is unknown."""
     regions = [r for r in given if r is not None]
     if len(regions) != len(given):
         return None
@@ -172,7 +172,7 @@ def _packed_argument(name: str, entry: Entry, given: Sequence[Region | None], di
     shape = shapes.pop() if shapes else (size // item,)
     if shapes or shape is None:
         return None
-    # C needs no more than the element's own alignment.
+    # C requires only the element's alignment.
     return Argument(name, dtype, shape, direction, item) if 0 < prod(shape) * item <= size else None
 
 
@@ -204,7 +204,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def _written(body: str, names: Sequence[str], kinds: Sequence[str]) -> set[int]:
-    """Return which tensors the body assigns to; the last one where that can't be seen."""
+    """Return the tensors that the body assigns to; the last one if there is no visible assignment."""
     assigned = set(re.findall(r"\b(\w+)\)?\s*\[[^;=\[]{0,2000}\]\s*=[^=]", body))
     tensors = [n for n, kind in enumerate(kinds) if kind == "tensor"]
     return {n for n in tensors if names[n] in assigned} or set(tensors[-1:])

@@ -21,17 +21,17 @@ _LAYOUT = "metadata.json, or a folder codegen/host: what TVM's export_model_libr
 
 @dataclass(frozen=True)
 class Library:
-    """What was found, by names as the format has them: `codegen/host/src/default_lib0.c`."""
+    """The files found, by their names in the format: `codegen/host/src/default_lib0.c`."""
 
     path: Path
     files: Mapping[str, bytes]
 
     def place(self, name: str) -> str:
-        """Return a file's place for messages."""
+        """Return a file's location for messages."""
         return str(self.path / name) if self.path.is_dir() else f"{self.path}({name})"
 
     def under(self, folder: str, *suffixes: str) -> list[str]:
-        """Return the names in a folder, with one of these endings, sorted as numbers are read."""
+        """Return the names in a folder with one of these suffixes, with numbers sorted by value."""
         found = [n for n in self.files if n.startswith(folder) and (not suffixes or n.endswith(suffixes))]
         return sorted(found, key=lambda n: (len(n), n))
 
@@ -51,13 +51,13 @@ def _of_interest(name: str) -> bool:
 
 
 def _maybe(name: str) -> bool:
-    """Return whether a member of a tar can belong to the model, wherever its root is; TVM's own runtime does not."""
+    """Return whether a member of a tar can be part of the model, in any root folder; TVM's runtime is not."""
     parts = name.split("/")
     return "runtime" not in parts and any(_of_interest("/".join(parts[start:])) for start in range(min(len(parts), 4)))
 
 
 def _root(files: Mapping[str, bytes]) -> str | None:
-    """Return the prefix under which the format's own names are; None where there is none."""
+    """Return the prefix of the format's names; None if they are missing."""
     roots = set()
     for name in files:
         if name == _METADATA or name.endswith(f"/{_METADATA}"):
@@ -85,7 +85,7 @@ def _folder(path: Path) -> dict[str, bytes]:
 
 
 def _walk(root: Path, start: Path) -> list[Path]:
-    """Return the files under a path; links and devices are faults, so that nothing outside is read."""
+    """Return the files under a path; links and devices are errors, so that no other files are read."""
     if not start.exists() and not start.is_symlink():
         return []
     found, pending = [], [start]

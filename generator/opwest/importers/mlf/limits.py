@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an import reads at most. Real folders have up to 200 files of interest and 4 MiB."""
+"""Limits of an import. Real folders have up to 200 relevant files and 4 MiB."""
 
 MEMBERS = 20_000
 MEMBER_BYTES = 64 << 20

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C sources as they are written: without TVM's wrapper, and without what TVM got wrong."""
+"""The C sources to write: without TVM's wrapper, and with TVM's errors corrected."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _PRAGMAS = """\
 
 @dataclass(frozen=True)
 class Mended:
-    """A source, and what was done to it or should be known of it."""
+    """A source, and remarks about it and its changes."""
 
     text: str
     remarks: tuple[str, ...]
 
 
 def mend(name: str, text: str, glue: Iterable[str], head: str, guards: Sequence[str]) -> Mended:
-    """Return a source as it is written, with a comment and preprocessor lines before, and without `glue` functions."""
+    """Return the source to write, after a comment and preprocessor lines, and without `glue` functions."""
     remarks = []
     places = [f for n, f in functions(text).items() if n in set(glue)]
     for function in sorted(places, key=lambda f: -f.start):
@@ -63,9 +63,9 @@ def mend(name: str, text: str, glue: Iterable[str], head: str, guards: Sequence[
 
 
 def _cap_shifts(text: str) -> tuple[str, int, int]:
-    """Return the text with requantisations that shift by 63 at most, how many were more, and the largest.
+    """Return the text with requantisation shifts of at most 63, the number of larger ones, and the largest.
 
-    TVM rounds `(x * m + (1 << (s - 1))) >> s` with s = shift + 31, and |x * m| < 2^62: from s = 63 on that is 0.
+    TVM rounds `(x * m + (1 << (s - 1))) >> s` with s = shift + 31, and |x * m| < 2^62: it is 0 for s >= 63.
     """
     found: list[int] = []
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""metadata.json: versions 5 and 6 say it for one model, version 7 for several under `modules`.
+"""metadata.json: versions 5 and 6 describe one model, version 7 several under `modules`.
 
-Shapes, pools, devices and the calling convention are in none of them, and the sizes are upper bounds
-(docs/importing-mlf.md), so that little is taken from here: names, element types and sizes of inputs and outputs,
+No version contains shapes, pools, devices or the calling convention, and the sizes are upper bounds
+(docs/importing-mlf.md). Only these values are used: names, element types and sizes of inputs and outputs,
 targets.
 """
 
@@ -23,7 +23,7 @@ VERSIONS = (5, 6, 7)
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output as metadata.json has it: no shape."""
+    """An input or output in metadata.json, which has no shape."""
 
     name: str
     dtype: str
@@ -32,7 +32,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Metadata:
-    """What is used of metadata.json; a folder without one has `version` None and nothing else."""
+    """The used values of metadata.json; without that file, `version` is None and the rest is empty."""
 
     version: int | None
     module: str
@@ -47,9 +47,9 @@ class Metadata:
 
 
 def read_metadata(library: Library, module: str | None) -> Metadata:
-    """Return what metadata.json says of a module. Raises OpwestError.
+    """Return the values of a module in metadata.json. Raises OpwestError.
 
-    `module` chooses where there are several; None: the only one.
+    `module` selects one of several; None: the only one.
     """
     place = library.place("metadata.json")
     content = library.files.get("metadata.json")
@@ -142,7 +142,7 @@ def read_json(content: bytes, place: str) -> dict[str, Any]:
 
 
 def _guessed_module(library: Library) -> str:
-    """Return the module's name where metadata.json is missing: that of its header, or of its files."""
+    """Return the module's name without metadata.json: that of its header, or of its files."""
     for name in library.under("codegen/host/include/", ".h"):
         stem = name.rsplit("/", 1)[1].removesuffix(".h")
         if stem.startswith("tvmgen_"):

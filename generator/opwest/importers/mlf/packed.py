@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions with packed arguments, as TVM's C shows them: which entries of `args` they take, and what those are."""
+"""Functions with packed arguments in TVM's C code: the entries of `args` that they read, and their types."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Entry:
     tensor: bool
     data: str
     dtype: str | None = None
-    """The element type that the body reads or writes it with; None where there is none, or several."""
+    """The element type of accesses in the body; None if there is none, or more than one."""
     shape: tuple[int, ...] | None = None
-    """The shape that the body checks; None where it checks nothing."""
+    """The shape that the body checks; None without a check."""
 
 
 def is_packed(function: Function) -> bool:
@@ -42,7 +42,7 @@ def is_packed(function: Function) -> bool:
 
 
 def packed_entries(function: Function) -> list[Entry]:
-    """Return the entries in order; none where one is missing."""
+    """Return the entries in order; empty if one is missing."""
     found = {int(m[2]): m[1] for m in _ENTRY.finditer(function.body)}
     if sorted(found) != list(range(len(found))):
         return []
@@ -70,7 +70,7 @@ def _casts(body: str) -> Mapping[str, set[str]]:
 
 
 def _checked(body: str) -> Mapping[str, tuple[int, ...]]:
-    """Return the shapes that a body compares, by the variable of the shape; those with every dimension."""
+    """Return the shapes that a body compares in all dimensions, by the variable of the shape."""
     found: dict[str, dict[int, int]] = {}
     for match in _CHECK.finditer(body):
         name, at, size = (match[2], match[3], match[1]) if match[1] else (match[4], match[5], match[6])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What main gives to packed operators: the tensors that it builds on its stack, as they stand at each call.
+"""The arguments that main passes to packed operators: the tensors on its stack at each call.
 
 TVM writes straight-line code: the fields of each DLTensor, the entries of the argument array, the call. Some releases
-fill in shape and element type, others (LegalizePackedCalls of TVM's ahead-of-time executor) the data alone.
+set shape and element type, others (LegalizePackedCalls of TVM's ahead-of-time executor) only the data.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Passed:
 
     data: str
     handle: str = ""
-    """Set where main passes one of its own entries on, or a bare pointer."""
+    """Set if main passes one of its own entries, or a bare pointer."""
     dtype: str | None = None
     shape: tuple[int, ...] | None = None
 
 
 @dataclass
 class _Stack:
-    """Main's variables while its statements are followed."""
+    """Main's variables during the interpretation of its statements."""
 
     aliases: dict[str, str] = field(default_factory=dict)
     numbers: dict[tuple[str, int], int | None] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class _Stack:
         return self.aliases.get(name, name)
 
     def passed(self, text: str) -> Passed:
-        """Return what an entry holds now."""
+        """Return the current content of an entry."""
         address = _ADDRESS.match(text)
         at = (self.own(address[1]), int(address[2])) if address else (self.own(text), 0)
         fields = self.tensors.get(at)
@@ -82,9 +82,9 @@ class _Stack:
 
 
 def packed_calls(main: Function, counts: Mapping[str, int]) -> Iterator[tuple[str, list[Passed]]]:
-    """Yield each call of a packed operator with its entries; `counts` says how many an operator takes.
+    """Yield each call of a packed operator with its entries; `counts` has the number of entries of an operator.
 
-    The number of entries stands in the call too, but some releases count the resource handle there.
+    The call also contains the number of entries, but in some releases it includes the resource handle.
     """
     stack = _Stack()
     for piece in _PIECES.split(main.body):

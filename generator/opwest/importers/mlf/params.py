@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameter files (`.params`): a map of names to arrays, as TVM's runtime/params and NDArray::Save write it.
+"""Parameter files (`.params`) of TVM's runtime/params and NDArray::Save: a map of names to arrays.
 
 All little-endian: magic (8 bytes), reserved (8), the names (a count, then length and bytes each), then as many arrays
 (a count, then each: magic, reserved, device type and id, dimensions, dtype code, bits, lanes, shape, bytes, data).
@@ -22,7 +22,7 @@ ARRAY_MAGIC = 0xDD5E40F096B4A13F
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """An array: `values` is one of numpy's, of the type that holds the element type `dtype`."""
+    """An array: `values` is a numpy array of the type `dtype.numpy`."""
 
     dtype: str
     values: Any

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names, element types and shapes of inputs and outputs, from wherever a folder has them.
+"""Names, element types and shapes of inputs and outputs, from all sources in a folder.
 
 metadata.json has element types and sizes, the Relay text shapes, the header names and sometimes sizes, the definition
-of main element types, and a user all of it.
+of main element types, and the option --tensor all of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from opwest.model.dtypes import DTYPES, meant_by
 
 @dataclass(frozen=True)
 class Seen:
-    """What code shows of a tensor: its name, its element type where it has one, its bytes where a macro tells."""
+    """A tensor in code: its name, its element type if known, its bytes if a macro defines them."""
 
     name: str
     dtype: str | None = None
@@ -33,7 +33,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Sources:
-    """Everything that may say something, and the place for messages."""
+    """All sources of names and types, and the location for messages."""
 
     metadata: Metadata
     relay: Relay
@@ -42,7 +42,7 @@ class Sources:
 
 
 def tensors(role: str, seen: Sequence[Seen], sources: Sources, taken: set[str]) -> tuple[Tensor, ...]:
-    """Return inputs or outputs (`role` is input or output). Raises OpwestError where a shape or type is nowhere."""
+    """Return inputs or outputs (`role` is input or output). Raises OpwestError if a shape or type is missing."""
     ports = sources.metadata.inputs if role == "input" else sources.metadata.outputs
     found = []
     for number, one in enumerate(seen):
@@ -54,7 +54,7 @@ def tensors(role: str, seen: Sequence[Seen], sources: Sources, taken: set[str]) 
 
 
 def _tensor(name: str, role: str, one: Seen, port: Port | None, typed: Typed | None, sources: Sources) -> Tensor:
-    """Return a tensor, after comparing what is said of it."""
+    """Return a tensor; compare the types from all sources."""
     place = sources.place
     wanted = sources.wanted.get(name) or sources.wanted.get(one.name)
     named = {
@@ -112,5 +112,5 @@ def _typed(role: str, relay: Relay, name: str, number: int, count: int) -> Typed
 
 
 def same_name(one: str, other: str) -> bool:
-    """Return whether two spellings are of one tensor: C code has `_` where names have other characters."""
+    """Return whether two names denote the same tensor: C code replaces other characters with `_`."""
     return re.sub(r"\W", "_", one) == re.sub(r"\W", "_", other)

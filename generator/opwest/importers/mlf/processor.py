@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What C operators are bound to: an instruction set of Arm's, and libraries that they call."""
+"""Dependencies of C operators: an Arm instruction set, and the libraries that they call."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KNOWN_HEADERS = frozenset(
 _TVM_HEADERS = re.compile(r"(tvm|dlpack|dmlc)/|tvmgen_\w+\.h\Z")
 _CMSIS_NN_HEADERS = re.compile(r"arm_nn\w*\.h\Z")
 
-# Zephyr's Kconfig symbols of modules/cmsis-nn, by the beginnings of the functions that they bring.
+# Kconfig symbols of Zephyr's modules/cmsis-nn, by the prefixes of the functions that they enable.
 _CMSIS_NN = (
     ("arm_convolve", "CONFIG_CMSIS_NN_CONVOLUTION"),
     ("arm_depthwise", "CONFIG_CMSIS_NN_CONVOLUTION"),
@@ -55,19 +55,19 @@ _CMSIS_NN = (
 
 @dataclass(frozen=True)
 class Needs:
-    """What the sources need beside the C library."""
+    """The dependencies of the sources besides the C library."""
 
     cmsis_nn: Mapping[str, str]
-    """Functions of CMSIS-NN with the Kconfig symbol that brings each."""
+    """Functions of CMSIS-NN with the Kconfig symbol that enables each."""
     cmsis_nn_headers: bool
     intrinsics: tuple[str, ...]
-    """DSP intrinsics that are used."""
+    """The DSP intrinsics in use."""
     headers: tuple[str, ...]
-    """Headers that neither C, nor TVM, nor CMSIS-NN have."""
+    """Headers that are not part of C, TVM or CMSIS-NN."""
 
 
 def needs_of(texts: Iterable[str], defined: Iterable[str]) -> Needs:
-    """Return what C sources need; `defined` are the functions that they define themselves."""
+    """Return the dependencies of C sources; `defined` are the functions that they define."""
     own = set(defined)
     calls: dict[str, str] = {}
     headers: dict[str, None] = {}
@@ -88,12 +88,12 @@ def needs_of(texts: Iterable[str], defined: Iterable[str]) -> Needs:
 
 
 def extension_of(targets: Iterable[str]) -> tuple[Extension, str] | None:
-    """Return the instruction set that TVM generated for, and the processor's name; None where no target names one.
+    """Return the instruction set that TVM generated for, and the processor's name; None if no target names one.
 
-    As TVM's CMSIS-NN code generator decides it: by `-mcpu`, and `+nomve`, `+nodsp` there or in `-mattr`.
+    The rules are those of TVM's CMSIS-NN code generator: `-mcpu`, and `+nomve`, `+nodsp` there or in `-mattr`.
     """
     texts = list(targets)
-    # The target of the CMSIS-NN functions themselves says more than the host's.
+    # The target of the CMSIS-NN functions takes precedence over the host's.
     for text in sorted(texts, key=lambda t: "cmsis-nn" not in t):
         found = _CPU.search(text)
         if found is None:
@@ -110,7 +110,7 @@ def extension_of(targets: Iterable[str]) -> tuple[Extension, str] | None:
 
 
 def guard(extension: Extension, cpu: str, why: str) -> str:
-    """Return preprocessor lines that refuse a processor with another instruction set."""
+    """Return preprocessor lines that reject processors with another instruction set."""
     wanted = {
         "none": "!defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)",
         "DSP": "defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)",
@@ -125,10 +125,10 @@ def guard(extension: Extension, cpu: str, why: str) -> str:
 
 
 def dsp_guard(intrinsic: str) -> str:
-    """Return preprocessor lines that refuse a processor without the DSP extension."""
+    """Return preprocessor lines that reject processors without the DSP extension."""
     words = (
         f"an Arm Cortex-M with the DSP extension is needed (Cortex-M4, M7, M33, M55): these operators use {intrinsic}"
     )
-    # CMSIS-NN's headers brought CMSIS's own with these names in TVM's time, and no more do.
+    # Older CMSIS-NN headers included the CMSIS header that declares these names.
     core = "#else\n#include <cmsis_compiler.h>\n" if intrinsic[2:3].isupper() else ""
     return f'#if !defined(__ARM_FEATURE_DSP)\n#error "{words}"\n{core}#endif\n'

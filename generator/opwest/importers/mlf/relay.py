@@ -15,7 +15,7 @@ _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 @dataclass(frozen=True)
 class Typed:
-    """A tensor's type as Relay spells it."""
+    """A tensor type in Relay's syntax."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -23,14 +23,14 @@ class Typed:
 
 @dataclass(frozen=True)
 class Relay:
-    """What the text says: parameters (constants among them) by name, and results where they are told."""
+    """Types in the text: parameters (including constants) by name, and results if annotated."""
 
     parameters: dict[str, Typed]
     results: tuple[Typed, ...] | None
 
 
 def read_relay(content: bytes) -> Relay:
-    """Return the types of main; empty where the text has none, or dynamic ones."""
+    """Return the types of main; empty if the text has none, or dynamic ones."""
     text = content.decode("utf-8", "replace")
     start = _MAIN.search(text)
     if start is None:
@@ -46,7 +46,7 @@ def read_relay(content: bytes) -> Relay:
 
 
 def _last_type(text: str, start: int) -> tuple[Typed, ...] | None:
-    """Return the type that the last expression of main is annotated with (`/* ty=… */`), where it is."""
+    """Return the type in the annotation (`/* ty=… */`) of main's last expression, if any."""
     end = text.find("\n}", start)
     line = text[start : end if end >= 0 else len(text)].rstrip().rpartition("\n")[2]
     at = line.rfind("/* ty=")

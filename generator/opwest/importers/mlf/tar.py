@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strict reader of tar files in bounded memory: ustar, pax (POSIX.1-2017) and GNU long names.
 
-Python's tarfile takes whatever it can, stops silently at a damaged header, and reads headers of any size; an
-archive from elsewhere has to be told apart from one that only looks complete.
+Python's tarfile stops silently at a damaged header and reads headers of any size; this reader must
+distinguish a complete archive from a damaged one.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class _Header:
 def read_tar(path: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
     """Return the wanted files of an uncompressed tar by their names, without `./`.
 
-    Raises OpwestError for what is no tar, damaged or truncated, for links, devices and other kinds than files and
-    folders, for names that leave the archive's folder, for a name that is there twice, and for sizes beyond the
+    Raises OpwestError for files that are not a tar, damaged or truncated, for members other than files and
+    folders, for names outside of the archive's folder, for duplicate names, and for sizes beyond the
     limits.
     """
     with system_faults(path, "cannot read the file"), path.open("rb") as stream:
@@ -76,7 +76,7 @@ class _Reader:
         return found
 
     def _members(self) -> Iterator[tuple[_Header, str]]:
-        """Yield files and folders; the content of a yielded file is to be read or skipped before the next."""
+        """Yield files and folders; the caller reads or skips the content of each file before the next one."""
         long_name: bytes | None = None
         long_size: int | None = None
         count = 0
@@ -128,7 +128,7 @@ class _Reader:
         return _Header(offset, name, self._number(block[124:136], offset, "size"), block[156:157])
 
     def _number(self, text: bytes, offset: int, what: str) -> int:
-        """Return an octal number, or one in GNU's base 256."""
+        """Return an octal number, or a number in GNU's base-256 encoding."""
         if text[0] == 0x80:
             return int.from_bytes(text[1:], "big")
         digits = text.split(b"\0")[0].strip(b" ")
@@ -208,7 +208,7 @@ class _Reader:
         raise self._fault(f"{name[:80]!r} is {kind}", header.offset, "files and folders only")
 
     def _check_place(self, header: _Header, name: str) -> None:
-        """Report names that are there twice, and files that are folders for others."""
+        """Report duplicate names, and files whose names are folders of others."""
         kind = "folder" if header.kind == b"5" else "file"
         if kind == "file" and not name:
             raise self._fault("a file without a name", header.offset, "a name")

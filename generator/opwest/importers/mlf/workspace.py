@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a function takes at once by TVMBackendAllocWorkspace, itself and through the functions that it calls."""
+"""The peak of TVMBackendAllocWorkspace in a function, including the functions that it calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EVENT = re.compile(
 
 
 class Workspaces:
-    """The peaks of a model's functions. Bodies are read once each."""
+    """The peaks of a model's functions. Each body is read once."""
 
     def __init__(self, functions: Mapping[str, Function], places: Mapping[str, str]) -> None:
         self.functions = functions
@@ -31,7 +31,7 @@ class Workspaces:
         self._pending: list[str] = []
 
     def peak(self, name: str) -> int:
-        """Return the most bytes that are held at once while the function runs. Raises OpwestError."""
+        """Return the maximum of bytes allocated at once in the function. Raises OpwestError."""
         if name in self._peaks:
             return self._peaks[name]
         place = self.places.get(name, "")

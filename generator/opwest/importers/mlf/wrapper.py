@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TVM's C interface: the header `tvmgen_<module>.h`, and the `_run` that hands its static arrays to main."""
+"""TVM's C interface: the header `tvmgen_<module>.h`, and `_run`, which passes its static arrays to main."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Header:
 
 @dataclass(frozen=True)
 class Given:
-    """What `_run` gives main for one parameter."""
+    """The value that `_run` passes to main for one parameter."""
 
     role: Role
     name: str
@@ -47,7 +47,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Pool:
-    """A static array or structure: a workspace of so many bytes, or constants with their bytes and places."""
+    """A static array or structure: a workspace with its size in bytes, or constants with their bytes and offsets."""
 
     name: str
     size: int
@@ -59,14 +59,14 @@ class Pool:
 
 @dataclass(frozen=True)
 class Wrapper:
-    """The arguments of main as `_run` gives them, by their order."""
+    """The arguments that `_run` passes to main, in order."""
 
     main: str
     given: tuple[Given, ...]
 
 
 def read_header(text: str) -> Header:
-    """Return what a generated header says."""
+    """Return the content of a generated header."""
     names: dict[str, tuple[str, ...]] = {}
     for match in _STRUCT.finditer(text):
         names[match[1]] = tuple(_MEMBER.findall(match[2]))
@@ -75,7 +75,7 @@ def read_header(text: str) -> Header:
 
 
 def read_wrapper(text: str, module: str) -> Wrapper | None:
-    """Return how `tvmgen_<module>_run` calls main; None where the text does not have it with the C interface."""
+    """Return the call of main in `tvmgen_<module>_run`; None if the text has no `_run` of the C interface."""
     run = functions(text).get(f"tvmgen_{module}_run")
     if run is None or (run.parameters[:1] and run.parameters[0].name in ("args", "arg_values")):
         return None
@@ -117,7 +117,7 @@ def read_pools(text: str, place: str) -> dict[str, Pool]:
 
 
 def _constants(text: str, match: re.Match[str], place: str) -> Pool:
-    """Return a structure of constants as the compiler lays it out: every member at its alignment."""
+    """Return a structure of constants with the compiler's layout: every member at its alignment."""
     places = {m[1]: m.end() - 1 for m in _VALUES.finditer(text, match.end() - 1)}
     offset, whole_align = 0, 1
     members, parts = [], bytearray()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models that TVM reads (TFLite, ONNX, Relax) as operators with plain pointers. TVM is imported when it is used."""
+"""Import of models that TVM reads (TFLite, ONNX, Relax). The package tvm is imported on first use."""
 
 from opwest.importers.tvm.convert import Imported, Options, import_model, import_module
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An import in a process of its own: a damaged file can make TVM or LLVM abort, or ask for memory without end."""
+"""An import in a child process: a damaged file can make TVM or LLVM abort or exhaust the memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TELLS = "opwest: "
 
 
 def import_apart(path: Path, folder: Path, options: Options) -> Imported:
-    """Import a file in a child process. Raises OpwestError, and then nothing was written."""
+    """Import a file in a child process. Raises OpwestError before anything is written."""
     refuse_occupied(folder)
     request = {
         "path": str(path),
@@ -35,7 +35,7 @@ def import_apart(path: Path, folder: Path, options: Options) -> Imported:
     }
     command = [sys.executable, "-P", "-m", "opwest.importers.tvm.child"]
     with (
-        tempfile.TemporaryFile("w+", encoding="utf-8") as answers,  # a pipe could fill up while we read the other
+        tempfile.TemporaryFile("w+", encoding="utf-8") as answers,  # a pipe could block while the other is read
         subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=answers, stderr=subprocess.PIPE, text=True, errors="replace"
         ) as child,
@@ -105,7 +105,7 @@ def _tell(text: str) -> None:
 
 
 def main() -> None:
-    """Answer the request on standard input. What libraries print goes to standard error."""
+    """Answer the request on standard input. Output of libraries is redirected to standard error."""
     answers, sys.stdout = sys.stdout, sys.stderr
     limit_process(_MEMORY)
     limit_next_request(_SECONDS)

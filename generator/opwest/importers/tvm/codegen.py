@@ -34,7 +34,7 @@ class Scratch:
 
 @dataclass(frozen=True)
 class Operators:
-    """Functions that are lowered for a target: what is left is to print them."""
+    """Functions lowered for a target, ready for printing."""
 
     module: Any
     scratch: Mapping[str, tuple[Scratch, ...]]
@@ -43,7 +43,7 @@ class Operators:
 def lower_operators(
     functions: Mapping[str, Any], target: Any, place: str | None, tell: Callable[[int], None] = lambda _: None
 ) -> Operators:
-    """Return TIR functions, scheduled and lowered to pointers and loops; `tell` hears how many are done."""
+    """Return TIR functions, scheduled and lowered to pointers and loops; call `tell` with the number done."""
     import tvm
 
     lowered, scratch = {}, {}
@@ -63,7 +63,7 @@ def lower_operators(
 
 
 def _passes() -> list[Any]:
-    """TVM's own lowering of TIR up to, and without, packed arguments."""
+    """TVM's lowering of TIR, without the passes for packed arguments."""
     from tvm import tirx
     from tvm.s_tir import transform as s
     from tvm.tirx import transform as t
@@ -96,7 +96,7 @@ def _passes() -> list[Any]:
 
 
 def _plain_pointers(function: Any) -> tuple[Any, tuple[Scratch, ...]]:
-    """Return the function with typed pointers for its buffers, and what it needs beside them."""
+    """Return the function with typed pointers for its buffers, and its scratch memory."""
     from tvm import tirx
     from tvm.ir import PointerType, PrimType
     from tvm_ffi import structural
@@ -175,7 +175,7 @@ _HEAD = """\
 
 
 def _definition(match: re.Match[str], writes: int, scratch: int) -> str:
-    """Return one function: `const` where it only reads, numbers with all their digits."""
+    """Return one function, with `const` for read-only pointers and exact numbers."""
     name, parameters, body = match.groups()
     listed = [one.strip() for one in parameters.split(",")]
     first_written = len(listed) - writes - scratch
@@ -191,7 +191,7 @@ def _definition(match: re.Match[str], writes: int, scratch: int) -> str:
 
 
 def _named_float(value: Any) -> Any:
-    """Return a call that stands for a number: TVM's C printer rounds to seven digits."""
+    """Return a placeholder call for a number: TVM's C printer rounds to seven digits."""
     from tvm import tirx
 
     dtype = str(value.ty.dtype) if hasattr(value, "ty") else str(value.dtype)
@@ -202,7 +202,7 @@ def _named_float(value: Any) -> Any:
 
 
 def _named_call(call: Any) -> Any:
-    """Return a call of C's function for what TVM's rules for C leave out."""
+    """Return a call of the C function for an intrinsic that TVM does not lower for C."""
     from tvm import tirx
 
     name = _LEFT_OUT.get(str(getattr(call.op, "name", "")))
@@ -216,7 +216,7 @@ _LEFT_OUT = {"tirx.fabs": "fabs", "tirx.fmod": "fmod", "tirx.exp2": "exp2"}
 
 
 def _float_literal(match: re.Match[str]) -> str:
-    """Return a number as C reads it back, bit by bit."""
+    """Return a number as a C constant with exactly its bits."""
     size = int(match[1])
     value: float = struct.unpack(">f" if size == 32 else ">d", bytes.fromhex(match[2]))[0]
     suffix = "f" if size == 32 else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The import, as one can read it: read, lower, extract the steps, lower the operators, run a reference, write."""
+"""The stages of the import: read, lower, extract the steps, lower the operators, run a reference, write."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from opwest.importers.tvm.source import Port, Progress, Source
 
 
 def _silent(_: str) -> None:
-    """Tell nobody."""
+    """Ignore progress."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What an import is asked for."""
+    """The request for an import."""
 
     model: str | None = None
     """The model's name; None: the file's."""
     targets: Sequence[str] = ()
-    """Named targets to compile objects for; none: C, which is compiled for whatever is built."""
+    """Named targets to compile objects for; none: C, compiled with the application."""
     vectors: int = 8
-    """How many golden vectors; 0: none."""
+    """The number of golden vectors."""
     progress: Progress = field(default=_silent)
 
 
 @dataclass(frozen=True)
 class Imported:
-    """What was written."""
+    """The result of an import."""
 
     folder: Path
     model: str
@@ -42,13 +42,13 @@ class Imported:
     steps: int
     constant_bytes: int
     tvm_bytes: int
-    """What TVM's own sharing of storage would need between the steps, and in them."""
+    """The bytes that TVM's sharing of storage needs between the steps, and in them."""
     remarks: tuple[str, ...]
     warnings: tuple[str, ...]
 
 
 def import_model(path: Path, folder: Path, options: Options | None = None) -> Imported:
-    """Import a TFLite or ONNX file. Raises OpwestError, and then nothing was written."""
+    """Import a TFLite or ONNX file. Raises OpwestError before anything is written."""
     from opwest.importers.tvm.read import read_model
 
     options = options or Options()
@@ -65,7 +65,7 @@ def import_module(
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
 ) -> Imported:
-    """Import a Relax IRModule whose function `main` is the model. Raises OpwestError, and then nothing was written.
+    """Import a Relax IRModule whose function `main` is the model. Raises OpwestError before anything is written.
 
     `inputs` and `outputs` name its parameters and results; without them the parameters keep their names.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From TFLite to Relax by TVM's converter, which says where it is, reports all that it can't, and folds shapes."""
+"""From TFLite to Relax with TVM's converter, extended by locations, a check of all operators, and folded shapes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOVING = frozenset(
 
 
 def convert_tflite(model: Any, place: str, nodes: dict[str, str]) -> Any:
-    """Return the Relax module, and in `nodes` the kind of each operator; a fault names the operator and its result."""
+    """Return the Relax module, and in `nodes` the kind of each operator; an error names the operator and its result."""
     from tvm import relax
     from tvm.relax.frontend.tflite import from_tflite
     from tvm.relax.frontend.tflite.tflite_frontend import OperatorConverter
@@ -30,23 +30,23 @@ def convert_tflite(model: Any, place: str, nodes: dict[str, str]) -> Any:
     at: list[Any] = []
 
     class Converter(OperatorConverter):  # type: ignore[misc]
-        """TVM's converter, which says where it is."""
+        """TVM's converter with the current operator."""
 
         def check_unsupported_ops(self) -> None:
-            """Report every operator that can't be converted."""
+            """Report every operator that cannot be converted."""
             found = [Diagnostic("error", text, Location(place), None, hint) for text, hint in _unsupported(self)]
             if found:
                 raise OpwestError(found)
 
         def get_op_code_str(self, op: Any) -> str:
-            """Remember which operator is being converted."""
+            """Record the current operator."""
             at[:] = [self, op]
             kind = str(super().get_op_code_str(op))
             nodes[_words(self, op)] = kind
             return kind
 
         def convert_op_to_relax(self) -> None:
-            """Convert every operator; what computes shapes is computed here."""
+            """Convert every operator; evaluate those that compute shapes."""
             self.known: dict[int, Any] = {}
             for kind, convert in self.convert_map.items():
                 self.convert_map[kind] = functools.partial(self._convert_or_fold, kind, convert)
@@ -65,11 +65,11 @@ def convert_tflite(model: Any, place: str, nodes: dict[str, str]) -> Any:
             return relax.const(value)
 
         def has_expr(self, input_tensor_idx: int) -> bool:
-            """Say of a known tensor that it is none: then it is taken for a constant of the file."""
+            """Return False for a known tensor, so that the converter treats it as a constant of the file."""
             return input_tensor_idx not in getattr(self, "known", ()) and bool(super().has_expr(input_tensor_idx))
 
         def get_tensor_value(self, tensor_wrapper: Any, is_sparse: bool = False) -> Any:
-            """Return a constant, or what is known."""
+            """Return a constant or a known value."""
             known = getattr(self, "known", {})
             if tensor_wrapper.tensor_idx in known:
                 return known[tensor_wrapper.tensor_idx]
@@ -88,14 +88,14 @@ def convert_tflite(model: Any, place: str, nodes: dict[str, str]) -> Any:
 
 
 def _unsupported(converter: Any) -> Iterator[tuple[str, str | None]]:
-    """Yield why operators can't be converted, as TVM's own check finds it, but for each one."""
+    """Yield the reasons of TVM's check for each operator that cannot be converted."""
     graph = converter.subgraph
     for index in range(graph.OperatorsLength()):
         operator = graph.Operators(index)
         where = _words(converter, operator)
         try:
             kind = converter.get_op_code_str(operator)
-        except Exception as error:  # a custom operator, or one that this TVM does not know
+        except Exception as error:  # a custom operator, or one that this TVM does not support
             yield f"operator {where} can't be imported: {last_line(error)}", None
             continue
         if kind not in converter.convert_map:
@@ -156,7 +156,7 @@ def _one_quantisation(converter: Any, tensors: list[Any]) -> bool:
 
 
 def _words(converter: Any, operator: Any) -> str:
-    """Return which operator it is: its number, its kind, what it writes."""
+    """Return a description of an operator: its number, its kind, its results."""
     graph = converter.subgraph
     number = next((i for i in range(graph.OperatorsLength()) if graph.Operators(i)._tab.Pos == operator._tab.Pos), 0)
     code = converter.model.OperatorCodes(operator.OpcodeIndex())

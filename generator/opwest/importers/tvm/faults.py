@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of a model, as a user reads them."""
+"""Errors of a model, worded for users."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ INSTALL = "pip install 'opwest[tvm]'"
 
 
 def first_line(error: BaseException) -> str:
-    """Return what an exception says in one line; its kind where it says nothing."""
+    """Return the message of an exception in one line; its type if there is none."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0][:300] if lines else type(error).__name__
 
 
 def last_line(error: BaseException) -> str:
-    """Return the last line of an exception: TVM's begin with a trace."""
+    """Return the last line of an exception: TVM's messages begin with a trace."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1][:300] if lines else type(error).__name__
 
 
 def require(packages: Iterable[tuple[str, str]]) -> None:
-    """Raise OpwestError where one of the packages, (module, name on PyPI), is not installed or can't be loaded."""
+    """Raise OpwestError where one of the packages, (module, name on PyPI), is not installed or cannot be loaded."""
     missing, broken = [], []
     for module, name in packages:
         if importlib.util.find_spec(module) is None:
@@ -47,7 +47,7 @@ def require(packages: Iterable[tuple[str, str]]) -> None:
 
 
 def require_version() -> None:
-    """Raise OpwestError for a TVM whose passes are not those that the importer calls."""
+    """Raise OpwestError if TVM lacks the passes that the importer calls."""
     import tvm
 
     if not str(tvm.__version__).startswith(f"{_VERSION}."):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes that an ONNX graph computes from shapes: known before anything runs, where the inputs' shapes are fixed.
+"""Shapes that an ONNX graph computes from shapes: constant if the shapes of the inputs are fixed.
 
-PyTorch writes such nodes (Shape, Gather, Concat, Reshape) for nearly every view; TVM takes them for values of run time.
+PyTorch writes such nodes (Shape, Gather, Concat, Reshape) for nearly every view; TVM computes them at run time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FOLDED = frozenset(
 
 
 def fold_shapes(model: Any) -> Any:
-    """Return a model without nodes that compute from shapes and constants alone; the same one where it has none."""
+    """Return a model without nodes that compute from shapes and constants alone; the same model if it has none."""
     while True:
         known = _evaluated(model)
         if not known:
@@ -58,7 +58,7 @@ def _evaluated(model: Any) -> dict[str, Any]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 results = ReferenceEvaluator(_alone(node, model)).run(None, feeds)
-        except Exception:  # TVM may know what onnx's own evaluator does not
+        except Exception:  # TVM can support operators that onnx's evaluator does not
             continue
         if all(array.size <= _LARGEST for array in results):
             values.update(zip(node.output, results, strict=True))
@@ -66,12 +66,12 @@ def _evaluated(model: Any) -> dict[str, Any]:
 
 
 def _static_shapes(model: Any) -> dict[str, tuple[int, ...]]:
-    """Return the shapes that onnx infers, where all of a shape is known."""
+    """Return the shapes that onnx infers with all dimensions."""
     import onnx
 
     try:
         graph = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
-    except Exception:  # then only what the file says is known
+    except Exception:  # use only the shapes in the file
         graph = model.graph
     found = {one.name: tuple(one.dims) for one in graph.initializer}
     for one in [*graph.input, *graph.value_info]:
@@ -89,7 +89,7 @@ def _stand_in(shape: tuple[int, ...]) -> Any:
 
 
 def _alone(node: Any, model: Any) -> Any:
-    """Return a model that is one node."""
+    """Return a model of one node."""
     from onnx import ValueInfoProto, helper
 
     inputs = [ValueInfoProto(name=name) for name in dict.fromkeys(node.input) if name]
@@ -98,7 +98,7 @@ def _alone(node: Any, model: Any) -> Any:
 
 
 def _without(model: Any, known: dict[str, Any]) -> Any:
-    """Return the model with constants in the place of what is known."""
+    """Return the model with constants instead of the known tensors."""
     from onnx import ModelProto, numpy_helper
 
     changed = ModelProto()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes that a TFLite graph computes from shapes, as Keras writes them for a batch that was left open."""
+"""Shapes that a TFLite graph computes from shapes, as in Keras models with an open batch dimension."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Arrays = Sequence[Any]
 
 
 def folded(kind: str, operator: Any, inputs: Arrays) -> Any:
-    """Return what an operator computes from arrays that are known; None where it is not one of shapes.
+    """Return the result of an operator on known arrays; None if it is not an operator on shapes.
 
-    SHAPE takes its input's shape instead of the input.
+    SHAPE requires its input's shape instead of the input.
     """
     fold = _FOLDS.get(kind)
     return None if fold is None else fold(operator, inputs)

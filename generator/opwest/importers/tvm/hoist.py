@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions out of loops: what padding adds to a sum is nothing, so that the sum need not be touched there.
+"""Move conditions out of loops: padding adds 0 to a sum, so that the addition can be skipped.
 
-TVM's own pass hoists one half of a range and leaves the code there twice.
+TVM's pass hoists only one bound of a range, and duplicates the code.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def hoist_conditions(function: Any) -> Any:
 
 
 def _conditional(store: Any) -> Any:
-    """Return `if (c) s = s + x * w` for `s = s + (c ? x : 0) * w`, in integers: 0 times a float may be no 0."""
+    """Return `if (c) s = s + x * w` for `s = s + (c ? x : 0) * w`, for integers only: 0 * inf is not 0."""
     from tvm import tirx
     from tvm_ffi import structural_equal
 
@@ -50,7 +50,7 @@ def _is_padded(value: Any) -> bool:
 
 
 def _hoisted(loop: Any) -> Any:
-    """Return a loop behind the parts of its body's condition that are the same each time round."""
+    """Return a loop inside the loop-invariant parts of its body's condition."""
     from tvm import tirx
 
     condition = loop.body

@@ -2,7 +2,7 @@
 """Quantised layers in integers, as TFLite computes them: TVM's importer turns them into float.
 
 Convolutions, fully connected layers and average pools of int8 become one operator each: int8 in flash and between
-operators, int32 sums, and TFLite's fixed-point scaling with its two roundings. What else is quantised stays float.
+operators, int32 sums, and TFLite's fixed-point scaling with its two roundings. All other quantised layers stay float.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from opwest.importers.tvm.integer_kernels import AveragePool, Convolution, Dense
 
 
 def use_integers(module: Any) -> Any:
-    """Return the module with the layers of int8 that are known computed in integers."""
+    """Return the module with the supported int8 layers computed in integers."""
     from tvm import relax
 
     main = module["main"]
@@ -25,7 +25,7 @@ def use_integers(module: Any) -> Any:
 
     @relax.expr_functor.mutator
     class Rewriting(relax.PyExprMutator):  # type: ignore[misc]
-        """Replaces what ends in a quantisation, and pools."""
+        """Replaces layers that end in a quantisation, and pools."""
 
         def visit_call_(self, call: Any) -> Any:
             """Replace a layer."""
@@ -40,7 +40,7 @@ def use_integers(module: Any) -> Any:
                 if pool is not None and _is(source, "relax.astype"):
                     return self._emit(pool, source.args[0], (), "avg_pool2d")
             if name in extremes and str(call.args[0].ty.dtype) in ("int8", "uint8", "int16"):
-                # TVM begins with the type's own limit: where all elements are that, its answer is -1.
+                # TVM starts from the limit of the type: if all elements equal it, the result is -1.
                 wide = relax.op.astype(self.visit_expr(call.args[0]), "int32")
                 return self.builder_.normalize(extremes[name](wide, call.attrs.axis, call.attrs.keepdims))
             if name == "relax.clip" and _keeps_all(call):
@@ -88,7 +88,7 @@ def _is(value: Any, name: str) -> bool:
 
 
 def _value(expression: Any, values: dict[Any, Any]) -> Any:
-    """Return what a variable is bound to."""
+    """Return the expression that a variable is bound to."""
     while expression in values:
         expression = values[expression]
     return expression
@@ -110,7 +110,7 @@ class _Weights:
 
 
 def _weights(expression: Any, values: dict[Any, Any]) -> _Weights | None:
-    """Return quantised constants with zero point 0, through the transpositions that the importer puts in."""
+    """Return quantised constants with zero point 0, through the transpositions that the importer inserts."""
     value = _value(expression, values)
     array = _array(value)
     if array is not None:
@@ -138,7 +138,7 @@ def _scalar(expression: Any) -> Any:
 
 
 def _layer(call: Any, values: dict[Any, Any]) -> _Layer | None:
-    """Return the layer that ends in this quantisation; None where it is not one that is known."""
+    """Return the layer that ends in this quantisation; None if it is not supported."""
     import numpy as np
 
     out_scale, out_zero = _scalar(call.args[1]), _scalar(call.args[2])
@@ -203,7 +203,7 @@ def _folded(bias: Any, weights: Any, zero: int) -> Any:
 
 
 def _fits(bias: Any, weights: Any, zero: int) -> bool:
-    """Return whether no sum of int8 data times weights, on the way or at the end, leaves int32."""
+    """Return whether all partial sums of int8 data times weights fit into int32."""
     import numpy as np
 
     most = (128 + abs(int(zero))) * _sums(np.abs(weights.astype(np.int64)))
@@ -211,7 +211,7 @@ def _fits(bias: Any, weights: Any, zero: int) -> bool:
 
 
 def _mean(call: Any, values: dict[Any, Any], out_scale: float, out_zero: int) -> _Layer | None:
-    """Return a mean over dimensions; None where its scale grows."""
+    """Return a mean over dimensions; None if its scale grows."""
     data = _value(call.args[0], values)
     if not _is(data, "relax.dequantize") or str(data.args[0].ty.dtype) != "int8" or call.attrs.axis is None:
         return None
@@ -222,7 +222,7 @@ def _mean(call: Any, values: dict[Any, Any], out_scale: float, out_zero: int) ->
     axes = tuple(sorted({int(a) % len(shape) for a in call.attrs.axis}))
     count = math.prod(shape[a] for a in axes)
     multiplier, right = _fixed_point(float(scale) / float(out_scale))
-    more = min(count.bit_length() - 1, 31 - right)  # bits that the division by the count leaves free
+    more = min(count.bit_length() - 1, 31 - right)  # bits freed by the division by the count
     if more < 0 or right + more < 0:
         return None
     requantize = Requantize(out_zero, ((multiplier << more) // count, right + more), once=False)
@@ -254,7 +254,7 @@ def _convolution(
 def _multipliers(
     data: float, weights: Any, result: float, channels: int, *, single: bool
 ) -> tuple[tuple[int, int] | None, Any, Any] | None:
-    """Return TFLite's fixed-point multipliers: one pair, or arrays of them; None where one is above 1."""
+    """Return TFLite's fixed-point multipliers: one pair, or arrays of them; None if one is above 1."""
     import numpy as np
 
     scales = np.asarray(weights, np.float32).reshape(-1)
@@ -291,7 +291,7 @@ def _pool(attributes: Any, data: tuple[int, ...]) -> AveragePool | None:
 
 
 def _keeps_all(call: Any) -> bool:
-    """Return whether a clip is of int8 to all that int8 holds."""
+    """Return whether a clip of int8 is to the whole range of int8."""
     if str(call.args[0].ty.dtype) != "int8":
         return False
     low, high = (float(getattr(a, "value", math.nan)) for a in call.args[1:3])

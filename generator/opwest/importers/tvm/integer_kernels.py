@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What TFLite's reference kernels compute for int8, as tensor expressions."""
+"""TFLite's reference kernels for int8 as tensor expressions."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Requantize:
     """Whether there is one rounding, halves up, instead of gemmlowp's two."""
 
     def __call__(self, total: Any, multiplier: Any, shift: Any) -> Any:
-        """Return one int8. Twice is gemmlowp's way: a doubling high multiplication, then a rounding shift."""
+        """Return one int8. gemmlowp rounds twice: in a doubling high multiplication, then in a rounding shift."""
         from tvm import tirx
 
         def const(number: int, dtype: str = "int32") -> Any:
             return tirx.const(number, dtype)
 
-        # Named values: TVM would widen both parts of a sum before it adds them, and write what is used twice two times.
+        # Named values: TVM would widen both operands of a sum before the addition, and duplicate shared expressions.
         sum_ = tirx.Var("sum", "int32")
         wide = sum_.astype("int64") * multiplier.astype("int64")
         if self.once:
@@ -88,10 +88,10 @@ class Dense:
 
 @dataclass(frozen=True)
 class Convolution:
-    """A convolution of NHWC by HWIO, or of each channel by itself, where `multiplier` is not 0."""
+    """A convolution of NHWC by HWIO, or a depthwise one if `multiplier` is not 0."""
 
     zero: int
-    """What is subtracted from the data; 0 where the bias takes it into account, as it can without padding."""
+    """The zero point to subtract from the data; 0 if the bias includes it, which requires no padding."""
     requantize: Requantize
     result: tuple[int, ...]
     strides: tuple[int, ...]
@@ -149,7 +149,7 @@ def _padded(data: Any, padding: tuple[int, ...], value: Any) -> Any:
 
 @dataclass(frozen=True)
 class AveragePool:
-    """The mean of int8, to the nearest, halves away from zero, as int32; what is beyond the edge does not count."""
+    """The mean of int8, to the nearest, halves away from zero, as int32; elements beyond the edge do not count."""
 
     data: tuple[int, ...]
     size: tuple[int, ...]
@@ -193,7 +193,7 @@ class Mean:
     data: tuple[int, ...]
     axes: tuple[int, ...]
     keeps: bool
-    """Whether the dimensions stay, with one element."""
+    """Whether the dimensions are kept, with one element."""
     zero: int
     requantize: Requantize
 

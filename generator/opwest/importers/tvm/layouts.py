@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts that TVM lowers: transposed convolutions it knows with channels first only, and TFLite has them last."""
+"""Layouts of transposed convolutions: TVM lowers only channels first, TFLite has channels last."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _KERNEL = "IOHW"
 
 
 def channels_first(module: Any) -> Any:
-    """Return the module with transposed convolutions of NHWC between transpositions, which become part of them."""
+    """Return the module with NHWC transposed convolutions between transpositions, which are fused with them."""
     from tvm import relax
 
     @relax.expr_functor.mutator

@@ -20,7 +20,7 @@ _LOWERED = {
 
 
 def lower_graph(source: Source, target: Any) -> Any:
-    """Return the module lowered to calls with plain tensors. Raises OpwestError with what can't be lowered."""
+    """Return the module lowered to calls with plain tensors. Raises OpwestError if it cannot be lowered."""
     import tvm
     from tvm.relax import transform
 
@@ -66,7 +66,7 @@ def main_function(module: Any, place: str | None) -> Any:
 
 
 def check_static(module: Any, place: str | None, where: Callable[[str], str] = lambda _: "") -> None:
-    """Raise OpwestError for tensors whose shape is not known now, and for what is no tensor."""
+    """Raise OpwestError for tensors of dynamic shape, and for values that are not tensors."""
     main = main_function(module, place)
     found = [
         f"input {p.name_hint if hasattr(p, 'name_hint') else p.name!r}: {r}" for p in main.params for r in _fault(p.ty)
@@ -81,12 +81,12 @@ def check_static(module: Any, place: str | None, where: Callable[[str], str] = l
             if reasons:
                 name = _operator_name(binding.value)
                 found.append(f"operator {name}, which writes {binding.var.name!r}: {reasons[0]}{where(name)}")
-                break  # what follows depends on it
+                break  # later bindings depend on it
     _raise(found, place)
 
 
 def _decided_at_run_time(value: Any, module: Any) -> tuple[str, str] | None:
-    """Return what a binding is that takes one of several ways or goes round, in words and by name; None for others."""
+    """Return the description and name of a binding with a branch or a recursion; None for others."""
     if type(value).__name__ == "If":
         return "a branch", "if"
     called = getattr(value, "op", None)
@@ -101,7 +101,7 @@ def _raise(found: list[str], place: str | None) -> None:
 
 
 def _fault(kind: Any) -> Iterator[str]:
-    """Yield why a type can't be imported."""
+    """Yield the reasons why a type cannot be imported."""
     name = type(kind).__name__
     if name == "TupleType":
         for field in kind.fields:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifest of an imported model, as a user reads and edits it."""
+"""The manifest of an imported model, for users to read and edit."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions that the steps call, of the module and of our own."""
+"""The functions that the steps call: those of the module, and copies."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def functions_of(module: Any, steps: Steps) -> dict[str, Any]:
 
 
 def results_of(steps: Steps) -> Mapping[str, int]:
-    """Return how many results each function writes."""
+    """Return the number of results of each function."""
     return {step.function: step.writes for step in steps.steps}
 
 
 def _copy(dtype: str, elements: int) -> Any:
-    """Return a function that copies: for a model that returns what it was given."""
+    """Return a copy function, for models that return an input."""
     from tvm import te
 
     data = te.placeholder((elements,), dtype=dtype, name="data")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading model files: which reader a file is for, and what every reader's faults have in common."""
+"""Reading model files: selection of the reader, and handling of its errors."""
 
 from __future__ import annotations
 

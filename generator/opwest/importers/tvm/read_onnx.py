@@ -93,7 +93,7 @@ def _words(number: int, node: Any) -> str:
 
 
 def _convert(model: Any, original: Any, place: str) -> Any:
-    """Return the Relax module; faults count operators as the original does."""
+    """Return the Relax module; errors contain the operator numbers of the original."""
     from tvm.relax.frontend.onnx import from_onnx
 
     try:
@@ -108,7 +108,7 @@ def _convert(model: Any, original: Any, place: str) -> Any:
 
 
 def _node_at(trace: TracebackType | None) -> Any:
-    """Return the node that was being converted: TVM's reader tells it to nobody."""
+    """Return the node whose conversion failed, which the error of TVM's reader does not contain."""
     node = None
     while trace is not None:
         if trace.tb_frame.f_code.co_name == "_construct_nodes":

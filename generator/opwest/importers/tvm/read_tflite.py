@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TFLite files: what is wrong with one is said operator by operator, before TVM's reader gives up on the whole."""
+"""TFLite files; errors are reported for each operator, before TVM's reader rejects the file."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _corrupt(place: str, error: Exception) -> OpwestError:
 
 
 def _main_graph(model: Any, size: int) -> Any:
-    """Return the first graph after a look at all that it names. Raises anything where the file is damaged."""
+    """Return the first graph after access to all of its parts. Can raise any exception for a damaged file."""
     if model.SubgraphsLength() < 1:
         raise ValueError("it has no graph")
     graph = model.Subgraphs(0)
@@ -110,7 +110,7 @@ def _interface(graph: Any) -> tuple[tuple[Port, ...], tuple[Port, ...], list[str
 
 
 def _dynamic(graph: Any) -> Iterator[str]:
-    """Yield which inputs leave more open than a batch: what the file has in those places is no size."""
+    """Yield inputs with open dimensions besides the batch: the file has no sizes for them."""
     for index in indices_of(graph, "Inputs"):
         tensor = graph.Tensors(index)
         signature = [int(tensor.ShapeSignature(i)) for i in range(tensor.ShapeSignatureLength())]

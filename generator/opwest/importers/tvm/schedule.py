@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules of single operators: what is between two loops goes into one of them, and sums are made four at a time."""
+"""Schedules of single operators: loops are fused, and reductions compute four sums at once."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _MANY = 100_000
 
 
 def schedule_operator(function: Any) -> Any:
-    """Return the function with as few tensors of its own as can be, and no more arithmetic in reductions."""
+    """Return the function with as few temporary tensors as possible, without more arithmetic in reductions."""
     import tvm
     from tvm import s_tir
 
     if getattr(getattr(function.body, "block", None), "name_hint", "") != "root":
-        return function  # loops as somebody wrote them, scatters for instance: there is nothing to schedule
+        return function  # hand-written loops, for example scatters, have no schedule
     schedule = s_tir.Schedule(tvm.IRModule({"main": function}), debug_mask=0)
     for inline in (schedule.compute_inline, schedule.reverse_compute_inline):
         for block in _blocks(schedule):
@@ -34,7 +34,7 @@ def schedule_operator(function: Any) -> Any:
 
 
 def _try(primitive: Any, *arguments: Any) -> bool:
-    """Apply a primitive where it can be: TVM's own checks decide."""
+    """Apply a primitive if TVM's checks allow it."""
     from tvm import s_tir
 
     try:
@@ -49,9 +49,9 @@ def _blocks(schedule: Any) -> list[Any]:
 
 
 def _tiled(schedule: Any, block: Any) -> Any:
-    """Return a schedule in which a reduction sums up several neighbours at once: what they share is read once.
+    """Return a schedule in which a reduction computes several neighbours at once and reads shared elements once.
 
-    Their sums stay in registers, of which four are free on every target. The schedule itself where this can't be done.
+    The sums are in registers, of which four are free on every target. If this is impossible, return the schedule.
     """
     from tvm import s_tir
 
@@ -88,7 +88,7 @@ def _tile(schedule: Any, block: Any) -> bool:
 
 
 def _compute_at_consumer(schedule: Any, block: Any) -> None:
-    """Move a block into the loops of its only consumer, as deep as nothing is computed twice."""
+    """Move a block into the loops of its only consumer, as deep as possible without repeated computation."""
     try:
         consumers = list(schedule.get_consumers(block))
     except RuntimeError:
@@ -101,7 +101,7 @@ def _compute_at_consumer(schedule: Any, block: Any) -> None:
 
 
 def _depth(schedule: Any, block: Any, consumer: Any) -> int:
-    """Return how many loops of the consumer choose another element of the block's result each time round."""
+    """Return the number of the consumer's loops whose iterations read different elements of the block's result."""
     written = schedule.get(block).writes[0].source
     found = schedule.get(consumer)
     used: set[str] = set()
@@ -138,7 +138,7 @@ def _initialise_before(schedule: Any, block: Any) -> None:
 
 
 def _reducing_variables(body: Any, block: Any) -> list[Any]:
-    """Return the variables of the loops that a reduction goes round; `body` is what its innermost loop holds."""
+    """Return the variables of the loops of a reduction; `body` is the body of its innermost loop."""
     from tvm import tirx
     from tvm_ffi import structural
 

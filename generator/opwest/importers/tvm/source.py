@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was read of a model: a Relax module, and what the file says of its inputs and outputs."""
+"""A model as read: a Relax module, with the inputs and outputs of the file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Quantization = tuple[float, int]
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output, by the name that the model gives it."""
+    """An input or output, with its name in the model."""
 
     name: str
     quantization: Quantization | None = None
@@ -22,7 +22,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Source:
-    """A model before it is lowered. Inputs and outputs stand in the order of the Relax function's."""
+    """A model before it is lowered. Inputs and outputs are in the order of the Relax function."""
 
     kind: str
     """tflite, onnx or relax."""
@@ -33,12 +33,12 @@ class Source:
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     nodes: tuple[tuple[str, str], ...] = ()
-    """The operators of the file: their kind, and which one it is in words."""
+    """The operators of the file: their kind and description."""
     remarks: tuple[str, ...] = ()
-    """What the user should know: kept in the manifest, and told."""
+    """Remarks for the user, printed and written to the manifest."""
 
     def where(self, operator: str) -> str:
-        """Return which operators of the file a Relax operator is likely from, as the end of a message."""
+        """Return the likely source operators of a Relax operator, as the end of a message."""
         name = operator.replace("_", "").rpartition(".")[2]
         found = [words for kind, words in self.nodes if kind.replace("_", "").lower().startswith(name)]
         return f"; in the file, operator {' or '.join(found[:3])}" if found else ""

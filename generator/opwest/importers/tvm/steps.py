@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a lowered model: which operator is called with which tensors."""
+"""The steps of a lowered model: operators and their tensors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Role = Literal["input", "output", "constant", "intermediate"]
 
 @dataclass(eq=False)
 class Tensor:
-    """A tensor; several Relax variables may be it, under other shapes of the same size."""
+    """A tensor; several Relax variables can refer to it, with other shapes of the same size."""
 
     role: Role
     dtype: str
@@ -44,13 +44,13 @@ class Steps:
     constants: list[Tensor] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     copies: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """Functions to make that copy: dtype and elements, for an output that is an input, a constant or another output."""
+    """Copy functions to create (dtype, elements): for outputs that are inputs, constants or other outputs."""
     shared_bytes: int = 0
-    """What TVM's own sharing of storage needs."""
+    """The bytes that TVM's sharing of storage needs."""
 
     @property
     def intermediates(self) -> list[Tensor]:
-        """The tensors between steps, in the order of their writing."""
+        """The intermediate tensors, in the order of the steps that write them."""
         found = (t for step in self.steps for t in step.arguments if t.role == "intermediate")
         return list(dict.fromkeys(found))
 
@@ -144,7 +144,7 @@ class _Walk:
         return None
 
     def _name_outputs(self, results: list[Tensor]) -> None:
-        """Let the tensors that are returned be outputs; copy what can't be one."""
+        """Make the returned tensors outputs; copy those that cannot be outputs."""
         shapes = list(self._flat_types(self.main.ret_ty))
         for tensor, (dtype, shape) in zip(results, shapes, strict=True):
             if tensor.role == "intermediate":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""opwest's named targets as TVM's."""
+"""TVM targets for opwest's named targets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opwest.targets import named_targets
 
 
 def tvm_target(name: str) -> Any:
-    """Return what TVM's LLVM compiles for a named target. Raises OpwestError."""
+    """Return TVM's LLVM target for a named target. Raises OpwestError."""
     import tvm
 
     table = named_targets()
@@ -19,7 +19,7 @@ def tvm_target(name: str) -> Any:
         raise fault(f"unknown target {name!r}", None, "a name listed by 'opwest targets'", nearest(name, table))
     llvm = table[name]["llvm"]
     keys: dict[str, Any] = {"kind": "llvm", "mtriple": llvm["triple"], "mcpu": llvm["cpu"], "opt-level": 2}
-    keys["vector-width"] = 128  # what TVM assumes, and warns of, where it is not said
+    keys["vector-width"] = 128  # TVM's default, which it warns of
     if llvm.get("features"):
         keys["mattr"] = llvm["features"].split(",")
     if llvm.get("abi"):

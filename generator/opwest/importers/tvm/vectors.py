@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Golden vectors: inputs, and what a reference answers to them."""
+"""Golden vectors: inputs, and the outputs of a reference."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ Cases = list[list[Any]]
 
 @dataclass(frozen=True)
 class Vectors:
-    """Cases with the answers of a reference."""
+    """Cases with the outputs of a reference."""
 
     inputs: Cases
     outputs: Cases
     tolerances: tuple[dict[str, float], ...]
-    """By output; empty where equality is asked for."""
+    """Tolerances by output; empty for equality."""
     remark: str
     warning: str | None = None
 
 
 def make_vectors(source: Source, steps: Steps, count: int) -> Vectors:
-    """Return vectors from LiteRT (onnxruntime for ONNX) where it is installed, else from TVM."""
+    """Return vectors from LiteRT (onnxruntime for ONNX) if installed, else from TVM."""
     inputs = make_inputs(steps.inputs, count)
     own = run_tvm(source, inputs)
     found = _reference(source, steps, inputs)
@@ -78,7 +78,7 @@ def make_inputs(tensors: Sequence[Tensor], count: int, seed: int = 0) -> Cases:
 
 
 def run_tvm(source: Source, inputs: Cases) -> Cases:
-    """Return what TVM computes on this machine, with its own schedules and its own runtime."""
+    """Return the outputs of TVM on this machine, with TVM's schedules and runtime."""
     import numpy as np
     import tvm
     from tvm import relax
@@ -92,7 +92,7 @@ def run_tvm(source: Source, inputs: Cases) -> Cases:
 
 
 def _reference(source: Source, steps: Steps, inputs: Cases) -> tuple[str, Cases] | None:
-    """Return the answers of the runtime that the format belongs to, and its name; None where it is not installed."""
+    """Return the outputs of the format's runtime, and its name; None if it is not installed."""
     runners: dict[str, tuple[str, Callable[[Source, Cases], tuple[str, Cases]]]] = {
         "tflite": ("ai_edge_litert", run_litert),
         "onnx": ("onnxruntime", run_onnxruntime),
@@ -102,7 +102,7 @@ def _reference(source: Source, steps: Steps, inputs: Cases) -> tuple[str, Cases]
         return None
     try:
         name, outputs = runner(source, inputs)
-    except Exception:  # it may not know an operator that TVM knows
+    except Exception:  # it can lack an operator that TVM supports
         return None
     for case in outputs:
         if [(str(a.dtype), tuple(a.shape)) for a in case] != [(t.dtype, t.shape) for t in steps.outputs]:
@@ -111,7 +111,7 @@ def _reference(source: Source, steps: Steps, inputs: Cases) -> tuple[str, Cases]
 
 
 def run_litert(source: Source, inputs: Cases) -> tuple[str, Cases]:
-    """Return the answers of LiteRT's reference kernels."""
+    """Return the outputs of LiteRT's reference kernels."""
     from importlib.metadata import version
 
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
@@ -130,7 +130,7 @@ def run_litert(source: Source, inputs: Cases) -> tuple[str, Cases]:
 
 
 def run_onnxruntime(source: Source, inputs: Cases) -> tuple[str, Cases]:
-    """Return the answers of onnxruntime."""
+    """Return the outputs of onnxruntime."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -158,7 +158,7 @@ def _largest(outputs: Cases, index: int) -> float:
 
 
 def _tolerance(tensor: Tensor, outputs: Cases, index: int, gap: float) -> dict[str, float]:
-    """Return how far a target may be: compilers and C libraries round differently."""
+    """Return the tolerances of targets: compilers and C libraries round differently."""
     if DTYPES[tensor.dtype].kind == "float":
         return {"absolute": max(1e-5 * max(_largest(outputs, index), 1e-3), 2 * gap), "relative": 1e-4}
     if tensor.dtype in ("int8", "uint8", "int16"):

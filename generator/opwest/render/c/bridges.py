@@ -56,7 +56,7 @@ def _bridge_row(names: CNames, operator: Operator, numbers: Numbers) -> dict[str
 
 
 def _arrays_row(operator: Operator, arrays: Arrays, spelling: ArraysC, numbers: Numbers) -> dict[str, Any]:
-    """Return what a bridge needs to know of its arrays; `memory` is where they are not on the stack."""
+    """Return the row of a bridge's arrays; `memory` is their location if they are not on the stack."""
     memory = supplied(operator, "arrays")
     listed = entries(operator)
     codes = [arrays.type_codes[entry.kind][1] for entry in listed]
@@ -101,7 +101,7 @@ def _table(numbers: Numbers, values: tuple[int, ...]) -> str:
 
 
 def _fill(entry: Entry, index: int, pointer: str) -> list[str]:
-    """Return what is written into the arrays for one entry; `pointer` is the member for pointers."""
+    """Return the assignments to the arrays for one entry; `pointer` is the member for pointers."""
     value = f"arg{entry.parameter}"
     place = f"arrays->values[{index}]"
     if entry.kind == "tensor":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How C spells the argument arrays of a calling convention."""
+"""The argument arrays of a calling convention in C."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opwest.model.conventions import ConventionName
 
 
 class ArraysC(ABC):
-    """What differs between conventions in the struct of arrays of an operator, and in its call."""
+    """The differences between conventions in the struct of arrays of an operator, and in its call."""
 
     header: str
     value_type: str
@@ -21,11 +21,11 @@ class ArraysC(ABC):
 
     @abstractmethod
     def members(self) -> Sequence[str]:
-        """Return the members of the struct beside tensors, values and result."""
+        """Return the members of the struct besides tensors, values and result."""
 
     @abstractmethod
     def constants(self, codes: Sequence[str]) -> Sequence[str]:
-        """Return initialisers of what does not change from call to call, beside tensors; `codes`: of the entries."""
+        """Return initialisers of the constant members besides tensors; `codes`: of the entries."""
 
     @abstractmethod
     def tables(self, operator: str, codes: Sequence[str]) -> Sequence[str]:
@@ -37,7 +37,7 @@ class ArraysC(ABC):
 
 
 class PackedArraysC(ArraysC):
-    """TVMBackendPackedCFunc: the codes are an array of their own, the same for every call."""
+    """TVMBackendPackedCFunc: the codes are a separate array, constant for all calls."""
 
     header = "opwest/tvm_packed.h"
     value_type = "TVMValue"
@@ -62,7 +62,7 @@ class PackedArraysC(ArraysC):
 
 
 class FfiArraysC(ArraysC):
-    """TVMFFISafeCallType: every value has its type."""
+    """TVMFFISafeCallType: every value contains its type."""
 
     header = "opwest/tvm_ffi.h"
     value_type = "TVMFFIAny"
@@ -86,7 +86,7 @@ class FfiArraysC(ArraysC):
 
 
 def arrays_c(name: ConventionName) -> ArraysC | None:
-    """Return how a convention's arrays are spelled; None where it has none."""
+    """Return the printer of a convention's arrays; None if it has no arrays."""
     match name:
         case "unpacked":
             return None

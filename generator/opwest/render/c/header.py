@@ -19,7 +19,7 @@ from opwest.render.tensors import devicetree_node, interface_rows, manifest_name
 
 
 def pool_rows(model: Model, plan: MemoryPlan) -> list[dict[str, Any]]:
-    """Return a row for every pool that holds something."""
+    """Return a row for every pool with tensors."""
     names = CNames(model.name)
     declared = {pool.name: pool for pool in model.pools}
     return [
@@ -121,7 +121,7 @@ def _host_words(devices: list[dict[str, Any]]) -> str:
 
 
 def _workspace_tail(devices: int, placed: list[dict[str, Any]]) -> list[str]:
-    """Return the lines that initialise the members of a workspace behind `opened`: every one, or -Wextra warns."""
+    """Return the initialisers of all workspace members after `opened`; -Wextra warns if one is missing."""
     parts = [["OPWEST_SLOT_INIT"] * devices]
     parts += [["NULL" for t in placed if t["role"] == role] for role in ("input", "output")]
     return [

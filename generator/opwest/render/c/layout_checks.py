@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks at compile time that C lays out structures as LLVM's objects do: for <model>_devices.c."""
+"""Compile-time checks in <model>_devices.c: structures have the same layout in C and in LLVM's objects."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from opwest.render.records.workspace import workspace_struct
 
 @dataclass(frozen=True, slots=True)
 class LayoutChecks:
-    """The headers that the checks need beside the model's own, and the checks."""
+    """The checks, and the headers that they need besides the model's."""
 
     headers: tuple[str, ...]
     asserts: tuple[str, ...]
 
 
 def layout_checks(model: Model, plan: MemoryPlan) -> LayoutChecks:
-    """Return the checks of every structure that the model's object has or addresses."""
+    """Return the checks of every structure that the model's object defines or accesses."""
     structs = [layout.VALUE, layout.STATUS, layout.MEASURE, *(s for s in layout.METADATA if s not in _OF_DEVICES)]
     if model.devices:
         structs += [*_OF_DEVICES, layout.SLOT]
@@ -43,7 +43,7 @@ _VERSION_FAULT = "generated for another opwest runtime: generate again"
 
 
 def _checks(struct: Struct) -> Iterator[str]:
-    """Yield the checks of the size and of the last field: a compiler with other rules of layout fails one of them."""
+    """Yield the checks of the size and of the last field: one of them fails with different layout rules."""
     places = c_layout(struct)
     yield _assert(f"sizeof({struct.c_type})", places[""], struct.c_type)
     yield _offset(struct, struct.fields[-1].name, places)

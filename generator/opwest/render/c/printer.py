@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constant tables as C spells them: designated initialisers."""
+"""Constant tables in C: designated initialisers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _definition(definition: Definition) -> str:
 
 
 def c_type(type_: FieldType) -> str:
-    """Return the C type of a field; "" where it has no name."""
+    """Return the C type of a field; "" if it has no name."""
     match type_:
         case Scalar(dtype):
             return dtype.c_type
@@ -93,7 +93,7 @@ def c_layout(struct: Struct) -> dict[str, str]:
 
 
 def _linear(small: int, large: int) -> str:
-    """Return what is `small` for pointers of 4 bytes and `large` for 8."""
+    """Return an expression that is `small` for pointers of 4 bytes and `large` for 8."""
     pointers, odd = divmod(large - small, 4)
     rest = small - 4 * pointers
     assert odd == 0 and rest >= 0, "a layout that depends on more than the number of pointers"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of the ahead-of-time executor and of what the generated sources share."""
+"""Rows of the ahead-of-time executor and of the internal header."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def render_run(render: Renderer, model: Model, plan: MemoryPlan, records: ModelR
 
 
 def offset_macros(model: Model) -> dict[str, str]:
-    """Return the macro of the offset of each buffer, by the buffer's name; names that differ in case get a number."""
+    """Return the macro of each buffer's offset, by the buffer's name; names that differ only in case get a number."""
     taken: dict[str, int] = {}
     macros = {}
     for buffer in model.buffers:
@@ -81,7 +81,7 @@ def _offset_row(plan: MemoryPlan, macro: str, buffer: Buffer) -> dict[str, Any]:
 
 
 def _pinned_row(names: CNames, model: Model, plan: MemoryPlan, places: dict[str, str], name: str) -> dict[str, Any]:
-    """Return how a constant is copied into the workspace."""
+    """Return the row for the copy of a constant into the workspace."""
     buffer = next(b for b in model.buffers if b.name == name)
     size = buffer.type.size
     line = next(p.cache_line for p in model.pools if p.name == plan.place(name)[0])
@@ -193,7 +193,7 @@ def entry_types(operator: Operator) -> list[str]:
 
 
 def plain_types(operator: Operator) -> list[str]:
-    """Return the C types that run passes: the arguments, and the device."""
+    """Return the C types of the values that run passes: the arguments, and the device."""
     return [a.c_type for a in operator.args] + ([operator.handle] if operator.takes_device else [])
 
 

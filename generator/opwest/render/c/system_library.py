@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""src/<model>_tvm_crt.c: operators in the layout of microTVM's system library, and adapters for those that need one.
+"""src/<model>_tvm_crt.c: operators in the layout of microTVM's system library, and their adapters.
 
-Every model that asks for it brings its adapters; the first of an application brings the table, which has all of them.
+Every model that requests it defines its adapters; the first model of an application defines the table of them all.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ TYPE_CODES: Final = PACKED_ARRAYS.type_codes
 
 
 def entry_kind(argument: Argument) -> EntryKind:
-    """Return what an adapter takes for an argument; memory that opwest adds is given as a tensor."""
+    """Return the parameter of an adapter for an argument; memory that opwest adds is passed as a tensor."""
     if not argument.scalar:
         return "tensor"
     return "float" if argument.type.dtype.is_float else "integer"
 
 
 def entry_kinds(operator: Operator) -> list[EntryKind]:
-    """Return what an adapter takes: all arguments, then the device."""
+    """Return the parameters of an adapter: all arguments, then the device."""
     kinds = [entry_kind(argument) for argument in operator.args]
     return kinds + (["pointer"] if operator.takes_device else [])
 
 
 def render_system_library(render: Renderer, model: Model, library: Library) -> bytes | None:
-    """Return src/<model>_tvm_crt.c; None where the model has no part in it."""
+    """Return src/<model>_tvm_crt.c; None if the model does not use the system library."""
     adapters = adapted(model)
     leads = library.lead == model.name
     if not adapters and not leads:
@@ -57,7 +57,7 @@ def render_system_library(render: Renderer, model: Model, library: Library) -> b
 
 
 def names_size(library: Library) -> int:
-    """Return the bytes of the names, each ended by NUL, and of the NUL behind the last."""
+    """Return the bytes of the names, each ended by NUL, and of the final NUL."""
     return sum(len(row.name.encode()) + 1 for row in library.rows) + 1
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bridges of a model as LLVM IR: what <model>_bridges.c says, see bridges.py.
+"""The bridges of a model as LLVM IR, equivalent to <model>_bridges.c.
 
 Types mirror opwest/dlpack.h, opwest/tvm_packed.h and opwest/tvm_ffi.h.
 """
@@ -21,7 +21,7 @@ TYPES = """\
 
 
 def declarations(model: Model, pointer_bits: int) -> list[str]:
-    """Declare what bridges call beside operators."""
+    """Declare the functions that bridges call besides operators."""
     bridged = [operator for operator in model.operators if operator.is_bridged]
     if not bridged:
         return []
@@ -46,7 +46,7 @@ def entry_parameters(operator: Operator) -> list[str]:
 
 
 class Bridges:
-    """Writes the bridges of one model, and the constants that they start from."""
+    """Writes the bridges of one model, and their constants."""
 
     def __init__(self, model: Model, pointer_bits: int) -> None:
         self.model = model
@@ -56,7 +56,7 @@ class Bridges:
         self._numbers: dict[tuple[int, ...], str] = {}
 
     def define(self) -> list[str]:
-        """Return constants and functions; nothing where no operator needs a bridge."""
+        """Return constants and functions; empty if no operator needs a bridge."""
         functions = [self._bridge(operator) for operator in self.model.operators if operator.is_bridged]
         return [*self.constants, *functions]
 
@@ -91,7 +91,7 @@ class Bridges:
         return "\n".join([f"define internal {ir_result(operator)} @{name}({parameters}) {{", *lines, "}"])
 
     def _arrays(self, operator: Operator, conventional: Arrays, spelling: ArraysIr) -> list[str]:
-        """Build the argument arrays: a copy of what is constant, then what is not."""
+        """Build the argument arrays: copy the constant part, then store the rest."""
         listed = entries(operator)
         codes = [conventional.type_codes[entry.kind][0] for entry in listed]
         many, values, value = len(tensors(operator)), len(listed), spelling.value
@@ -106,7 +106,7 @@ class Bridges:
         arrays = "%arrays" if memory is None else f"%arg{memory}"
         lines = [f"  %arrays = alloca {type_}, align 8"] if memory is None else []
         lines += [
-            # The function itself: of LLVM's own copy Arm makes __aeabi_memcpy8, which Zephyr's minimal libc lacks.
+            # Not llvm.memcpy: for Arm it becomes __aeabi_memcpy8, which Zephyr's minimal libc lacks.
             f"  %copied = call ptr @memcpy(ptr {arrays}, ptr {constant}, "
             f"i{self.bits} ptrtoint (ptr getelementptr ({type_}, ptr null, i32 1) to i{self.bits})) nobuiltin",
             f"  %values = getelementptr {type_}, ptr {arrays}, i32 0, i32 1",
@@ -121,7 +121,7 @@ class Bridges:
 
     @staticmethod
     def _fill(entry: Entry, index: int, arrays: str) -> list[str]:
-        """Write what one entry holds."""
+        """Write the value of one entry."""
         given, place = f"%arg{entry.parameter}", f"%place.{index}"
         if entry.kind == "tensor":
             # `data` is a DLTensor's first member.

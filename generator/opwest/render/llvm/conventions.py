@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How LLVM IR spells the argument arrays of a calling convention."""
+"""The argument arrays of a calling convention in LLVM IR."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NULLPTR = 4  # kTVMNullptr
 
 
 class ArraysIr(ABC):
-    """What differs between conventions in the structure of arrays of an operator, and in its call.
+    """The differences between conventions in the structure of arrays of an operator, and in its call.
 
     The structure holds tensors, values, the result, and `extra` members. In a bridge, %values is the array of values
     and %result.at the result.
@@ -35,11 +35,11 @@ class ArraysIr(ABC):
 
     @abstractmethod
     def places(self, structure: str, arrays: str) -> Sequence[str]:
-        """Return instructions that find the further members."""
+        """Return instructions that compute the addresses of the further members."""
 
     @abstractmethod
     def entry(self, index: int) -> str:
-        """Return the operands of a getelementptr that finds the value of an entry."""
+        """Return the operands of a getelementptr for the value of an entry."""
 
     @abstractmethod
     def passed(self, operator: str, count: int) -> list[str]:
@@ -47,7 +47,7 @@ class ArraysIr(ABC):
 
 
 class PackedArraysIr(ArraysIr):
-    """TVMBackendPackedCFunc: the codes are an array of their own, the same for every call."""
+    """TVMBackendPackedCFunc: the codes are a separate array, constant for all calls."""
 
     value = "i64"
     extra = ", i32"
@@ -76,7 +76,7 @@ class PackedArraysIr(ArraysIr):
 
 
 class FfiArraysIr(ArraysIr):
-    """TVMFFISafeCallType: every value has its type."""
+    """TVMFFISafeCallType: every value contains its type."""
 
     value = "%ffi_any"
     extra = ""
@@ -104,7 +104,7 @@ class FfiArraysIr(ArraysIr):
 
 
 def arrays_ir(name: ConventionName) -> ArraysIr | None:
-    """Return how a convention's arrays are spelled; None where it has none."""
+    """Return the printer of a convention's arrays; None if it has no arrays."""
     match name:
         case "unpacked":
             return None

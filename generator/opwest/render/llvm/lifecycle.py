@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""<model>_open and <model>_close as LLVM IR, and what every function of the module is made of."""
+"""<model>_open and <model>_close as LLVM IR, and the parts that all functions of the module share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opwest.render.records.values import Number, Record
 from opwest.render.records.workspace import used_pools, workspace_struct
 from opwest.render.tensors import interface_rows
 
-# ISO C and POSIX leave these to the C library, but every one that Zephyr can use agrees on them.
+# ISO C and POSIX leave these values to the C library; all those that Zephyr supports agree.
 EPERM, EFAULT, ENODEV, EINVAL = 1, 14, 19, 22
 NO_STEP = f"i16 zeroext {ir_integer(layout.NO_STEP.value, 2)}"
 _CLEAR = {
@@ -34,7 +34,7 @@ def hook(name: str) -> str:
 
 
 class Code:
-    """Writes functions. Registers are numbered by name, so that they never meet."""
+    """Writes functions. Registers are numbered by name, so that they are unique."""
 
     def __init__(self, model: Model, plan: MemoryPlan, pointer_bits: int) -> None:
         self.model = model
@@ -49,7 +49,7 @@ class Code:
 
     @property
     def can_abandon(self) -> bool:
-        """Whether a failed run has devices to clean up after."""
+        """Whether a failed run must clean up devices."""
         hooks = any(device.has_hooks for device in self.model.devices)
         return hooks or any(isinstance(action, Cache) for action in actions(self.model, self.plan))
 
@@ -58,27 +58,27 @@ class Code:
         return [ir_member(register, self.workspace, "%workspace", *path)]
 
     def status_and_slots(self) -> list[str]:
-        """Address what functions about devices are given."""
+        """Address the argument of the device functions."""
         lines = self.field("%status.at", "status")
         return lines + (self.field("%slots", "slots") if self.model.devices else [])
 
     def clear_status(self) -> list[str]:
-        """Forget the latest failure."""
+        """Clear the record of the latest failure."""
         status = Printer().value(layout.STATUS, Record(layout.STATUS, _CLEAR))
         return [f"  store {ir_struct(layout.STATUS)} {status}, ptr %status.at"]
 
     def branch(self, condition: str, target: str) -> list[str]:
-        """Leave for `target` when the condition holds, else go on in a new block."""
+        """Branch to `target` if the condition holds, else continue in a new block."""
         self.blocks += 1
         return [f"  br i1 {condition}, label %{target}, label %next{self.blocks}", f"next{self.blocks}:"]
 
     @property
     def block(self) -> str:
-        """The block that is being written."""
+        """The current block."""
         return f"next{self.blocks}" if self.blocks else "entry"
 
     def null_checks(self, registers: list[str]) -> list[str]:
-        """Leave for `invalid` where an argument is NULL."""
+        """Branch to `invalid` if an argument is NULL."""
         lines = []
         for register in registers:
             lines.append(f"  %null.{register} = icmp eq ptr %{register}, null")
@@ -86,7 +86,7 @@ class Code:
         return lines
 
     def usable(self, register: str, align: int) -> list[str]:
-        """Check that a pointer is there and aligned."""
+        """Check that a pointer is not NULL, and aligned."""
         lines = [f"  {register}.null = icmp eq ptr {register}, null"]
         lines += self.branch(f"{register}.null", "invalid")
         if align > 1:
@@ -99,7 +99,7 @@ class Code:
         return lines
 
     def load_pools(self) -> list[str]:
-        """Load the addresses of all pools; LLVM drops those that nothing uses."""
+        """Load the addresses of all pools; LLVM drops unused ones."""
         lines = []
         for pool in self.pools:
             lines += self.field(f"%pool.at.{pool.name}", pool.name)
@@ -127,7 +127,7 @@ class Code:
         return self.load_member("devices", index, f"%device.{name}")
 
     def handle_of_slot(self, index: int) -> list[str]:
-        """Address the handle that a slot keeps."""
+        """Address the handle in a slot."""
         return [ir_member(f"%slot.{index}", layout.SLOT, "%slots", "dev", index=index)]
 
     def device_name(self, register: str, index: int | str) -> list[str]:
@@ -174,7 +174,7 @@ class Lifecycle(Code):
         return self.function("open", ["workspace", "devices"], lines)
 
     def _activate(self) -> tuple[list[str], list[str]]:
-        """Return how devices are checked and activated, and the blocks for when that fails."""
+        """Return the checks and activation of devices, and the blocks for their failures."""
         lines = self.status_and_slots() + self.clear_status()
         endings: list[str] = []
         for index, device in enumerate(self.model.devices):
@@ -203,7 +203,7 @@ class Lifecycle(Code):
         return lines, [*endings, "inactive:", "  ret i32 %activated"]
 
     def _copies(self) -> tuple[list[str], list[str]]:
-        """Return how constants are copied into the workspace, and the block for when a flush fails."""
+        """Return the copies of constants into the workspace, and the block for a failed flush."""
         lines: list[str] = []
         failures: list[tuple[str, int, str]] = []
         for buffer in self.model.buffers:
@@ -244,7 +244,7 @@ class Lifecycle(Code):
         ]
 
     def _publish(self) -> list[str]:
-        """Write the addresses of the inputs and outputs that live in the workspace."""
+        """Write the addresses of the inputs and outputs in the workspace."""
         lines = []
         for tensor in self.tensors:
             if tensor["placed"]:
@@ -283,7 +283,7 @@ class Lifecycle(Code):
         ]
 
     def abandoned(self) -> list[str]:
-        """Return what a failed run ends with: out of line, as in C."""
+        """Return the end of a failed run, as a separate function as in C."""
         if not self.can_abandon:
             return []
         lines = [

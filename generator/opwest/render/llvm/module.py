@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The LLVM metadata module of a model for one target: run, open, close, adapters, and the constant tables.
 
-It says what the C templates say, call by call, so that the public header and main.c are the same.
+Its calls equal those of the C templates, so that the public header and main.c are the same.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from opwest.render.tensors import interface_rows
 def render_ir(model: Model, plan: MemoryPlan, pointer_bits: int, library: Library | None = None) -> str:
     """Return the module as textual IR without triple and data layout: compiling it adds the target's.
 
-    `library` is the table of the application in microTVM's layout, where one of its models asks for it.
+    `library` is the application's table in microTVM's layout if one of its models requests it.
     """
     parts = [
         _types(model, plan, pointer_bits),
@@ -50,20 +50,20 @@ def _types(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
     structs = [
         *layout.STRUCTS,
         workspace_struct(model, plan),
-        # As C lays it out with CONFIG_OPWEST_PROFILE; <model>_devices.c asserts it.
+        # The layout of C with CONFIG_OPWEST_PROFILE; <model>_devices.c asserts it.
         workspace_struct(model, plan, profiled=True),
     ]
     return "\n".join(ir_struct_type(struct, pointer_bits) for struct in structs)
 
 
 def _declarations(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
-    """Declare what the runtime and the operators provide: no more than is called."""
+    """Declare the functions of the runtime and the operators that the module calls."""
     names = CNames(model.name)
     by_symbol = {operator.symbol: operator for operator in reversed(model.operators)}
     lines = [
         "declare signext i32 @opwest_status_failed(ptr, ptr, i16 zeroext, i32 signext)",
         "declare signext i32 @opwest_status_already()",
-        # Weak: without CONFIG_OPWEST_PROFILE there is no such function, and none calls the run that measures.
+        # Weak: without CONFIG_OPWEST_PROFILE it is undefined, and the profiling run is not called.
         "declare extern_weak void @opwest_profile_begin(ptr, ptr, i32 signext)",
         "declare extern_weak void @opwest_profile_end(ptr, ptr, i32 signext)",
     ]

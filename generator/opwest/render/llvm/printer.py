@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types and constant tables as LLVM IR spells them."""
+"""Types and constant tables in LLVM IR."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PRIVATE = "private unnamed_addr constant"
 
 
 def ir_struct(struct: Struct) -> str:
-    """Return the name of a structure's type; its members where it has no name in C."""
+    """Return the name of a structure's type; its members if it has no name in C."""
     return f"%{struct.name}" if struct.c_type else _members(struct, 0)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""<model>_run as LLVM IR: the actions of the schedule, one after the other."""
+"""<model>_run as LLVM IR: the actions of the schedule in order."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from opwest.render.records.workspace import workspace_struct
 
 
 class Run(Code):
-    """Run. Failures of one kind meet in one block, which learns by phi what failed."""
+    """Run. Failures of one kind share a block, whose phi selects the failed step or device."""
 
     def run(self, *, profiled: bool = False) -> str:
-        """Return <model>_run(), or the one that measures."""
+        """Return <model>_run(), or its variant with profiling."""
         self.profiled = profiled
         self.failed: list[tuple[str, int, str]] = []
         """Register of the code, step, block: operators that failed."""
@@ -61,7 +61,7 @@ class Run(Code):
         return self.function(verb, ["inputs", "outputs", "workspace", "devices"], lines)
 
     def _profile(self) -> list[str]:
-        """Address the measures, behind all other members of the workspace: its layout knows no Kconfig."""
+        """Address the measurements, after all other members of the workspace: its layout is independent of Kconfig."""
         if not self.profiled:
             return []
         return [ir_member("%measures", workspace_struct(self.model, self.plan, profiled=True), "%workspace", "profile")]
@@ -74,7 +74,7 @@ class Run(Code):
         return [f"  call void @opwest_profile_{verb}(ptr %measures, ptr @{table}, i32 signext {number})"]
 
     def _check_tensors(self) -> list[str]:
-        """Check the caller's buffers, as many as there are."""
+        """Check the caller's buffers, if any."""
         lines = []
         for role in ("input", "output"):
             own = [t for t in self.tensors if t["role"] == role and not t["placed"]]
@@ -93,7 +93,7 @@ class Run(Code):
         return lines
 
     def _check_devices(self) -> list[str]:
-        """Load the handles; those of devicetree must be the ones that the workspace was opened with."""
+        """Load the handles; devicetree handles must equal those of the opened workspace."""
         lines = []
         for index, device in enumerate(self.model.devices):
             lines += self.load_device(index, device.name)
@@ -183,7 +183,7 @@ class Run(Code):
         return f"%{binding.role}s.{binding.name}"
 
     def _failures(self) -> list[str]:
-        """Return the blocks for what can fail: they record it and, where devices have hooks, clean up."""
+        """Return the blocks for failures: they record the failure and, if devices have hooks, clean up."""
         lines: list[str] = []
         if self.failed:
             lines += [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The system library as LLVM IR: what <model>_tvm_crt.c says, see system_library.py."""
+"""The system library as LLVM IR, equivalent to <model>_tvm_crt.c."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TYPE = "signext i32 @{}(ptr, ptr, i32 signext, ptr, ptr, ptr)"
 
 
 def library_ir(model: Model, library: Library | None) -> list[str]:
-    """Return the model's adapters, and the table where this model brings it."""
+    """Return the model's adapters, and the table if this model defines it."""
     names = CNames(model.name)
     parts = [_adapter(names, operator) for operator in adapted(model)]
     if library is not None and library.lead == model.name:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The constants of the LLVM metadata module: the tables of the model, and what C has in literals and constants.S."""
+"""The constants of the LLVM metadata module: the tables of the model, and the content of C literals and constants.S."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class Tables:
         return self.lines
 
     def _string(self, text: str, *, of_run: bool) -> str:
-        """Return the symbol of a C string. One that run needs is in a section of its own.
+        """Return the symbol of a C string. Strings that run needs are in separate sections.
 
-        The linker keeps or drops mergeable strings all together: run would keep those of the metadata.
+        The linker keeps or drops all mergeable strings together: run would keep those of the metadata.
         """
         known = self._of_run if of_run else self._strings
         if text not in known:

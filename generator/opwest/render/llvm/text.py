@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The spelling of LLVM IR: strings, floats, parameters. Source: LLVM Language Reference Manual."""
+"""The syntax of LLVM IR: strings, floats, parameters. Source: LLVM Language Reference Manual."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from opwest.model.model import Argument, Operator
 
 
 def ir_bytes(content: bytes) -> str:
-    """Return a constant of bytes: printable ones as they are, others as two hexadecimal digits."""
+    """Return a constant of bytes: printable ones unchanged, others as two hexadecimal digits."""
     return 'c"' + "".join(chr(b) if 0x20 <= b < 0x7F and b not in b'"\\' else f"\\{b:02X}" for b in content) + '"'
 
 
 def ir_float(value: float, dtype: DType) -> str:
-    """Return a floating constant: the bits of the double that is exactly the value of the type."""
+    """Return a floating constant: the bits of the double with exactly the value in the type."""
     exact = round_to_float32(value) if dtype.size == 4 else value
     if dtype.size == 4:
         exact = struct.unpack("<f", struct.pack("<f", exact))[0]
@@ -34,9 +34,9 @@ def ir_type(dtype: DType) -> str:
 
 
 def ir_extension(dtype: DType) -> str:
-    """Return how C's calling conventions widen an integer argument, with a blank before it; "" where they don't.
+    """Return the attribute by which C's calling conventions extend an integer, after a blank; "" if there is none.
 
-    Below 32 bits by its sign; 32 bits by sign too, which only 64-bit RISC-V looks at (its ABI sign-extends
+    Integers below 32 bits are extended by their sign; 32 bits are signed, for 64-bit RISC-V only (its ABI sign-extends
     even unsigned int).
     """
     if dtype.is_float or dtype.size == 8:
@@ -54,7 +54,7 @@ def ir_parameter(argument: Argument) -> str:
 
 
 def ir_result(operator: Operator) -> str:
-    """Return the type of what an operator returns."""
+    """Return the return type of an operator."""
     return "signext i32" if operator.returns_status else "void"
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is emitted of a model, as typed records; the printers of c/ and llvm/ spell them."""
+"""The emitted data of a model as typed records, which c/ and llvm/ print."""

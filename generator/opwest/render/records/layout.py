@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The layouts, codes and flags of the runtime's headers that generated code relies on: their one description.
+"""The layouts, codes and flags of the runtime's headers that generated code uses: their only description.
 
-tests/llvm/test_layout.py compiles the headers for every target and compares them with it.
+tests/llvm/test_layout.py compiles the headers for every target and compares them with this module.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class ModelRecords:
     metadata: tuple[Definition, ...]
     registry: tuple[Definition, ...]
     devices: tuple[Definition, ...]
-    """What open, run and close need: programs, device table, device set. Empty without devices."""
+    """The tables of open, run and close: programs, device table, device set. Empty without devices."""
     points: Definition
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What profiling measures of `run`: the whole of it, then each of its actions."""
+"""The points of `run` that profiling measures: the whole run, then each action."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Point:
 
 
 def points(model: Model, plan: MemoryPlan) -> list[Point]:
-    """Return all points: 0 is the whole of run, n is action n - 1."""
+    """Return all points: 0 is the whole run, n is action n - 1."""
     return [Point("run", model.name), *(_point(model, action) for action in actions(model, plan))]
 
 

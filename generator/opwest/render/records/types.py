@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of the runtime's structures, and how an ABI lays them out."""
+"""Types of the runtime's structures, and their layout in an ABI."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Enumeration:
     members: tuple[str, ...]
 
     def code(self, member: str) -> int:
-        """Return the number of a member. Raises ValueError where there is none."""
+        """Return the number of a member. Raises ValueError if it is unknown."""
         return self.members.index(member)
 
     def constant(self, code: int) -> str:
@@ -54,7 +54,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A number: `names` says which numbers have a name."""
+    """A number: `names` contains the names of numbers."""
 
     dtype: DType
     names: Enumeration | Flags | Constant | None = None
@@ -72,16 +72,16 @@ class String:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """A pointer to data; `count` is the field that has the number of elements, None for one object or unknown data.
+    """A pointer to data; `count` is the field with the number of elements, None for one object or untyped data.
 
-    `to` is the name of the structure for one that is not described, or that is not described yet.
+    `to` is the name of the structure if its description is missing or comes later.
     """
 
     to: Struct | Scalar | str
     count: str | None = None
     is_const: bool = True
     is_unique: bool = False
-    """Equal content is stored once in a model: the address is compared, too."""
+    """Whether a model stores equal content once, because addresses are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Union:
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """A structure inside another; `count` for an array of them (0: as many as there is memory for)."""
+    """A structure inside another; `count` for an array of them (0: a flexible array member)."""
 
     struct: Struct
     count: int | None = None
@@ -136,17 +136,17 @@ class Struct:
         return {field.name: place for place, field in enumerate(self.fields)}
 
     def index_of(self, name: str) -> int:
-        """Return the place of a field, from 0. Raises KeyError where there is none."""
+        """Return the place of a field, from 0. Raises KeyError if it is unknown."""
         return self._places[name]
 
     def field(self, name: str) -> Field:
-        """Return a field. Raises KeyError where there is none."""
+        """Return a field. Raises KeyError if it is unknown."""
         return self.fields[self._places[name]]
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """An array that is defined on its own."""
+    """An array with its own definition."""
 
     element: Struct | Scalar | String
     count: int
@@ -154,7 +154,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Abi:
-    """What layouts depend on: bytes of a pointer, and the alignment of 64-bit numbers inside structures."""
+    """The parameters of layouts: bytes of a pointer, and the alignment of 64-bit numbers inside structures."""
 
     pointer: int
     wide_alignment: int = 8

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of constant tables. A record checks that it has every field of its structure, and values that fit."""
+"""Values of constant tables. A record checks for missing fields and for values of the wrong type."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Number:
 
 
 class Record:
-    """A value of a structure. Raises ValueError for a missing or unknown field, or a value that does not fit."""
+    """A value of a structure. Raises ValueError for a missing or unknown field, or a value of the wrong type."""
 
     def __init__(self, struct: Struct, fields: Mapping[str, Value]) -> None:
         expected = [field.name for field in struct.fields]
@@ -71,9 +71,9 @@ Linkage = Literal["private", "public"]
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A constant: a table of the elements `items`, or one record. Raises ValueError where an item does not fit.
+    """A constant: a table of the elements `items`, or one record. Raises ValueError for an item of the wrong type.
 
-    `is_kept` marks what `run` needs; the linker may drop everything else.
+    `is_kept` marks constants that `run` needs; the linker can drop all others.
     """
 
     symbol: str

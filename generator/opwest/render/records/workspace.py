@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pools that a model uses, and the structure of its workspace: as include/<model>.h has them."""
+"""The pools that a model uses, and the structure of its workspace, as in include/<model>.h."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BOOL = Scalar(DTYPES["bool"])
 
 @dataclass(frozen=True, slots=True)
 class UsedPool:
-    """A pool that holds something: `size` and `align` in bytes."""
+    """A pool with tensors: `size` and `align` in bytes."""
 
     name: str
     size: int
@@ -24,7 +24,7 @@ class UsedPool:
 
 
 def used_pools(model: Model, plan: MemoryPlan) -> list[UsedPool]:
-    """Return the pools that hold something, in the manifest's order."""
+    """Return the pools with tensors, in the manifest's order."""
     return [
         UsedPool(pool.name, plan.pools[pool.name].size, max(plan.pools[pool.name].align, pool.align))
         for pool in model.pools
@@ -33,7 +33,7 @@ def used_pools(model: Model, plan: MemoryPlan) -> list[UsedPool]:
 
 
 def workspace_struct(model: Model, plan: MemoryPlan, *, profiled: bool = False) -> Struct:
-    """Return struct <model>_workspace; `profiled` adds the last field, which it has with CONFIG_OPWEST_PROFILE."""
+    """Return struct <model>_workspace; `profiled` adds the last field, of CONFIG_OPWEST_PROFILE."""
     pools: list[tuple[str, FieldType]] = [(pool.name, Pointer(U8, is_const=False)) for pool in used_pools(model, plan)]
     members = [*pools, ("status", Nested(STATUS)), ("opened", _BOOL)]
     if model.devices:

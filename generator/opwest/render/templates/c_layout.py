@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The line length of emitted C: at most 100 columns, tabs count 8 (Zephyr's coding style).
+"""Line breaks of emitted C: at most 100 columns, with tabs of 8 (Zephyr's coding style).
 
-Names have any length, so no template can break its lines itself. Lines that fit stay as they are.
+Names have any length, so templates cannot break lines. Lines that fit are unchanged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _AFTER: Final = {",": 0, ";": 0, "&&": 0, "||": 0, "?": 1, "=": 1, "==": 2, ">="
 
 
 def fit(text: str) -> str:
-    """Return C source text without a line of more than 100 columns, as far as its tokens allow."""
+    """Return C source text with lines of at most 100 columns, if its tokens allow it."""
     lines: list[str] = []
     in_comment = False
     carried = carried_prefix = ""
@@ -93,62 +93,64 @@ def _wrapped(words: str, first: str, following: str) -> list[str]:
 
 def _broken(indent: str, body: str, end: str, *, last: str = "") -> list[str]:
     """Break a line of code; `end` follows every line but the last, which `last` follows."""
+    places = list(_places(body))
     lines: list[str] = []
-    while _columns(indent + body + last) > WIDTH:
-        place = _place(body, WIDTH - len(end) - _columns(indent))
+    start, opening, first = 0, "", 0
+    while _columns(indent) + len(opening) + len(body) - start + len(last) > WIDTH:
+        while first < len(places) and places[first].next <= start:
+            first += 1
+        place = _best(places[first : first + WIDTH], start, WIDTH - _columns(indent) - len(opening) - len(end))
         if place is None:
             break
-        lines.append(indent + place.first(body) + end)
-        body = place.opening + (body[place.at :] if place.opening else body[place.at :].lstrip())
+        lines.append(f"{indent}{opening}{body[start : place.end]}{place.closing}{end}")
+        start, opening = place.next, place.opening
         indent = indent if len(lines) > 1 else f"{indent}\t"
-    return [*lines, f"{indent}{body}{last}"]
+    return [*lines, f"{indent}{opening}{body[start:]}{last}"]
 
 
 class _Break(NamedTuple):
-    """Where a line may be broken: `closing` ends the first part, `opening` begins the second."""
+    """Where a line may be broken: its first part ends at `end`, the second begins at `next`."""
 
-    at: int
+    end: int
+    next: int
     rank: int
     depth: int
-    """Parentheses that are open here, counted from the start of the line."""
+    """The number of open parentheses."""
     closing: str = ""
     opening: str = ""
-
-    def first(self, body: str) -> str:
-        """Return the first part; a blank at the end of a string literal is part of the string."""
-        return body[: self.at] + self.closing if self.closing else body[: self.at].rstrip()
+    """Quotes around the break of a string literal."""
 
 
-def _place(body: str, width: int) -> _Break | None:
-    """Return the best place that leaves at most `width` columns, or the first place of the line.
+def _best(places: list[_Break], start: int, width: int) -> _Break | None:
+    """Return the best break that leaves at most `width` columns after `start`, or the first one.
 
     Outer parentheses are broken before inner ones, unless that leaves most of the line empty.
     """
-    places = list(_places(body))
-    good = [place for place in places if len(place.first(body)) <= width]
+    good = [place for place in places if place.end + len(place.closing) - start <= width]
     if not good:
-        return min(places, key=lambda place: place.at, default=None)
-    return max(good, key=lambda place: (-place.rank, place.at >= width // 4, -place.depth, place.at))
+        return places[0] if places else None
+    return max(good, key=lambda place: (-place.rank, place.end - start >= width // 4, -place.depth, place.end))
 
 
 def _places(body: str) -> Iterator[_Break]:
-    at = depth = 0
+    at = depth = behind = 0
     previous = ""
     for token in _TOKEN.findall(body):
         if token.startswith('"'):
             if previous.endswith('"') or previous.isidentifier():
-                yield _Break(at, 0 if previous.endswith('"') else 1, depth)
+                yield _Break(behind, at, 0 if previous.endswith('"') else 1, depth)
             for match in _BLANK.finditer(token):
-                yield _Break(at + match.end(), 3, depth, '"', '"')
+                yield _Break(at + match.end(), at + match.end(), 3, depth, '"', '"')
         elif token.startswith("/*") and at:
-            yield _Break(at, 1, depth)
+            yield _Break(behind, at, 1, depth)
         elif token.isspace() and previous in _AFTER:
-            yield _Break(at, _AFTER[previous], depth)
+            yield _Break(behind, at + len(token), _AFTER[previous], depth)
         at += len(token)
         depth += (token in "([") - (token in ")]")
         if token == "(" and not body.startswith(")", at):
-            yield _Break(at, 2, depth)
-        previous = previous if token.isspace() else token
+            yield _Break(at, at, 2, depth)
+        if not token.isspace():
+            previous, behind = token, at
 
 
 def _columns(line: str) -> int:

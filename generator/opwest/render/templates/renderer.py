@@ -14,7 +14,7 @@ from opwest.templates import SUFFIX, Templates
 
 
 class Renderer:
-    """Makes files of prepared rows; a template of the user's replaces the one of opwest with the same path."""
+    """Renders files from prepared rows; a user's template replaces that of opwest with the same path."""
 
     def __init__(self, templates: Templates, faults: Diagnostics) -> None:
         self.user = None if templates.user is None else UserRenderer(templates.user, templates.own, faults)
@@ -28,9 +28,10 @@ class Renderer:
         )
 
     def __call__(self, template: str, **rows: Any) -> bytes:
-        """Return the file that a template makes of prepared rows; `template` is its path without the suffix."""
+        """Return the file rendered from a template and prepared rows; `template` is its path without the suffix."""
         name = f"{template}{SUFFIX}"
         if self.user is not None and self.user.has(name):
-            return self.user.render(name, rows)
-        text = self._own.get_template(name).render(**rows)
+            text = self.user.render(name, rows).decode("utf-8")
+        else:
+            text = self._own.get_template(name).render(**rows)
         return (fit(text) if template.endswith((".c", ".h")) else text).encode("utf-8")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sandbox of templates that come from elsewhere: they reach prepared rows only, and nothing grows without bounds.
+"""The sandbox of user templates: they can access only prepared rows, with limits on time and memory.
 
-All limits are counts, of passes and of elements, so that the same template comes to the same end everywhere.
+All limits are numbers of passes and elements, so that a template has the same result on every machine.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
         return ""
 
     def concatenate(self, *parts: Any) -> str:
-        """Return what `~` makes."""
+        """Return the result of `~`."""
         texts = [str(_shown(part)) for part in parts]
         _check_elements(sum(map(len, texts)))
         return "".join(texts)
@@ -67,7 +67,7 @@ class Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
         return super()._generate(_Counting().visit(source), *arguments, **options)
 
     def call_binop(self, context: jinja2.runtime.Context, operator: str, left: Any, right: Any) -> Any:
-        """Calculate, with limits on what can grow."""
+        """Calculate, with limits on the size of the result."""
         if operator == "%" and isinstance(left, str | bytes):
             _check_width(left)
             _shown(right)
@@ -84,7 +84,7 @@ class Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
     def call(__self, __context: jinja2.runtime.Context, __obj: Any, *arguments: Any, **named: Any) -> Any:  # noqa: N805
-        """Call what a template calls; methods of texts are those that could make a long one of a short one."""
+        """Call a function for a template, with limits on string methods with large results."""
         method = getattr(__obj, "__wrapped__", __obj)  # Jinja wraps str.format
         owner, name = getattr(method, "__self__", None), getattr(method, "__name__", "")
         if isinstance(owner, str):
@@ -103,7 +103,7 @@ class Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
 
 
 class _Counting(NodeTransformer):
-    """Puts a call of `count_pass` into every body that can be passed more than once, and bounds `~`."""
+    """Inserts a call of `count_pass` into every body that can run more than once, and bounds `~`."""
 
     def _counted(self, node: Any) -> Any:
         node = self.generic_visit(node)
@@ -119,7 +119,7 @@ class _Counting(NodeTransformer):
 
 
 def _shown(value: Any) -> Any:
-    """Return what is about to become text; lists can hold one list many times, which only text makes large."""
+    """Check and return a value before it becomes text; nested references to one list make its text large."""
     pending, count = [value], 0
     while pending:
         one = pending.pop()
@@ -165,7 +165,7 @@ def _checked_list(separator: str, items: Any) -> list[Any]:
 
 
 def _of_shown(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a filter that looks at the values that it makes a text of."""
+    """Return a filter that checks the values that it converts to text."""
 
     def bounded(*arguments: Any, **named: Any) -> Any:
         for value in (*arguments, *named.values()):
@@ -176,7 +176,7 @@ def _of_shown(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _sized(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a filter whose numbers are bounded; what Jinja passes to it stays."""
+    """Return a filter with bounded numbers; arguments from Jinja are unchanged."""
 
     def bounded(*arguments: Any, **named: Any) -> Any:
         _check_numbers(arguments, named)

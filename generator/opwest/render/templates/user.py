@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Templates of the user's own: files of project_template that are replaced, and files that are added.
+"""Templates of the user, which replace files of project_template or add files.
 
-They are rendered in a sandbox: a template that comes with somebody else's repository reaches prepared rows, and
-nothing else of Python. Every fault names the template's file and line.
+They are rendered in a sandbox, since a repository can contain foreign templates: they can access prepared rows, and
+nothing else of Python. Every error has the template's file and line.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _UNDEFINED = re.compile(r"'(\w+)' is undefined")
 
 
 class UserRenderer:
-    """Renders the templates of one folder; faults are reported, and an empty file stands in."""
+    """Renders the templates of one folder; errors are reported, and the result is then an empty file."""
 
     def __init__(self, user: UserTemplates, own: Mapping[str, str], faults: Diagnostics) -> None:
         self.user = user
@@ -51,7 +51,7 @@ class UserRenderer:
         return name in self.user.templates
 
     def check(self) -> None:
-        """Report templates that replace nothing, and every fault of syntax, used or not."""
+        """Report templates that replace nothing, and all syntax errors, also in unused templates."""
         for name, text in self.user.templates.items():
             partial = PurePosixPath(name).name.startswith("_")
             if not partial and not is_extra(name) and name not in self.known:
@@ -72,7 +72,7 @@ class UserRenderer:
                 self.faults.error("the template is nested too deeply", self.user.place(name))
 
     def render(self, name: str, rows: Mapping[str, Any]) -> bytes:
-        """Return the file that a template makes of prepared rows."""
+        """Return the file rendered from a template and prepared rows."""
         try:
             self._environment.start()
             parts, size = [], 0
@@ -87,7 +87,7 @@ class UserRenderer:
             self.faults.error(
                 f"the template is broken: {beginning(error.message or '')}", self.user.place(place, error.lineno)
             )
-        except Exception as error:  # whatever a template can do wrong; the machine's own troubles go on
+        except Exception as error:  # any fault of a template; errors of the machine propagate
             if isinstance(error, OSError) and not isinstance(error, jinja2.TemplateError):
                 raise
             self._report(name, error, rows)
@@ -112,9 +112,9 @@ class UserRenderer:
         self.faults.error(beginning(message), self.user.place(place, line), hint=hint)
 
     def _place(self, error: Exception) -> tuple[str, int] | None:
-        """Return the innermost line of the user's templates that an error came through.
+        """Return the innermost line of the user's templates in the traceback of an error.
 
-        Of an endless recursion it is the outermost: where the stack ends is chance.
+        For an endless recursion it is the outermost line, since the depth of the stack is arbitrary.
         """
         names = {str(self.user.place(name)): name for name in self.user.templates}
         frames: Iterator[Any] = traceback.walk_tb(error.__traceback__)
