@@ -211,7 +211,7 @@ def measure_images(arenas: dict[str, int], work: Path, report: Report, images: I
 
 def compare(name: str, own: Sequence[int], peers: dict[str, tuple[int, int, int, int]], report: Report) -> None:
     """Compare a model with tflite-micro; a larger figure is a limit that is not met."""
-    title = f"{name} beside tflite-micro, all with newlib and {ALONE}."
+    title = f"{name} compared with tflite-micro, all with newlib and {ALONE}."
     columns = ["", "instructions", "FLASH", "RAM", "arena"]
     report.table(title, columns, [["opwest", *own], *([peer, *figures] for peer, figures in peers.items())])
     for peer, figures in peers.items():

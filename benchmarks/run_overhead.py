@@ -272,7 +272,7 @@ def run(given: argparse.Namespace, work: Path, report: Report) -> int:
         (small, few), *_, (large, many) = found.items()
         marginal = [(b - a) / (large - small) for a, b in zip(few, many, strict=True)]
         fixed = [a - small * m for a, m in zip(few, marginal, strict=True)]
-        title = f"Of that, from {small} steps to {large}."
+        title = f"The difference per step, from {small} steps to {large}."
         report.table(title, ["", *columns], [["per step", *marginal], ["fixed", *fixed]], "instructions")
         for name, other in zip(HANDWRITTEN, marginal[1:], strict=True):
             report.limit(f"one more step, run / {name}", marginal[0] / other, MOST_RATIO)

@@ -151,7 +151,7 @@ def test_a_step_on_the_device_with_the_other_program_is_refused(tmp_path):
     done = opwest("check", example / "manifest.yaml")
     assert done.returncode == 1
     shown = done.stderr.splitlines()[0].removeprefix(f"{example}/")
-    assert shown.endswith("device 'npu0' carries program conv, operator 'hidden_features' needs dense")
+    assert shown.endswith("device 'npu0' has program conv, operator 'hidden_features' requires dense")
     assert shown in (EXAMPLE / "README.md").read_text(encoding="utf-8")
 
 

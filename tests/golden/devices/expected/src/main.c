@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Written once by opwest; it is yours now. Runs each model once on zeros and prints what comes out.
+ * Written once by opwest; you may edit it. Runs each model once on zeros and prints the outputs.
  */
 #include <stdio.h>
-#include <inttypes.h> /* after <stdio.h>: older newlibs need that */
+#include <inttypes.h> /* after <stdio.h>, for older versions of newlib */
 #include <string.h>
 
 #include <accelerated.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Written once by opwest; it is yours now. Runs each model once on zeros and prints what comes out.
+ * Written once by opwest; you may edit it. Runs each model once on zeros and prints the outputs.
  */
 #include <stdio.h>
-#include <inttypes.h> /* after <stdio.h>: older newlibs need that */
+#include <inttypes.h> /* after <stdio.h>, for older versions of newlib */
 #include <string.h>
 
 #include <vectors.h>
@@ -12,7 +12,7 @@
 #include <vectors_devicetree.h>
 #endif
 
-/* Small C libraries print no floating point. */
+/* Small C libraries cannot print floating-point numbers. */
 static int64_t thousandths(double value)
 {
 	return value > -1e15 && value < 1e15 ? (int64_t)(value * 1000) : INT64_MIN;

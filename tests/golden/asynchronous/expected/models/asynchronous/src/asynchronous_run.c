@@ -41,7 +41,7 @@ static inline bool usable(const void *buffer, uintptr_t align)
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
 }
 
-/* Apart from the metadata, which the linker drops if nothing refers to it. */
+/* Not part of the metadata, which the linker drops if nothing refers to it. */
 static const struct opwest_program programs[] = {
 	{.name = "wide", .data = opwest_program_7b54df4662343e40159d3ec360760431, .size = 23U},
 	{.name = "narrow", .data = opwest_program_3ba3a4dda98b851212825fc0cccdad0e, .size = 16U},
@@ -138,7 +138,7 @@ int asynchronous_close(struct asynchronous_workspace *workspace,
 	return opwest_devices_deactivate(&device_set, workspace->slots, &workspace->status);
 }
 
-/* The failure paths are functions of their own: a run without failures does not pay for them. */
+/* The failure paths are separate functions: a run without failures does not pay for them. */
 static int __attribute__((noinline, cold)) abandoned(int rc,
 	struct asynchronous_workspace *workspace)
 {

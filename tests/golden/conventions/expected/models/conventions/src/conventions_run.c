@@ -40,7 +40,7 @@ static inline bool usable(const void *buffer, uintptr_t align)
 	return buffer != NULL && ((uintptr_t)buffer & (align - 1U)) == 0U;
 }
 
-/* Apart from the metadata, which the linker drops if nothing refers to it. */
+/* Not part of the metadata, which the linker drops if nothing refers to it. */
 const struct opwest_device conventions_device_table[2] = {
 	{.name = "npu", .type = NULL, .program = NULL, .timeout_ms = 100,
 		.flags = OPWEST_DEVICE_HOOKS},
@@ -92,7 +92,7 @@ int conventions_close(struct conventions_workspace *workspace,
 	return opwest_devices_deactivate(&device_set, workspace->slots, &workspace->status);
 }
 
-/* The failure paths are functions of their own: a run without failures does not pay for them. */
+/* The failure paths are separate functions: a run without failures does not pay for them. */
 static int __attribute__((noinline, cold)) abandoned(int rc,
 	struct conventions_workspace *workspace)
 {
