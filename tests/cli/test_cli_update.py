@@ -119,7 +119,8 @@ def test_a_conflict(opwest, app, manifest):
     assert (done.code, done.err) == (0, "")
 
 
-def test_check_says_what_would_change(opwest, edited):
+def test_check_says_what_would_change(opwest, edited, manifest):
+    change(manifest, "model: minimal", "model: minimal\ndescription: another one")
     before = tree(edited)
     done = opwest("update", "--check", edited)
     assert done.code == 1 and not done.err

@@ -66,7 +66,7 @@ def test_the_number_of_files(application):
 
 
 def test_the_runtime_is_what_the_models_use(application):
-    from opwest.resources.runtime import files_of
+    from opwest.zephyr.runtime import files_of
 
     name, app = application
     assert files_in(app / "modules" / "opwest") == files_of(FEATURES[name])

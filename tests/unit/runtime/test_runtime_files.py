@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from golden_support import copy_project
 from opwest.diagnostics import Diagnostics
-from opwest.resources.runtime import FEATURES, NOT_COPIED, features_of, files_of, vendored_files
+from opwest.zephyr.runtime import FEATURES, NOT_COPIED, features_of, files_of, vendored_files
 from projects import check
 
 RUNTIME = Path(__file__).resolve().parents[3] / "zephyr_module"
