@@ -9,6 +9,7 @@ clock time and peak memory are medians.
 from __future__ import annotations
 
 import argparse
+import os
 import pstats
 import shutil
 import sys
@@ -115,7 +116,9 @@ def main() -> int:
 def run(given: argparse.Namespace, work: Path, report: Report) -> int:
     """Measure every size in a folder."""
     costs = {}
-    measure([*opwest_command(), "--version"])  # compile the Python files before the measured runs
+    os.environ["PYTHONPYCACHEPREFIX"] = str(work / "pycache")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    measure_size(work, min(given.sizes), 1)  # no measured run compiles Python or templates
     for count in sorted(given.sizes):
         costs[count] = measure_size(work, count, given.repeat)
     rows = [
