@@ -12,7 +12,7 @@
 # make mutate-mlf  10,000 damaged Model Library Format tars through the importer
 #
 # The tier of a test. `make test` runs all tests but
-#   - the folders of REST in tests/conftest.py: zephyr, importers, fuzz, llvm, accelerators,
+#   - the folders of REST in tests/conftest.py: zephyr, importers, fuzz, llvm, accelerators, docs, examples,
 #   - tests marked `slow`: campaigns, and crash tests at every step,
 #   - tests that call need() for a program or a module that HOST in tests/requirements_support.py does not name:
 #     cross compilers, clang, valgrind, gcc -m32, cmake, a browser.

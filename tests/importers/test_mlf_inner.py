@@ -13,6 +13,7 @@ from importers_support import planned
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.host.compile import HostCompiler, build_program
 from opwest.importers.mlf import Options, import_mlf
+from opwest.model.conventions import PACKED
 from opwest.write.writer import read_record
 from projects import generate
 
@@ -41,7 +42,7 @@ def test_packed_inner_operators_are_in_the_registry(variant, tmp_path):
     assert list(found) == ["whole_model", "fused_dense_relu", "fused_dense"]
     assert not any("not in the registry" in r for r in done.remarks)
     for name, wanted in zip(("fused_dense_relu", "fused_dense"), shapes, strict=True):
-        assert found[name].convention == "packed"
+        assert found[name].convention is PACKED
         assert [(a.type.dtype.name, a.type.shape, a.direction) for a in found[name].args] == [
             ("float32", wanted[0], "in"),
             ("float32", wanted[1], "out"),
