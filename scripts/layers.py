@@ -34,10 +34,10 @@ def configuration() -> dict[str, Any]:
 
 def table(packages: Mapping[str, Mapping[str, str]]) -> str:
     """Return the table of ARCHITECTURE.md: a row for each package, from the top to the bottom."""
-    rows = ["| package | knows | does not know | files |", "|---|---|---|---|"]
+    rows = ["| package | responsible for | independent of | files |", "|---|---|---|---|"]
     for name, entry in packages.items():
         shown = f"`{name}`" if name.endswith(".py") else f"`{name}/`"
-        rows.append(f"| {shown} | {entry['knows']} | {entry['not_known'] or '–'} | {entry['files'] or '–'} |")
+        rows.append(f"| {shown} | {entry['responsible_for']} | {entry['independent_of'] or '–'} | {entry['files'] or '–'} |")
     return "".join(f"{row}\n" for row in rows)
 
 
