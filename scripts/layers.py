@@ -37,7 +37,9 @@ def table(packages: Mapping[str, Mapping[str, str]]) -> str:
     rows = ["| package | responsible for | independent of | files |", "|---|---|---|---|"]
     for name, entry in packages.items():
         shown = f"`{name}`" if name.endswith(".py") else f"`{name}/`"
-        rows.append(f"| {shown} | {entry['responsible_for']} | {entry['independent_of'] or '–'} | {entry['files'] or '–'} |")
+        rows.append(
+            f"| {shown} | {entry['responsible_for']} | {entry['independent_of'] or '–'} | {entry['files'] or '–'} |"
+        )
     return "".join(f"{row}\n" for row in rows)
 
 
