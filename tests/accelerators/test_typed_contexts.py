@@ -24,12 +24,13 @@ DATA = (
     r"void \*out;",
     r"static inline struct opwest_value opwest_(in|out)\(uint8_t dtype, (const )?void \*data, size_t size\)",
     # Elements of two tensors, compared as the dtype beside them says.
+    r"(static uint64_t load|double opwest_float_value)\(uint8_t dtype, const void \*element\);?",
     r"uint32_t opwest_compare\(uint8_t dtype, const void \*got, const void \*wanted, uint32_t count,",
     # A check of a buffer's address, a transfer of a buffer's bytes.
     r"static inline bool usable\(const void \*buffer, uintptr_t align\)",
     r"static int transfer\(const char \*path, const char \*mode, void \*data, size_t size\)",
     # The size of a pointer.
-    r"(OPWEST_STATIC_ASSERT|BUILD_ASSERT)\(.*sizeof\(void \*\).*\);",
+    r"(OPWEST_STATIC_ASSERT|BUILD_ASSERT)\(.*sizeof\(void \*\).*",
     # Bytes of a pool become elements: the planner aligned them.
     r".*\((const )?u?(int|float|double)[a-z0-9_]* \*\)\(void \*\)\(pool_.*",
 )
@@ -45,9 +46,9 @@ SYSTEM = {
     "_suite.c": (r"static void [a-z_]+\(void \*fixture\)",),
 }
 # The binary interface of TVM, which has no types: only what it dictates. Devices are typed up to the bridge.
-_HANDLE = r"int \*out_ret_tcode, void \*resource_handle\);?"
+_HANDLE = r"(int \*out_ret_tcode, )?void \*resource_handle\);?"
 _FILL = r"arrays->(tensors\[\d+\]\.data|values\[\d+\]\.v_(handle|ptr)) = \(void \*\)\(uintptr_t\)arg\d+;"
-_ARRAYS = r"struct (\w+|\{\{ bridge\.name \}\})_arrays \*const arrays = \(struct .*_arrays \*\)\(void \*\).*;"
+_ARRAYS = r"(struct (\w+|\{\{ bridge\.name \}\})_arrays \*const arrays = )?\(struct .*_arrays \*\)\(void \*\).*;"
 _FIRST = r"static void \*data\(const TVMValue \*value\)"
 _WORKSPACE = (
     r"(extern )?int \(\*const __TVMBackendFreeWorkspace\)\(int, int, void \*\)( = .*)?;",
@@ -65,7 +66,7 @@ INTERFACE = {
     "port_tvm_zephyr.c": (r"const void \*const thread = k_current_get\(\);",),
     "conventions_internal.h": (
         r"int32_t conventions____tvm_ffi_\w+\(void \*, void \*, int32_t, void \*\);",
-        r"int32_t conventions__tvmgen_\w+\(void \*, int32_t \*, int32_t, void \*,( int32_t \*,)?",
+        r"int32_t conventions__tvmgen_\w+\(void \*, int32_t \*, int32_t, void \*,( int32_t \*,( void \*\);)?)?",
         r"(int32_t \*, )?void \*\);",
     ),
     "conventions_bridges.c": (_FILL, _ARRAYS),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from importers.importers_support import model_file, need_tvm
 
-need_tvm(("tflite", "tflite"))
+need_tvm("tflite")
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = [("keyword_spotting", "kws_int8"), ("anomaly_detection", "ad01_int8"), ("anomaly_detection", "ad01_fp32")]

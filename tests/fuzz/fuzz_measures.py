@@ -107,7 +107,7 @@ _BUILD_WORDS = (
 def _start_build(folder: Path) -> Read:
     """Read a folder that west has configured, and what west said."""
     (folder / "zephyr").mkdir()
-    build = Build(Workspace(folder), "west", folder, "b", folder, Progress(None))
+    build = Build(Workspace(folder), "west", folder, "b", folder, Progress(None), folder)
 
     def read(content: bytes) -> str:
         for name in (".config", "zephyr.dts"):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from importers.importers_support import Built, need_tvm
 
-need_tvm(("tflite", "tflite"))
+need_tvm("tflite")
 
 from importers.tflite_made import average_pool  # noqa: E402
 from opwest.importers.tvm import import_model  # noqa: E402

@@ -8,7 +8,7 @@ import sys
 import pytest
 from importers.importers_support import need_tvm
 
-need_tvm(("tflite", "tflite"), ("onnx", "onnx"))
+need_tvm("tflite", "onnx")
 
 import onnx  # noqa: E402
 from importers.onnx_made import two_by_two  # noqa: E402

@@ -237,7 +237,7 @@ def test_parameters(tmp_path):
         b"x" + good[1:]: "wrong magic number",
         good[:16] + struct.pack("<Q", 1 << 60) + good[24:]: f"{1 << 60} names",
         good.replace(struct.pack("<qq", 4, 3), struct.pack("<qq", 4, 4)): "has the shape [4, 4] and 48 bytes",
-        good.replace(struct.pack("<BBH", 2, 32, 1), struct.pack("<BBH", 4, 16, 1)): "has the type code 4, 16 bits",
+        good.replace(struct.pack("<BBH", 2, 32, 1), struct.pack("<BBH", 4, 32, 1)): "has the type code 4, 32 bits",
     }
     for content, words in cases.items():
         assert words in refused(tmp_path, made.tar_of({**made.graph(), name: content}))

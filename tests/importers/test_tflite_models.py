@@ -8,7 +8,7 @@ import pytest
 from importers.importers_support import Built, model_file, need_tvm, planned, structured_and_random
 from requirements_support import skip_here
 
-need_tvm(("tflite", "tflite"), ("ai_edge_litert", "ai-edge-litert"))
+need_tvm("tflite", "ai_edge_litert")
 
 from opwest.importers.tvm import Options, import_model  # noqa: E402
 from opwest.importers.tvm.read import read_model  # noqa: E402

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from importers.importers_support import Built, need_tvm
 
-need_tvm(("tflite", "tflite"), ("ai_edge_litert", "ai-edge-litert"))
+need_tvm("tflite", "ai_edge_litert")
 
 from importers.tflite_made import convolution, float_operators, int8_operators, rows_of_dense  # noqa: E402
 from opwest.importers.tvm import Options, import_model  # noqa: E402

@@ -15,7 +15,7 @@ import pytest
 from importers.importers_support import model_file, need_tvm, structured_and_random
 from zephyr_support import Workspace
 
-need_tvm(("tflite", "tflite"), ("ai_edge_litert", "ai-edge-litert"))
+need_tvm("tflite", "ai_edge_litert")
 
 from opwest.importers.tvm.read import read_model  # noqa: E402
 from opwest.importers.tvm.vectors import run_litert  # noqa: E402
