@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a project on the disk remembers and what its user is told: origin, merges, remarks, storing it."""
+"""The state of a project on disk: its origin, merges, remarks for the user, storing it."""
