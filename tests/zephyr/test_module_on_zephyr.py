@@ -151,7 +151,7 @@ def test_errors_of_the_manifest_stop_the_build(workspace: Workspace, tmp_path: P
     manifest.write_text(good.replace("[x, step, y]", "[x, stop, y]"))
     code, built = workspace.try_build(app, NATIVE, MODULE)
     assert code != 0
-    assert f"{manifest}:14:33: error: tensor 'stop' is read, but never written" in built.log
+    assert f"{manifest}:14:33: error: tensor 'stop' is read but never written" in built.log
     assert "hint: did you mean 'step'?" in built.log
     assert "Traceback" not in built.log
     manifest.write_text(good)

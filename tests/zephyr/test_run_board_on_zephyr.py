@@ -152,7 +152,7 @@ def test_an_image_without_the_service(run: Run, workspace: Workspace, large: Pat
     built = workspace.build(large, board, "-DQEMU_PTY=ON", "-DCONFIG_SHELL=y")
     arguments = ["--no-build", "--input", f"x={tmp_path / 'x.npy'}", "--timeout", 5]
     done = run(large, board, *arguments, "--build-dir", built.folder)
-    assert done.returncode == 1 and f"the image in {built.folder} has no opwest service" in done.stderr
+    assert done.returncode == 1 and f"the image in '{built.folder}' has no opwest service" in done.stderr
     command = [workspace.west, "build", "-d", str(built.folder), "-t", "run"]
     with RunningImage(command, workspace.base.parent, built.env) as image:
         device = image.device(60)
@@ -160,8 +160,8 @@ def test_an_image_without_the_service(run: Run, workspace: Workspace, large: Pat
         done = run(large, board, *arguments)
     assert done.returncode == 1 and done.stderr.count("error: ") == 1
     if board.startswith("native_"):
-        answer = "has no opwest service: its shell does not know `opwest describe`"
-        assert f"the image on {device} {answer}" in done.stderr
+        answer = "has no opwest service: its shell has no command 'opwest describe'"
+        assert f"the image on '{device}' {answer}" in done.stderr
     else:
         assert f"{device}: timeout after 5 s waiting for a response to an SMP request; " in done.stderr
 
