@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import random
-import resource
 import signal
 import subprocess
 import sys
@@ -59,17 +58,11 @@ def slow() -> str:
 
 @needs_llvmlite
 def test_a_time_out():
-    used = processor_time_of_children()
-    fault, small = compile_many([job(slow(), optimize="speed"), job()], Limits(seconds=3.0))
+    started = time.monotonic()
+    fault, small = compile_many([job(slow(), optimize="speed"), job()], Limits(seconds=1.0))
     assert isinstance(fault, LlvmError) and isinstance(small, bytes)
-    assert "LLVM took more than 3 s compiling op.ll" in fault.message
-    assert processor_time_of_children() - used < 10
-
-
-def processor_time_of_children() -> float:
-    """Return the seconds of ended child processes: unlike time on the clock, other processes do not lengthen it."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    assert "LLVM took more than 1 s compiling op.ll" in fault.message
+    assert time.monotonic() - started < 10
 
 
 @needs_llvmlite
@@ -122,6 +115,7 @@ def test_damaged_bitcode_is_read_or_refused(tmp_path: Path):
 
 @needs_llvmlite
 def test_many_jobs_share_one_start(monkeypatch: pytest.MonkeyPatch):
+    started = time.monotonic()
     start, starts = subprocess.Popen, []
 
     def counted(*arguments, **options):
@@ -132,6 +126,7 @@ def test_many_jobs_share_one_start(monkeypatch: pytest.MonkeyPatch):
     results = compile_many([job()] * 50)
     assert all(r == results[0] for r in results) and isinstance(results[0], bytes)
     assert len(starts) == 1
+    assert time.monotonic() - started < 5
 
 
 def test_useful_lines():
