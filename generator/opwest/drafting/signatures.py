@@ -54,7 +54,7 @@ class Signature:
 
     @property
     def arguments(self) -> tuple[Parameter, ...]:
-        """The parameters but the device."""
+        """The parameters except for the device."""
         return tuple(p for p in self.parameters if p.role != "device")
 
 
@@ -68,7 +68,7 @@ def enriched(signature: Signature, source: Signature | None) -> Signature:
 
 
 def finished(signature: Signature) -> Signature:
-    """Return a signature with directions, names valid in a manifest, and the reason if it is no operator."""
+    """Return a signature with directions and valid names, and the reason if it is not an operator."""
     if signature.unfit:
         return signature
     parameters = _named(_directed(signature.parameters))
