@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of the graph executor: its JSON becomes static steps in the same order, with a new memory plan.
+"""Models of the graph executor: its JSON is converted to static steps in the same order, with a new memory plan.
 
-The JSON is that of TVM's GraphExecutorCodegen: nodes, their inputs as [node, index, version], and per entry of
+The format is that of TVM's GraphExecutorCodegen: nodes, their inputs as [node, index, version], and per entry of
 `node_row_ptr` a shape, an element type and a storage.
 """
 
@@ -29,7 +29,7 @@ _HOST = 1
 """kDLCPU."""
 
 _COPIES = """\
-/* {head} The graph's reshapes: the bytes stay as they are. */
+/* {head} Reshapes of the graph, as copies. */
 #include <stdint.h>
 #include <string.h>
 {functions}"""
@@ -111,8 +111,8 @@ class Graph:
                 raise fault(
                     f"result {number} of the graph is not written by a step", self.place, "results written by steps"
                 )
-            wanted = ports[number].name if len(ports) == len(self.heads) else "output"
-            found.append(self._tensor(node, index, identifier(wanted, "output")))
+            name = ports[number].name if len(ports) == len(self.heads) else "output"
+            found.append(self._tensor(node, index, identifier(name, "output")))
         return tuple(found)
 
     def _tensor(self, node: int, index: int, name: str) -> Tensor:
@@ -121,7 +121,7 @@ class Graph:
         return Tensor(self.names[node, index], entry.dtype, entry.shape)
 
     def _add_constant(self, made: Draft, number: int) -> bool:
-        """Keep the parameter of a node; return whether the node is a parameter."""
+        """Add the parameter of a node as a constant; return whether the node is a parameter."""
         node = self.nodes[number]
         entry = self._entry(number, 0)
         value = self.params.get(node.name)
