@@ -12,7 +12,7 @@ from opwest.report import data, words
 from opwest.report.timeline import measured_name
 
 _NEUTRAL = ("schedule", "tensors")
-"""Where fewer is not better: a model with fewer steps is another one."""
+"""Groups in which a smaller number is no improvement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def _shown(value: Any) -> str:
 
 def _ram(model: data.Model, _: data.Model) -> dict[str, Any]:
     found: dict[str, Any] = {f"pool {pool.name}, bytes": pool.planned for pool in model.pools}
-    found |= {f"pool {pool.name}, least possible": pool.lower_bound for pool in model.pools}
+    found |= {f"pool {pool.name}, lower bound": pool.lower_bound for pool in model.pools}
     found |= {f"{i.source} ({i.machine}), RAM bytes": i.ram for i in model.images if i.ram is not None}
     return found | _totals(model.objects, "state", "state of objects")
 

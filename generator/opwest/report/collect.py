@@ -20,7 +20,7 @@ from opwest.request import Examination
 
 
 def collect(found: Examination) -> data.Model:
-    """Return the data of a model that are known without a run."""
+    """Return the data of a model without measurements."""
     model, plan = found.model, found.plan
     rows = exportability(model, found.objects)
     pools, buffers = _memory(model, plan)
@@ -140,7 +140,7 @@ def _constants(model: Model) -> tuple[data.Constant, ...]:
 
 
 def _operators(found: Examination, rows: list[dict[str, Any]]) -> tuple[data.Operator, ...]:
-    """Return the operators with the sizes of their own functions; their callees are other code of the objects."""
+    """Return the operators with the sizes of their functions, without the functions that they call."""
     steps: dict[str, list[int]] = defaultdict(list)
     for step in found.plan.schedule.steps:
         steps[step.operator.name].append(step.index)
