@@ -61,7 +61,7 @@ class ShellLink:
                     return models
 
     def _models(self, lines: list[str]) -> list[Served] | None:
-        """Return the models that a response describes, None if a line is lost."""
+        """Return the models in a response, None if a line is lost."""
         models: list[tuple[str, list[Tensor]]] = []
         count = None
         for line in lines:
@@ -171,8 +171,8 @@ class ShellLink:
 
     def _silence(self, awaited: str, seconds: float) -> LinkError:
         text = printable(self._received)
-        came = f"received {text!r} last" if text else "received nothing"
-        return LinkError(f"{self.device}: timeout after {seconds:g} s waiting for {awaited}; {came}", NO_SERVICE_HINT)
+        last = f"received {text!r} last" if text else "received nothing"
+        return LinkError(f"{self.device}: timeout after {seconds:g} s waiting for {awaited}; {last}", NO_SERVICE_HINT)
 
     def _drain(self) -> None:
         while self._receive(0):

@@ -145,8 +145,8 @@ class SmpLink:
     def write(self, model: Served, tensor: int, offset: int, data: bytes) -> int:
         """Write the first bytes of `data` to a tensor; return the number of bytes written."""
         asked: dict[str, Any] = {"model": model.index, "tensor": tensor, "off": offset, "data": b""}
-        room = self._transport.max_unencoded_size - Header.SIZE - len(cbor2.dumps(asked)) - _LONGEST_NUMBER
-        asked["data"] = data[: max(1, room)]
+        space = self._transport.max_unencoded_size - Header.SIZE - len(cbor2.dumps(asked)) - _LONGEST_NUMBER
+        asked["data"] = data[: max(1, space)]
         awaited = f"the receipt of input {model.tensors[tensor].name} at {offset}"
         return self._ask(OP.WRITE, _DATA, asked, awaited).number("off") - offset
 
