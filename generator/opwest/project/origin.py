@@ -46,7 +46,7 @@ class Origin:
 
 
 def read_origin(project: Path) -> Origin | None:
-    """Return the origin of a project, None if an older opwest generated it."""
+    """Return the origin of a project, None if an older version of opwest generated it."""
     place = project / ORIGIN
     try:
         content = place.read_bytes()

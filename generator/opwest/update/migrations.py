@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Migrate a manifest to the current version: one step per version, on the text, to keep comments.
 
-Version 1 is the only one, so there is no step yet. For version 2, add a step to MIGRATIONS and extend
+There is only version 1, without a migration. For version 2, add a step to MIGRATIONS and extend
 SUPPORTED_VERSIONS of `manifest/schema.py`.
 """
 

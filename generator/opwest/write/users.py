@@ -36,8 +36,8 @@ class UserFiles:
         self._texts: dict[str, str] = {}
         self._copies: set[str] = set()
 
-    def wanted(self, path: str, content: bytes, *, copy: bool) -> None:
-        """Plan a user's file that is generated now, or a `copy` of one of the user's own."""
+    def generated(self, path: str, content: bytes, *, copy: bool) -> None:
+        """Plan a user's file of this generation, or a `copy` of a file outside the project."""
         if copy:
             self._copies.add(path)
         found = disk.look(self._rules.directory, path)
@@ -59,7 +59,7 @@ class UserFiles:
         else:
             self._update(path, content, self._merging)
 
-    def unwanted(self, path: str) -> None:
+    def no_longer_generated(self, path: str) -> None:
         """Plan a user's file of an earlier generation that is no longer generated."""
         found = disk.look(self._rules.directory, path)
         if self._merging is None or found in _NOTHING:
@@ -155,7 +155,7 @@ class UserFiles:
         self._adopt(path, content)
 
     def _put_beside(self, path: str, content: bytes) -> None:
-        """Keep the user's file, and plan to write what is generated now beside it."""
+        """Keep the user's file, and plan to write the new content to a second file."""
         self._plan.kept.append(path)
         self._plan.remark("beside", path, other=self._write_beside(path, content))
         self._adopt(path, content)
