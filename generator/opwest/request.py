@@ -18,13 +18,13 @@ from opwest.write import WriteResult
 from opwest.zephyr.options import ZephyrOptions
 
 Metadata = Literal["c", "llvm"]
-"""Where run, metadata and registry come from: C sources, or one object per target."""
+"""The form of run, metadata and registry: C sources, or one object per target."""
 
 Layout = Literal["application", "model"]
-"""What is written: a whole application, or the models alone, for a build that has an application already."""
+"""The output: a complete application, or only the models, for a build with an existing application."""
 
 Stage = Literal["plan", "render", "write"]
-"""Where the pipeline ends."""
+"""The last stage of the pipeline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +33,24 @@ class Request:
 
     manifests: tuple[Path, ...]
     output: Path | None = None
-    """The folder to write; None if the pipeline ends before the stage `write`."""
+    """The directory to write; None if the pipeline ends before the stage `write`."""
     vendored: bool = True
     """Whether to copy the runtime into the application."""
     metadata: Metadata = "c"
     layout: Layout = "application"
     template: Path | None = None
-    """A folder of the user's own templates."""
+    """A directory of user templates."""
     zephyr: ZephyrOptions = field(default_factory=ZephyrOptions)
     inputs: Path | None = None
     """A file for the absolute paths of all files read, one per line, written even after errors."""
     texts: Mapping[Path, bytes] = field(default_factory=dict)
-    """The contents to use in place of those of manifests."""
+    """Contents that replace those of manifest files."""
 
     @property
     def folder(self) -> Path:
-        """The folder to write. Raises ValueError if there is none."""
+        """The directory to write. Raises ValueError if there is none."""
         if self.output is None:
-            raise ValueError("the request names no output")
+            raise ValueError("the request has no output directory")
         return self.output
 
 

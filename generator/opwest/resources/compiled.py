@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled templates, kept where Python keeps compiled modules: in `__pycache__`, or below PYTHONPYCACHEPREFIX.
+"""A cache of compiled templates in Python's cache of compiled modules: `__pycache__`, or below PYTHONPYCACHEPREFIX.
 
-Compiling the templates takes longer than all the rest of generating a small model. Jinja compares the hash of a
-template's text, its own version and Python's before it uses a file. PYTHONDONTWRITEBYTECODE turns writing off.
+Compiling the templates takes longer than all other stages of generating a small model. Jinja compares the hash of a
+template's text, its own version and Python's before it uses a file. PYTHONDONTWRITEBYTECODE disables writing.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from jinja2.bccache import Bucket, BytecodeCache
 
 
 class CompiledTemplates(BytecodeCache):
-    """The compiled templates of one folder. A file that cannot be read or written is as if it were absent."""
+    """The compiled templates of one directory. Errors of reading or writing are ignored."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        """Read the code of a template, if there is any."""
+        """Read the code of a template, if the cache contains it."""
         with contextlib.suppress(OSError, EOFError, ValueError, TypeError), self._place(bucket).open("rb") as file:
             bucket.load_bytecode(file)
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        """Write the code of a template, in one step: others may read it at the same time."""
+        """Write the code of a template atomically, for concurrent readers."""
         if sys.dont_write_bytecode:
             return
         import tempfile
