@@ -121,8 +121,9 @@ def test_int16_data(tmp_path):
     path = tmp_path / "m.tflite"
     path.write_bytes(dynamic_range(INT16))
     text = refused(path, tmp_path / "out")
-    assert "operator 0 (FULLY_CONNECTED, which writes 'layer/out') has int16 data (16x8 quantisation)" in text
-    assert "full integer quantisation to int8" in text
+    operator = "operator 0 (FULLY_CONNECTED, which writes 'layer/out')"
+    assert f"unsupported int16 data (16x8 quantisation) of {operator}" in text
+    assert "full int8 quantisation" in text
 
 
 def test_custom_operator_of_tflite(tmp_path):

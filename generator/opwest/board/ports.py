@@ -82,8 +82,8 @@ def _unusable(device: str, error: OSError) -> LinkError:
 def _others(device: str) -> str:
     """Return the hint for a missing device."""
     found = [name for name in serial_devices() if name != device]
-    there = f"found: {', '.join(found)}" if found else "found no other device"
-    return f"check that the board is plugged in; {there}"
+    others = f"found: {', '.join(found)}" if found else "found no other device"
+    return f"check that the board is plugged in; {others}"
 
 
 def _holders(device: str) -> Iterator[str]:

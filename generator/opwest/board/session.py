@@ -41,10 +41,10 @@ def find_model(models: Sequence[Served], name: str, device: str) -> Served:
 
 def check_tensors(model: Served, expected: Sequence[Mapping[str, Any]], device: str) -> None:
     """Raise LinkError if the image was built from another version of the model."""
-    there = [(t.role, t.name, t.dtype, list(t.shape)) for t in model.tensors]
-    here = [(t["role"], t["name"], t["dtype"], list(t["shape"])) for t in expected]
-    if there != here:
-        shown = ", ".join(f"{role} {name} {dtype} {shape}" for role, name, dtype, shape in there)
+    found = [(t.role, t.name, t.dtype, list(t.shape)) for t in model.tensors]
+    required = [(t["role"], t["name"], t["dtype"], list(t["shape"])) for t in expected]
+    if found != required:
+        shown = ", ".join(f"{role} {name} {dtype} {shape}" for role, name, dtype, shape in found)
         raise LinkError(
             f"the image on '{device}' was built from another version of model '{model.name}': it has {shown}",
             "omit --no-build and --no-flash",

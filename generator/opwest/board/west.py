@@ -30,8 +30,8 @@ def find_west(workspace: Workspace) -> str | None:
     own = Path(sys.executable).parent.resolve()
     folders = [Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
     wests = [workspace.top / ".venv" / "bin" / "west", *(folder / "west" for folder in folders), own / "west"]
-    there = [west for west in wests if west.is_file() and os.access(west, os.X_OK)]
-    return next((str(west) for west in sorted(there, key=lambda west: west.parent.resolve() == own)), None)
+    existing = [west for west in wests if west.is_file() and os.access(west, os.X_OK)]
+    return next((str(west) for west in sorted(existing, key=lambda west: west.parent.resolve() == own)), None)
 
 
 @dataclass(frozen=True)

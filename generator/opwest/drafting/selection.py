@@ -155,8 +155,8 @@ def _entry_of_objects(
 
 def _clashes(given: Given, entry: Entry | None) -> bool:
     """Return whether a file defines a symbol that the entry already defines."""
-    there = {name for unit in entry.units for name in unit.defines} if entry else set()
-    return any(name in there for name in given.functions if not name.startswith("__"))
+    defined = {name for unit in entry.units for name in unit.defines} if entry else set()
+    return any(name in defined for name in given.functions if not name.startswith("__"))
 
 
 def _add_module(given: Given, targets: Sequence[str], compiled: bool, found: Selection) -> None:

@@ -94,7 +94,7 @@ def _directed(parameters: Sequence[Parameter]) -> list[Parameter]:
         if one.role == "tensor":
             one = replace(one, direction="in" if one.access == "reads" else "out")
             if one.access == "both" and some_only_read:
-                one = replace(one, remarks=("guessed: out; or inout, scratch", *one.remarks))
+                one = replace(one, remarks=("guessed: out; alternatives: inout, scratch", *one.remarks))
             elif one.access in ("both", "unknown"):
                 one = replace(one, direction=None, remarks=("direction: in, out, inout or scratch", *one.remarks))
         found.append(one)

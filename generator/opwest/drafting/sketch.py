@@ -87,9 +87,9 @@ def _links(operators: Sequence[Chosen]) -> Link:
     links: Link = {}
     for operator in operators:
         for argument in _arguments(operator, "in"):
-            who = writers.get((argument.name, argument.dtype), [])
-            if len(who) == 1 and who[0] != operator.name and not _PARAMETERS.search(argument.name):
-                links[operator.name, argument.name] = (who[0], argument.name)
+            matches = writers.get((argument.name, argument.dtype), [])
+            if len(matches) == 1 and matches[0] != operator.name and not _PARAMETERS.search(argument.name):
+                links[operator.name, argument.name] = (matches[0], argument.name)
     return links
 
 

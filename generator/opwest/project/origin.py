@@ -106,12 +106,12 @@ def _relative(path: Path, project: Path) -> str:
 def _opened(name: str, project: Path) -> Path:
     """Return a recorded path relative to the working directory, normalized for messages."""
     path = Path(os.path.realpath(project)) / name
-    here = Path(os.path.normpath(path))
+    normalized = Path(os.path.normpath(path))
     try:
-        short = Path(os.path.relpath(here))
+        short = Path(os.path.relpath(normalized))
     except ValueError:
-        return here
-    return short if len(short.parts) <= len(here.parts) and ".." not in short.parts else here
+        return normalized
+    return short if len(short.parts) <= len(normalized.parts) and ".." not in short.parts else normalized
 
 
 def moved(manifests: Sequence[Path], project: Path) -> Diagnostic | None:

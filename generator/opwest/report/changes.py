@@ -34,7 +34,7 @@ def compare(before: data.Report, after: data.Report) -> tuple[Change, ...]:
     found: list[Change] = []
     for name in [*new, *(name for name in old if name not in new)]:
         if name not in old or name not in new:
-            found.append(_appeared(name, "model", name, there=name in new))
+            found.append(_appeared(name, "model", name, present=name in new))
         else:
             found += _of_model(old[name], new[name])
     return tuple(found)
@@ -58,7 +58,7 @@ def _rows(model: str, group: str, old: Mapping[str, Any], new: Mapping[str, Any]
     """Compare figures and texts by name: smaller figures are better."""
     for name in [*new, *(name for name in old if name not in new)]:
         if name not in old or name not in new:
-            yield _appeared(model, group, name, there=name in new, value=new.get(name, old.get(name)))
+            yield _appeared(model, group, name, present=name in new, value=new.get(name, old.get(name)))
         elif old[name] != new[name]:
             yield _changed(model, group, name, old[name], new[name])
 
@@ -73,9 +73,9 @@ def _changed(model: str, group: str, name: str, old: Any, new: Any) -> Change:
     return Change(model, group, name, _shown(old), _shown(new), "", "different")
 
 
-def _appeared(model: str, group: str, name: str, *, there: bool, value: Any = "") -> Change:
-    before, after = ("", _shown(value)) if there else (_shown(value), "")
-    return Change(model, group, name, before, after, "new" if there else "gone", "different")
+def _appeared(model: str, group: str, name: str, *, present: bool, value: Any = "") -> Change:
+    before, after = ("", _shown(value)) if present else (_shown(value), "")
+    return Change(model, group, name, before, after, "new" if present else "gone", "different")
 
 
 def _shown(value: Any) -> str:

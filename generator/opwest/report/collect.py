@@ -106,14 +106,14 @@ def take_over(buffers: Sequence[data.Buffer]) -> list[data.Buffer]:
         ending[one.pool, one.last].append(one)
     found = []
     for one in buffers:
-        under = [
+        overwritten = [
             other.name
             for other in ending[one.pool, one.first]
             if other.first < one.first
             and other.offset < one.offset + one.reserved
             and one.offset < other.offset + other.reserved
         ]
-        found.append(replace(one, takes_over=under[0]) if under else one)
+        found.append(replace(one, takes_over=overwritten[0]) if overwritten else one)
     return found
 
 

@@ -77,8 +77,8 @@ def _stale(
         for model in (known if isinstance(known, list) else [])
         if isinstance(model, dict) and isinstance(model.get("name"), str)
     }
-    made = record_of([(one.model, one.plan) for one in found], vendored=True)
-    now = {model["name"]: model for model in json.loads(to_json(made))["models"]}
+    current = record_of([(one.model, one.plan) for one in found], vendored=True)
+    now = {model["name"]: model for model in json.loads(to_json(current))["models"]}
     stale = []
     for name in [*before, *(name for name in now if name not in before)]:
         old, new = (side.get(name, {}).get("inputs", {}) for side in (before, now))

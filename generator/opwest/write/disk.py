@@ -152,7 +152,7 @@ def remove_tree(place: Path, last: str = "") -> None:
         remove(place)
 
 
-def settle_folders(places: Iterable[Path]) -> None:
+def sync_directories(places: Iterable[Path]) -> None:
     """Sync the entries of directories to the disk if the system supports it (Windows and some shares do not)."""
     for place in sorted(set(places)):
         with contextlib.suppress(OSError):

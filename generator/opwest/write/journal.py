@@ -64,16 +64,16 @@ def stage(directory: Path, journal: Journal, contents: Sequence[bytes | None]) -
             disk.preserve(directory / change.path, root / "old" / str(number))
     for draft in (journal, replace(journal, direction="back")):
         disk.write(_draft(directory, draft), draft.to_bytes())
-    disk.settle_folders((root, root / "new", root / "old"))
+    disk.sync_directories((root, root / "new", root / "old"))
 
 
 def publish(directory: Path, journal: Journal) -> None:
     """Write the journal, which commits the change in its direction."""
     disk.replace(_draft(directory, journal), directory / disk.JOURNAL)
-    disk.settle_folders([directory / disk.OWN])
+    disk.sync_directories([directory / disk.OWN])
 
 
-def turn_back(directory: Path, journal: Journal) -> None:
+def revert(directory: Path, journal: Journal) -> None:
     """Revert a published change to the old project; this requires no disk space."""
     back = replace(journal, direction="back")
     publish(directory, back)
@@ -107,12 +107,12 @@ def execute(directory: Path, journal: Journal) -> None:
             disk.replace(source, directory / path)
 
     touched = [path for path, _, _ in steps] + [*removed, *created]
-    disk.settle_folders((directory / path).parent for path in touched)
+    disk.sync_directories((directory / path).parent for path in touched)
     if forward and disk.is_folder(directory / disk.STAGE):
         disk.replace(directory / disk.JOURNAL, directory / disk.STAGE / DONE)
     else:
         disk.remove(directory / disk.JOURNAL)
-    disk.settle_folders([directory / disk.OWN])
+    disk.sync_directories([directory / disk.OWN])
 
 
 def _depth(path: str) -> tuple[int, str]:

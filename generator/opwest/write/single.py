@@ -31,4 +31,4 @@ def _put(place: Path, content: bytes, mode_of: Path) -> None:
         disk.remove(draft)
     disk.write(draft, content, mode_of=mode_of)
     disk.replace(draft, place)
-    disk.settle_folders([place.parent])
+    disk.sync_directories([place.parent])

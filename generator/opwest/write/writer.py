@@ -83,7 +83,7 @@ def write_project(
                 journal.resume(directory)
             plan = decide(directory, files, read_lock(directory) or Lock(), record, merging)
             if plan.changes:
-                _carry_out(directory, plan)
+                _apply(directory, plan)
     return _result(plan)
 
 
@@ -159,7 +159,7 @@ def recover(directory: Path) -> Literal["nothing", "rolled forward", "rolled bac
             return journal.resume(directory)
 
 
-def _carry_out(directory: Path, plan: Plan) -> None:
+def _apply(directory: Path, plan: Plan) -> None:
     change = plan.journal(directory)
     try:
         journal.stage(directory, change, plan.contents)
@@ -168,7 +168,7 @@ def _carry_out(directory: Path, plan: Plan) -> None:
     except OSError:
         if os.path.lexists(directory / disk.JOURNAL):
             with system_faults(directory, "cannot complete the new project, nor restore the old one", _UNFINISHED):
-                journal.turn_back(directory, change)
+                journal.revert(directory, change)
         with contextlib.suppress(OSError):
             journal.clean(directory)
         raise

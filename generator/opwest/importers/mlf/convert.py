@@ -76,25 +76,25 @@ def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Impo
     relay, header = _relay(library, metadata), _header(library, metadata)
     origin = f"Imported from {path.name} by `opwest import mlf`."
     if code.main:
-        made = draft(Model(metadata, relay, header, code, options.tensors, str(path)))
+        result = draft(Model(metadata, relay, header, code, options.tensors, str(path)))
     else:
-        made = _graph(library, code, metadata, origin)
-    _add_code(made, code, metadata, origin, options.target, str(path))
+        result = _graph(library, code, metadata, origin)
+    _add_code(result, code, metadata, origin, options.target, str(path))
     name = options.model or _model_name(path, metadata)
-    files = {**made.files, "manifest.yaml": manifest_text(name, made, origin).encode()}
+    files = {**result.files, "manifest.yaml": manifest_text(name, result, origin).encode()}
     write_folder(folder, files)
-    pools = [a.shape[0] for o in made.operators for a in o.args if a.direction == "scratch"]
+    pools = [a.shape[0] for o in result.operators for a in o.args if a.direction == "scratch"]
     return Imported(
         folder,
         name,
         metadata.version,
         tuple(sorted(files)),
-        len(made.operators),
-        len(made.steps),
+        len(result.operators),
+        len(result.steps),
         sum(len(c) for n, c in files.items() if n.startswith("constants")),
-        max(pools, default=0) + max((o.workspace for o in made.operators), default=0),
-        tuple(made.remarks),
-        tuple(made.warnings),
+        max(pools, default=0) + max((o.workspace for o in result.operators), default=0),
+        tuple(result.remarks),
+        tuple(result.warnings),
     )
 
 
@@ -113,10 +113,10 @@ def _graph(library: Library, code: Code, metadata: Metadata, origin: str) -> Dra
     content = library.files.get(file)
     params = read_params(content, library.place(file)) if content is not None else {}
     graph = Graph(library.files[names[0]], library.place(names[0]), code, metadata, params)
-    made = graph.draft(origin)
+    result = graph.draft(origin)
     if graph.constants:
-        made.files["constants.npz"] = npz(graph.constants)
-    return made
+        result.files["constants.npz"] = npz(graph.constants)
+    return result
 
 
 def _model_name(path: Path, metadata: Metadata) -> str:
@@ -136,14 +136,14 @@ def _header(library: Library, metadata: Metadata) -> Header:
     return read_header(content.decode("utf-8", "replace"))
 
 
-def _add_code(made: Draft, code: Code, metadata: Metadata, origin: str, target: str | None, place: str) -> None:
+def _add_code(result: Draft, code: Code, metadata: Metadata, origin: str, target: str | None, place: str) -> None:
     """Add sources and objects with their dependencies: libraries, an instruction set."""
     needs = needs_of(code.texts.values(), _defined(code))
     targets = [*_comments(code), *metadata.targets]
     guards, remarks = _guards(needs, targets)
-    made.remarks += remarks
+    result.remarks += remarks
     if needs.cmsis_nn and extension_of(targets) is None:
-        made.warnings.append(
+        result.warnings.append(
             "the operators call CMSIS-NN, but no target specifies the instruction set for its buffers (none, DSP or "
             "MVE) with -mcpu: with another instruction set, the operators fail or compute wrong results"
         )
@@ -153,25 +153,25 @@ def _add_code(made: Draft, code: Code, metadata: Metadata, origin: str, target: 
         bound = own.cmsis_nn or own.cmsis_nn_headers or own.intrinsics
         source = corrected(name, text, code.glue, head, guards if bound else [])
         file = f"operators/{name}"
-        made.files[file] = source.text.encode()
-        made.objects.append((None, file))
-        made.remarks += source.remarks
+        result.files[file] = source.text.encode()
+        result.objects.append((None, file))
+        result.remarks += source.remarks
     for name, (content, _) in code.objects.items():
         chosen = _object_target(code, name, target, place)
         file = f"objects/{chosen}/{name}"
-        made.files[file] = content
-        made.objects.append((chosen, file))
-    _add_libraries(made, code, needs)
+        result.files[file] = content
+        result.objects.append((chosen, file))
+    _add_libraries(result, code, needs)
 
 
 def _guards(needs: Needs, targets: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return preprocessor lines that reject processors other than TVM's target, and remarks."""
-    made = extension_of(targets)
-    if needs.cmsis_nn and made is not None:
-        extension, cpu = made
-        why = "the sizes of CMSIS-NN's buffers depend on the instruction set"
+    known = extension_of(targets)
+    if needs.cmsis_nn and known is not None:
+        extension, cpu = known
+        reason = "the sizes of CMSIS-NN's buffers depend on the instruction set"
         words = "without DSP and MVE" if extension == "none" else extension
-        return [guard(extension, cpu, why)], [f"the calls of CMSIS-NN are only for {cpu} ({words})"]
+        return [guard(extension, cpu, reason)], [f"the calls of CMSIS-NN are only for {cpu} ({words})"]
     if needs.intrinsics:
         name = next((i for i in needs.intrinsics if i[2:3].isupper()), needs.intrinsics[0])
         return [dsp_guard(name)], [
@@ -200,18 +200,18 @@ def _object_target(code: Code, name: str, target: str | None, place: str) -> str
     return names[0]
 
 
-def _add_libraries(made: Draft, code: Code, needs: Needs) -> None:
+def _add_libraries(result: Draft, code: Code, needs: Needs) -> None:
     """Add external symbols: those of CMSIS-NN by its Kconfig symbols, others by name."""
     for symbol, option in needs.cmsis_nn.items():
-        made.externals[symbol] = (_CMSIS_NN, option)
+        result.externals[symbol] = (_CMSIS_NN, option)
     if needs.cmsis_nn or needs.cmsis_nn_headers:
-        made.kconfig["CONFIG_CMSIS_NN"] = "y"
-        made.kconfig["CONFIG_CMSIS_NN_NNSUPPORT"] = "y"
+        result.kconfig["CONFIG_CMSIS_NN"] = "y"
+        result.kconfig["CONFIG_CMSIS_NN_NNSUPPORT"] = "y"
     for header in needs.headers:
-        made.warnings.append(f"the operators include <{header}>, which is not in a known Zephyr module")
+        result.warnings.append(f"the operators include <{header}>, which is not in a known Zephyr module")
     for symbol in _unknown_calls(code, needs):
-        made.externals[symbol] = ("a library that you add to the application", None)
-        made.warnings.append(f"the operators call {symbol}, which is not in a known Zephyr module")
+        result.externals[symbol] = ("a library that you add to the application", None)
+        result.warnings.append(f"the operators call {symbol}, which is not in a known Zephyr module")
 
 
 def _unknown_calls(code: Code, needs: Needs) -> list[str]:

@@ -86,21 +86,21 @@ class Graph:
 
     def draft(self, head: str) -> Draft:
         """Return the graph as steps. Raises OpwestError."""
-        made = Draft((), (), [], [])
-        inputs = [n for n, node in enumerate(self.nodes) if node.op == "null" and not self._add_constant(made, n)]
-        made.inputs = tuple(self._tensor(n, 0, identifier(self.nodes[n].name, "input")) for n in inputs)
+        result = Draft((), (), [], [])
+        inputs = [n for n, node in enumerate(self.nodes) if node.op == "null" and not self._add_constant(result, n)]
+        result.inputs = tuple(self._tensor(n, 0, identifier(self.nodes[n].name, "input")) for n in inputs)
         outputs = self._name_outputs()
         for number, node in enumerate(self.nodes):
             if node.op != "null":
-                self._add_step(made, number, node)
-        made.outputs = outputs
-        made.operators = list(self.operators.values())
+                self._add_step(result, number, node)
+        result.outputs = outputs
+        result.operators = list(self.operators.values())
         if self.copies:
-            made.files["operators/reshape.c"] = _COPIES.format(
+            result.files["operators/reshape.c"] = _COPIES.format(
                 head=head, functions="".join(self.copies.values())
             ).encode()
-            made.objects.append((None, "operators/reshape.c"))
-        return made
+            result.objects.append((None, "operators/reshape.c"))
+        return result
 
     def _name_outputs(self) -> tuple[Tensor, ...]:
         """Name the results of the graph as in metadata.json; each is a tensor that a step writes."""
@@ -120,7 +120,7 @@ class Graph:
         self.names[node, index] = self._free(name)
         return Tensor(self.names[node, index], entry.dtype, entry.shape)
 
-    def _add_constant(self, made: Draft, number: int) -> bool:
+    def _add_constant(self, result: Draft, number: int) -> bool:
         """Add the parameter of a node as a constant; return whether the node is a parameter."""
         node = self.nodes[number]
         entry = self._entry(number, 0)
@@ -136,7 +136,7 @@ class Graph:
         self.names[number, 0] = name
         self.constants[name] = value.values
         is_bits = DTYPES[entry.dtype].numpy != entry.dtype
-        made.constants.append(Constant(name, "constants.npz", entry.dtype if is_bits else None, key=name))
+        result.constants.append(Constant(name, "constants.npz", entry.dtype if is_bits else None, key=name))
         return True
 
     def _linked(self, name: str, entry: _Entry) -> Parameter | None:
@@ -152,9 +152,9 @@ class Graph:
                     return Parameter(dtype, found.reshape(entry.shape) if found.size == prod(entry.shape) else found)
         return None
 
-    def _add_step(self, made: Draft, number: int, node: _Node) -> None:
+    def _add_step(self, result: Draft, number: int, node: _Node) -> None:
         if node.function == "__nop":
-            self._add_reshape(made, number, node)
+            self._add_reshape(result, number, node)
             return
         known = node.function in self.code.functions or self._compiled(node.function)
         if not known or not is_symbol(node.function):
@@ -168,7 +168,7 @@ class Graph:
         if key not in self.operators:
             self.operators[key] = self._operator(node, entries)
         names = (*given, *(self.names[at] for at in written))
-        made.steps.append(Step(self.operators[key].name, names))
+        result.steps.append(Step(self.operators[key].name, names))
 
     def _operator(self, node: _Node, entries: Sequence[_Entry]) -> Operator:
         prefix = f"tvmgen_{self.metadata.module}_"
@@ -183,7 +183,7 @@ class Graph:
         name = self._free(identifier(node.function.removeprefix(prefix), "operator"))
         return Operator(name, node.function, tuple(args), needed + -needed % PACKED.workspace_alignment, PACKED)
 
-    def _add_reshape(self, made: Draft, number: int, node: _Node) -> None:
+    def _add_reshape(self, result: Draft, number: int, node: _Node) -> None:
         """Convert a reshape to an alias of its input, or to a copy if the shape differs or it is a result."""
         if len(node.inputs) != 1:
             raise fault(f"node {node.name[:60]!r} reshapes {len(node.inputs)} tensors", self.place, "one")
@@ -203,7 +203,7 @@ class Graph:
             args = (Argument("from", before.dtype, before.shape), Argument("to", after.dtype, after.shape, "out"))
             self.operators[key] = Operator(self._free("reshape"), symbol, args)
         self.names.setdefault((number, 0), self._free(f"t{number}"))
-        made.steps.append(Step(self.operators[key].name, (self._name(*source, number), self.names[number, 0])))
+        result.steps.append(Step(self.operators[key].name, (self._name(*source, number), self.names[number, 0])))
 
     def _compiled(self, symbol: str) -> bool:
         return any(symbol in member.defined for _, member in self.code.objects.values())

@@ -44,8 +44,8 @@ def make_vectors(source: Source, steps: Steps, count: int) -> Vectors:
     if found is not None:
         shown = ", ".join(f"{gap:.3g}" for gap in gaps)
         remark += f" TVM's execution of the same model differs from them by at most {shown} here."
-    wide = [t for t, gap in zip(steps.outputs, gaps, strict=True) if gap > _suspicious(t, outputs)]
-    warning = f"{name} and TVM differ by {', '.join(f'{gap:.3g}' for gap in gaps)}" if wide else None
+    suspicious = [t for t, gap in zip(steps.outputs, gaps, strict=True) if gap > _suspicious(t, outputs)]
+    warning = f"{name} and TVM differ by {', '.join(f'{gap:.3g}' for gap in gaps)}" if suspicious else None
     return Vectors(inputs, outputs, tolerances, remark, warning)
 
 
