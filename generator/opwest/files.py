@@ -18,7 +18,7 @@ class ProjectFile:
     """One file to write. A file of owner `user` is written once; later versions are merged.
 
     `copy`: a copy of a user's file outside the project; changes are made there, so that copies are never merged.
-    `local`: an internal file with paths of this machine; the lock, which is equal on all machines, omits it.
+    `local`: an internal file that depends on the location of the project; the lock does not contain it.
     """
 
     path: PurePosixPath
