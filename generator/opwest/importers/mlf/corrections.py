@@ -58,7 +58,7 @@ def corrected(name: str, text: str, glue: Iterable[str], head: str, guards: Sequ
     if capped:
         remarks.append(
             f"{name}: {capped} shifts of 64-bit numbers by up to {largest} bits, undefined in C, replaced by shifts by "
-            f"{_LARGEST_SHIFT}: the result is 0 in both cases"
+            f"{_LARGEST_SHIFT}: the intended result is 0"
         )
     return Corrected(f"{head}{''.join(guards)}{_PRAGMAS}{text}", tuple(remarks))
 
