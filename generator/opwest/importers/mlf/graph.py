@@ -234,15 +234,15 @@ class Graph:
             raise fault(f"{len(shapes)} shapes, {len(dtypes)} element types", self.place, "equal numbers")
         for device in self._attribute(found, "device_index") if "device_index" in found else []:
             if device != _HOST:
-                raise fault(f"node on TVM device {device}", self.place, f"the processor, {_HOST}")
+                raise fault(f"unsupported TVM device {device} of a node", self.place, f"the processor, {_HOST}")
         entries = []
         for shape, dtype in zip(shapes, dtypes, strict=True):
             if not isinstance(dtype, str) or dtype not in DTYPES:
-                raise fault(f"the element type {str(dtype)[:40]!r}", self.place, ", ".join(DTYPES))
+                raise fault(f"unknown element type {str(dtype)[:40]!r}", self.place, ", ".join(DTYPES))
             if not isinstance(shape, list) or len(shape) > DIMENSIONS or any(type(n) is not int for n in shape):
                 raise fault("a shape is not a list of numbers", self.place, "dimensions")
             if any(n <= 0 for n in shape) or prod(shape) > ELEMENTS:
-                raise fault(f"the shape {shape[:DIMENSIONS]}", self.place, "dimensions from 1")
+                raise fault(f"invalid shape {shape[:DIMENSIONS]}", self.place, "dimensions from 1")
             entries.append(_Entry(dtype, tuple(shape)))
         return entries
 
@@ -254,11 +254,11 @@ class Graph:
 
     def _node(self, node: Any) -> _Node:
         if not isinstance(node, dict) or node.get("op") not in ("null", "tvm_op"):
-            raise fault("a node of the graph is neither null nor tvm_op", self.place, "nodes as TVM writes them")
+            raise fault("a node of the graph is neither null nor tvm_op", self.place, "nodes of TVM's graph executor")
         attrs = node.get("attrs") if isinstance(node.get("attrs"), dict) else {}
         assert isinstance(attrs, dict)
         if attrs.get("flatten_data", "0") != "0":
-            raise fault("a node flattens its data", self.place, 'flatten_data: "0"')
+            raise fault("unsupported 'flatten_data' of a node", self.place, 'flatten_data: "0"')
         count = str(attrs.get("num_outputs", "1"))
         if not count.isdigit() or not 0 < int(count[:6]) <= TENSORS:
             raise fault(f"a node has {count[:20]} results", self.place, "a number")
@@ -273,7 +273,7 @@ class Graph:
 
     def _index(self, value: Any) -> int:
         if type(value) is not int or not 0 <= value <= TENSORS * 4:
-            raise fault(f"a number of the graph is {str(value)[:40]}", self.place, "an index")
+            raise fault(f"invalid index {str(value)[:40]} in the graph", self.place, "an index")
         return int(value)
 
     def _list(self, owner: dict[str, Any], name: str) -> list[Any]:
