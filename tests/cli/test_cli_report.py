@@ -113,7 +113,7 @@ def test_a_stale_project_is_told(opwest, project):
     assert "The project is out of date" in page.read_text(encoding="utf-8")
     assert opwest("update", project).code == 0
     assert opwest("report", project, "-o", page).err == ""
-    assert "The project is not up to date" not in page.read_text(encoding="utf-8")
+    assert "The project is out of date" not in page.read_text(encoding="utf-8")
 
 
 def test_a_project_of_another_opwest_is_told(opwest, project):
