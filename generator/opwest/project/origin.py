@@ -114,7 +114,7 @@ def _opened(name: str, project: Path) -> Path:
     return short if len(short.parts) <= len(normalized.parts) and ".." not in short.parts else normalized
 
 
-def moved(manifests: Sequence[Path], project: Path) -> Diagnostic | None:
+def missing_manifests(manifests: Sequence[Path], project: Path) -> Diagnostic | None:
     """Return the error for missing manifests."""
     # Unlike pathlib's, this returns False for invalid paths, such as too long ones.
     missing = [path for path in manifests if not os.path.exists(path)]  # noqa: PTH110

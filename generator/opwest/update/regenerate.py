@@ -13,7 +13,7 @@ from typing import Any, Literal
 from opwest import pipeline
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
 from opwest.project.merge import MERGING
-from opwest.project.origin import Origin, moved, read_origin
+from opwest.project.origin import Origin, missing_manifests, read_origin
 from opwest.project.remarks import report
 from opwest.records import dataclass
 from opwest.request import Request
@@ -121,13 +121,13 @@ def _origin(project: Path, request: UpdateRequest, record: dict[str, Any]) -> Or
                 + " ".join(_manifest_options(record)),
             )
         origin = known
-    if fault := moved(origin.manifests, project):
+    if fault := missing_manifests(origin.manifests, project):
         raise OpwestError([fault])
     if request.own_template:
         origin = replace(origin, template=None)
     elif request.template is not None:
         origin = replace(origin, template=request.template)
-    elif origin.template is not None and not os.path.isdir(origin.template):  # noqa: PTH112  (see moved)
+    elif origin.template is not None and not os.path.isdir(origin.template):  # noqa: PTH112  (see missing_manifests)
         raise _fault(
             f"template not found: {origin.template}",
             project / ".opwest/origin.json",

@@ -82,7 +82,7 @@ class _Decision:
                 self.rules.write_own(path, file.content)
             else:
                 self.users.generated(path, file.content, copy=file.owner == "copy")
-        self.users.settle()
+        self.users.plan_bases()
         self.rules.faults.raise_if_errors()
         self.plan.kept.sort()
         self.plan.written.sort()
@@ -106,7 +106,7 @@ class _Decision:
         elif found is None or found in (self.old.files.get(path), self.old.bases.get(path)):
             self.rules.write(path, found, content)
         elif not is_digest(found):
-            self.rules.in_the_way(path, found, content)
+            self.rules.write_over(path, found, content)
         elif path in self.old.files:
             self.rules.fault(
                 path,

@@ -60,7 +60,7 @@ class Rules:
         self.fault(old, message, "delete the file and generate again")
         return True
 
-    def in_the_way(self, path: str, found: str, content: bytes) -> None:
+    def write_over(self, path: str, found: str, content: bytes) -> None:
         """Plan a write over an entry other than a file: an error, unless this generation removes the entry."""
         blocker = disk.obstacle(self.directory, path)
         removed = set(self.plan.removed)
