@@ -7,7 +7,7 @@ import sys
 
 
 def main(arguments: list[str] | None = None, program: str = "opwest") -> int:
-    """Run the command line; report a missing Python package."""
+    """Run the command line; report a missing package of an incomplete installation."""
     try:
         from opwest.cli.main import main as run
     except ModuleNotFoundError as error:

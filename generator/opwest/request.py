@@ -21,7 +21,7 @@ Metadata = Literal["c", "llvm"]
 """The form of run, metadata and registry: C sources, or one object per target."""
 
 Layout = Literal["application", "model"]
-"""The output: a complete application, or only the models, for a build with an existing application."""
+"""The output: a whole application, or only the models, for the build of an existing application."""
 
 Stage = Literal["plan", "render", "write"]
 """The last stage of the pipeline."""
@@ -39,18 +39,18 @@ class Request:
     metadata: Metadata = "c"
     layout: Layout = "application"
     template: Path | None = None
-    """A directory of user templates."""
+    """A directory of the user's own templates."""
     zephyr: ZephyrOptions = field(default_factory=ZephyrOptions)
     inputs: Path | None = None
     """A file for the absolute paths of all files read, one per line, written even after errors."""
     texts: Mapping[Path, bytes] = field(default_factory=dict)
-    """Contents that replace those of manifest files."""
+    """The contents to use in place of those of manifests."""
 
     @property
     def folder(self) -> Path:
         """The directory to write. Raises ValueError if there is none."""
         if self.output is None:
-            raise ValueError("the request has no output directory")
+            raise ValueError("the request names no output")
         return self.output
 
 

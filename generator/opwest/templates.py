@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Templates as read: those of opwest, and those of a user's directory."""
+"""Templates after reading: opwest's own, and those of a directory of the user."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ EXTRA: Final = "extra/"
 
 @dataclass(frozen=True)
 class UserTemplates:
-    """The content of a user's template directory."""
+    """The content of a directory of templates."""
 
     folder: str
     """The path as given by the user."""
     templates: Mapping[str, str]
-    """The text of every template, by its path in the directory; names that begin with _ are for inclusion."""
+    """The text of every template, by its path in the directory; names that begin with _ are for inclusion only."""
     copies: Mapping[str, bytes] = field(default_factory=dict)
     """Files of extra/ that are not templates."""
     hashes: Mapping[str, str] = field(default_factory=dict)
-    """The SHA-256 of every file read, by its path in the directory."""
+    """The SHA-256 of every file that was read, by its path in the directory."""
 
     @property
     def extras(self) -> list[str]:
-        """The paths in a project of the files from extra/."""
+        """The paths in a project of the files that extra/ adds."""
         names = [*self.copies, *(name for name in self.templates if is_extra(name))]
         return sorted(name.removeprefix(EXTRA).removesuffix(SUFFIX) for name in names)
 
@@ -50,11 +50,11 @@ class Templates:
     """The text of every file of project_template, by its path."""
     user: UserTemplates | None = None
     compiled: BytecodeCache | None = None
-    """Jinja's cache for opwest's templates."""
+    """The cache of Jinja's compiled code of opwest's templates."""
 
     @property
     def files(self) -> list[Path]:
-        """The paths of the files read from the user's directory."""
+        """The paths of the files that were read from the user's directory."""
         return [] if self.user is None else [Path(self.user.folder) / name for name in self.user.hashes]
 
     @property
@@ -64,10 +64,10 @@ class Templates:
 
 
 def known_templates(own: Iterable[str]) -> list[str]:
-    """Return the paths of opwest's templates for files of a project."""
+    """Return the templates of opwest for files of a project, by path."""
     return sorted(path for path in own if not path.startswith("host/"))
 
 
 def is_extra(name: str) -> bool:
-    """Whether a file of a template directory adds a file that project_template does not have."""
+    """Whether a file of a template directory adds a file to those of project_template."""
     return name.startswith(EXTRA)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data files of opwest: schemas, templates and the runtime, in the repository or in the installed package."""
+"""The files of opwest besides its code, in the repository or the installed package: schemas, templates, runtime."""
 
 from __future__ import annotations
 

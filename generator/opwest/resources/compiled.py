@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cache of compiled templates in Python's cache of compiled modules: `__pycache__`, or below PYTHONPYCACHEPREFIX.
+"""Compiled templates, stored like Python's compiled modules: in `__pycache__`, or below PYTHONPYCACHEPREFIX.
 
-Compiling the templates takes longer than all other stages of generating a small model. Jinja compares the hash of a
+Compiling the templates takes longer than the rest of the generation of a small model. Jinja compares the hash of a
 template's text, its own version and Python's before it uses a file. PYTHONDONTWRITEBYTECODE disables writing.
 """
 
@@ -17,18 +17,18 @@ from jinja2.bccache import Bucket, BytecodeCache
 
 
 class CompiledTemplates(BytecodeCache):
-    """The compiled templates of one directory. Errors of reading or writing are ignored."""
+    """The compiled templates of one directory. A file that cannot be read or written is treated as absent."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        """Read the code of a template, if the cache contains it."""
+        """Read the code of a template, if there is any."""
         with contextlib.suppress(OSError, EOFError, ValueError, TypeError), self._place(bucket).open("rb") as file:
             bucket.load_bytecode(file)
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        """Write the code of a template atomically, for concurrent readers."""
+        """Write the code of a template, atomically: other processes may read it at the same time."""
         if sys.dont_write_bytecode:
             return
         import tempfile

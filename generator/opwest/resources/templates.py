@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the templates of opwest and those of a user's directory."""
+"""Read templates: those of opwest, and those of a directory of the user."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MAX_BYTES: Final = 64 << 20
 
 
 def read_templates(folder: Path | None, faults: Diagnostics) -> Templates:
-    """Return opwest's templates, and those of a user's directory if given; report files that are not templates."""
+    """Return opwest's templates, and those of a directory of the user, if any; report files that are not templates."""
     own = _own_texts()
     user = None if folder is None else _read_folder(folder, set(known_templates(own)), faults)
     return Templates(own, user, CompiledTemplates(resource("project_template")))
 
 
 def read_own_templates() -> Templates:
-    """Return only opwest's templates."""
+    """Return opwest's templates alone."""
     return read_templates(None, Diagnostics())
 
 
@@ -57,7 +57,7 @@ def _read_folder(folder: Path, known: set[str], faults: Diagnostics) -> UserTemp
 
 
 def _report_no_template(name: str, known: set[str], place: Location, faults: Diagnostics) -> None:
-    if name.lower().startswith(("readme", "license", "changelog")):  # about the directory itself
+    if name.lower().startswith(("readme", "license", "changelog")):  # these describe the directory
         return
     if f"{name}{SUFFIX}" in known:
         faults.error(
