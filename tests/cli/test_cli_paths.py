@@ -114,12 +114,12 @@ def test_an_update_to_a_name_that_is_too_long_leaves_the_project(capsys: pytest.
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        ("loop", "loop: error: not a folder"),
-        ("dangling", "dangling: error: not a folder"),
+        ("loop", "loop: error: not a directory"),
+        ("dangling", "dangling: error: not a directory"),
         ("dangling/app", "dangling: error: cannot write the project: File exists"),
-        ("fifo", "fifo: error: not a folder"),
+        ("fifo", "fifo: error: not a directory"),
         ("file/app", "file: error: cannot write the project: File exists"),
-        ("/dev/null", "/dev/null: error: not a folder"),
+        ("/dev/null", "/dev/null: error: not a directory"),
     ],
 )
 def test_what_is_no_folder(output: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
