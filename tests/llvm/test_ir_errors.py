@@ -78,11 +78,11 @@ CASES = {
     ),
     "no status": (
         ir("i32 @op", "void @op").replace("ret i32 0", "ret void"), {}, OPERATOR,
-        "op.ll: function 'op' returns nothing, operator 'op' returns a status", "returns: void",
+        "op.ll: function 'op' returns void, operator 'op' returns a status", "returns: void",
     ),
     "a status too many": (
         GOOD, {"returns": "\n    returns: void"}, OPERATOR,
-        "op.ll: function 'op' returns an integer of 32 bits, operator 'op' returns nothing",
+        "op.ll: function 'op' returns an integer of 32 bits, operator 'op' returns void",
         "a function that returns i32, or void",
     ),
     "another function": (

@@ -23,7 +23,7 @@ from opwest.llvm.facts import Limits, LlvmError, printable
 from opwest.llvm.protocol import BrokenStreamError, Frame, read_frame, write_frame
 from opwest.records import dataclass
 
-_MEASURED = "COVERAGE_PROCESS_CONFIG"  # our own tests look at what the child runs, too
+_MEASURED = "COVERAGE_PROCESS_CONFIG"  # the coverage of the tests includes the child
 _KEPT_VARIABLES = (
     "LD_LIBRARY_PATH",
     "DYLD_LIBRARY_PATH",
@@ -83,7 +83,7 @@ class _Child:
         self._answers: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
         self._stderr = bytearray()
         self._process = subprocess.Popen(
-            # -P: a module in the working directory must not take the place of one of ours.
+            # -P: a module in the working directory must not replace one of the child.
             [sys.executable, "-P", "-m", "opwest.llvm.worker", str(limits.memory), str(limits.seconds)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -122,7 +122,7 @@ class _Child:
         started = time.monotonic()
         timer.start()
         try:
-            with contextlib.suppress(OSError, ValueError):  # where it has ended, the reader says so
+            with contextlib.suppress(OSError, ValueError):  # after its end, the reader returns None
                 write_frame(self._stdin, Frame(request.header, request.blob))
             answer = self._answers.get()
         finally:

@@ -28,7 +28,7 @@ _BY_REFERENCE = (b"byval", b"sret", b"inalloca", b"byref", b"preallocated")
 
 @contextmanager
 def context() -> Iterator[Any]:
-    """Yield a context of its own for one request, so that nothing is left behind."""
+    """Yield a context of its own for one request, so that requests share no state."""
     value = llvm.create_context()
     try:
         yield value
@@ -83,9 +83,9 @@ def _refused(words: str, kind: str) -> LlvmError:
     place = re.search(r"<string>:(\d+):(\d+): error: (.*)", words)
     if place:
         return LlvmError(f"line {place[1]}, column {place[2]}: {place[3]}", f"textual IR of LLVM {version} or older")
-    said = _line(re.sub(r"^LLVM (?:IR|bitcode) parsing error\s*", "", words))
+    message = _line(re.sub(r"^LLVM (?:IR|bitcode) parsing error\s*", "", words))
     hint = f"the file may be truncated, damaged, or from an LLVM newer than {version}"
-    return LlvmError(f"cannot parse the file: {said}", f"{kind} of LLVM {version} or older", hint)
+    return LlvmError(f"cannot parse the file: {message}", f"{kind} of LLVM {version} or older", hint)
 
 
 def facts_of(content: bytes, *, uses: bool = False) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def facts_of(content: bytes, *, uses: bool = False) -> dict[str, Any]:
         return module_facts(module, str(module), uses=uses)
 
 
-# A list that is empty, as TVM leaves it, has none.
+# TVM emits empty lists, which contain no functions.
 _CONSTRUCTORS = re.compile(r"^@llvm\.global_[cd]tors = appending (?!global \[0 x )", re.MULTILINE)
 
 

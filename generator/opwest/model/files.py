@@ -70,7 +70,7 @@ class Files:
 
 
 def inspect_objects(context: Context) -> Files:
-    """Read every file of `objects`; report each that can't be used, and a manifest for which nothing is left."""
+    """Read every file of `objects`; report unusable files, and a manifest without a usable file."""
     found = _read_files(context, targets_used(context))
     if not found.targets and not found.sources and not found.broken:
         context.faults.error(
@@ -221,13 +221,13 @@ def _add_object(
         unfit = abi_faults(member.abi, abi)
         for abi_fault in unfit:
             examined.refuse(abi_fault.message)
-            if abi_fault.message not in reported:  # once for an archive, not once a member
+            if abi_fault.message not in reported:  # once per archive, not once per member
                 reported.add(abi_fault.message)
                 context.faults.error(
                     f"{name}: {abi_fault.message}", at, expected=abi_fault.expected, hint=abi_fault.hint
                 )
         if member.faults or unfit:
-            found.broken = True  # what it needs and keeps means nothing
+            found.broken = True  # its undefined symbols and its state are irrelevant
             continue
         for text in relocation_faults(member, abi):
             examined.error(text, at)

@@ -81,13 +81,13 @@ def mask(content: bytes) -> bytes:
         regions = step(tokens)
         for start, end in regions:
             _blank(text, start, end)
-        # A blanked token is white space now. Finding tokens takes longest, so all steps share them.
+        # Blanked tokens are white space. All steps share the tokens, because the tokenizer takes most of the time.
         tokens = [t for t in tokens if text[t.start] != 0x20] if regions else tokens
     return bytes(text)
 
 
 def _blank(text: bytearray, start: int, end: int) -> None:
-    """Turn a stretch into spaces, line ends kept."""
+    """Replace a range by spaces, except line ends."""
     text[start:end] = re.sub(rb"[^\n]", b" ", text[start:end])
 
 
@@ -105,7 +105,7 @@ def _condition(name: bytes, rest: bytes) -> bool | None:
 def _dead_regions(tokens: list[_Token]) -> list[tuple[int, int]]:
     """Return the ranges that no C compiler compiles, including their directives."""
     regions: list[tuple[int, int]] = []
-    # Per open #if: what is known of the branch that is being read, and where it started.
+    # Per open #if: the value of the condition of the current branch, and the start of the branch.
     open_ifs: list[tuple[bool | None, int]] = []
     for token in tokens:
         if token.kind != "directive":
@@ -204,7 +204,7 @@ def _noise(tokens: list[_Token]) -> list[tuple[int, int]]:
         elif in_head and token.kind == "word":
             end = closings.get(index, index)
             following = tokens[end] if end < len(tokens) else None
-            if end > index and _MACRO.fullmatch(token.text) and _goes_on(following, head):
+            if end > index and _MACRO.fullmatch(token.text) and _is_macro_call(following, head):
                 found.append((token.start, tokens[end - 1].end))
                 index = end
             else:
@@ -265,7 +265,7 @@ def _old_style_parameters(tokens: list[_Token], opening: int, closings: dict[int
     return []
 
 
-def _goes_on(following: _Token | None, head: list[_Token]) -> bool:
+def _is_macro_call(following: _Token | None, head: list[_Token]) -> bool:
     """Whether a macro call at file scope precedes a declaration, or has no semicolon."""
     if following is None or following.kind == "directive":
         return not head
@@ -275,7 +275,7 @@ def _goes_on(following: _Token | None, head: list[_Token]) -> bool:
 def _macros(head: list[_Token]) -> list[_Token]:
     """Return the words before a declared name that can only be macros.
 
-    In `TVM_DLL int32_t f`, int32_t is a type, so TVM_DLL is none; in `FLOAT f` it is the type.
+    In `TVM_DLL int32_t f` the type is int32_t, so TVM_DLL is a macro. In `FLOAT f` the type is FLOAT.
     """
     words = head[:-1]
     if any(w.text == b"typedef" for w in words):

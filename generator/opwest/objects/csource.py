@@ -171,7 +171,7 @@ class _Reader:
         for child in node.children:
             if child == node.child_by_field_name("declarator"):
                 break
-            # A type name that follows a macro which looks like a type ends up in an ERROR node.
+            # After a macro that looks like a type, the type name is in an ERROR node.
             if child.type == "ERROR":
                 words = [w for w in words if w == "const"] + [self.word(child)]
             elif child.type == "type_qualifier" or child == node.child_by_field_name("type"):

@@ -93,7 +93,7 @@ def frame_size(codes: bytes) -> tuple[int, bool]:
             if not mask:
                 raise damaged("the unwind table has a 'refuse to unwind' instruction")
             size += 4 * mask.bit_count()
-            exact = exact and not mask & 0x200  # a popped stack pointer: what follows is elsewhere
+            exact = exact and not mask & 0x200  # a popped stack pointer: the rest is relative to an unknown address
         elif code < 0xA0:
             exact = False  # vsp = r[n]
         elif code < 0xB0:

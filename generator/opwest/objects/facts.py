@@ -157,7 +157,7 @@ class Member:
 
     @property
     def undefined(self) -> tuple[str, ...]:
-        """Names of all undefined symbols, those that must be found first."""
+        """Names of all undefined symbols: strong references, then weak ones."""
         return self._undefined_strong + self._undefined_weak
 
     @property

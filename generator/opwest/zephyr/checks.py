@@ -105,16 +105,16 @@ def _check_symbols(
     models: Sequence[Model], workspace: Workspace, own_kconfig: Sequence[Path], faults: Diagnostics
 ) -> None:
     """Report options of externals and of the application that no Kconfig file defines."""
-    wanted: dict[str, tuple[str, Location]] = {}
+    required: dict[str, tuple[str, Location]] = {}
     for model in models:
         for symbol, at in model.application.kconfig_places:
-            wanted.setdefault(symbol, (symbol, at))
+            required.setdefault(symbol, (symbol, at))
         for external in model.externals:
             if external.kconfig:
                 what = f"{external.kconfig} of external {external.symbol!r}"
-                wanted.setdefault(external.kconfig, (what, external.location))
-    for symbol, near in workspace.lacks_symbols(wanted, own_kconfig).items():
-        what, at = wanted[symbol]
+                required.setdefault(external.kconfig, (what, external.location))
+    for symbol, near in workspace.lacks_symbols(required, own_kconfig).items():
+        what, at = required[symbol]
         mean = f"did you mean {near}? Otherwise " if near else ""
         faults.warning(
             f"{what} is not defined in the Kconfig files of {workspace.top}",
