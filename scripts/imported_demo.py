@@ -110,7 +110,7 @@ def _only(ports: dict[str, Any], role: str, example: Demonstration) -> tuple[str
 def _header(ports: Sequence[tuple[str, dict[str, Any]]], arrays: Sequence[Any]) -> str:
     lines = [
         "/* SPDX-License-Identifier: Apache-2.0 */",
-        "/* Made-up inputs, and what the reference answers to them. */",
+        "/* Random inputs, and the outputs of the reference for them. */",
     ]
     lines += ["#include <stdint.h>", "", f"enum {{ CASES = {CASES} }};"]
     for role, (_, port), array in zip(("input", "output"), ports, arrays, strict=True):

@@ -227,7 +227,7 @@ def test_vectors_within_a_tolerance(opwest, project, metadata, tmp_path):
     opwest("generate", project / "manifest.yaml", "-o", app, f"--metadata={metadata}")
     done = execute(program_of(app, "brain", tmp_path / "wrong"))
     assert done.returncode == 1
-    assert "output y[0] is 5, wanted 5.094 within 0.01 * |wanted|; 4 of 4 elements differ" in done.stdout
+    assert "output y[0] is 5, expected 5.094 within 0.01 * |expected|; 4 of 4 elements differ" in done.stdout
 
 
 def test_the_runtime_knows_the_values(tmp_path):

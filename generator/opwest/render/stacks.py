@@ -30,6 +30,6 @@ def stack_is_known(models: Sequence[Model]) -> bool:
 def stack_reason(models: Sequence[Model]) -> str:
     """Return the reason for a stack size, as a comment in a configuration."""
     if not stack_is_known(models):
-        return "Their stack use is not known for all targets: this size is an estimate, which the tests check"
+        return "Their stack use is not known for all targets: this size is an estimate; the tests print the actual use"
     most = max((need for model in models for need in model.stack), key=lambda need: need.bytes)
     return f"They use at most {most.bytes} bytes ({most.target}); the rest, {MARGIN} or more, is a margin"

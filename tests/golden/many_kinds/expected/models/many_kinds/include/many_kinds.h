@@ -572,10 +572,7 @@ struct many_kinds_workspace {
 	} OPWEST_PROFILE_LIST(many_kinds, workspace)
 
 #ifndef __ZEPHYR__
-/**
- * The device context of a host: there are no devices. On Zephyr <many_kinds_devicetree.h> defines
- * it.
- */
+/** The device context of a host: no devices. On Zephyr <many_kinds_devicetree.h> defines it. */
 #define MANY_KINDS_DEVICES_DT_INIT {0}
 #endif
 
