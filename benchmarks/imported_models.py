@@ -5,7 +5,7 @@ Each model is imported (C operators), generated and built with `west build` for 
 the model once on zeros and prints the result. FLASH and RAM are the linker's report of the whole image. A QEMU plugin
 counts instructions from the call of <model>_run in main to its return.
 
-Models: `--models DIR`, else OPWEST_MODELS, else ../shared/models beside the project.
+Models: `--models DIR`, else OPWEST_MODELS, else ../shared/models next to the project.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 
 The modules are linked with --gc-sections (arm-none-eabi-gcc -Os for C), each time with another root:
 
-  metadata    <model>_model and what it refers to
-  registry    what <model>_registry adds to that: entries, displacements, adapters
+  metadata    <model>_model and its references
+  registry    the additional bytes of <model>_registry: entries, displacements, adapters
   run         <model>_open, _run and _close alone
   unused      metadata and registry that remain if only run is called: must be 0
 
@@ -157,7 +157,7 @@ def measure_size(report: Report, work: Path, count: int) -> None:
         left = run["rodata"] + run["data"] + run["bss"] - len("chain\0")
         report.limit(f"{head}: metadata and registry where only run is called", left, 0, " bytes")
     columns = ("back end", "metadata", "registry", "adapters")
-    report.table("Bytes per operator, of metadata and of what the registry adds", columns, each, "bytes")
+    report.table("Bytes per operator, of metadata and of the additional registry", columns, each, "bytes")
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ def _arguments(example: Demonstration) -> argparse.Namespace:
         "--board",
         action="append",
         default=[],
-        help="build and run for this board too, repeatable: native_sim/native/64 (default where Zephyr is), mps2/an385",
+        help="build and run for this board too, repeatable: native_sim/native/64 (default with Zephyr), mps2/an385",
     )
     parser.add_argument(
         "--target", action="append", default=[], metavar="NAME", help="objects for this target instead of C, repeatable"

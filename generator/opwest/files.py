@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a project, before they are written: whose they are, and which paths they can have."""
+"""The files of a project before they are written: their owners and valid paths."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ Owner = Literal["generator", "user", "copy", "local"]
 
 @dataclass(frozen=True)
 class ProjectFile:
-    """One file to write; a user's file is written once and from then on only merged.
+    """One file to write. A user's file is written once; later changes are merged.
 
-    A copy is a user's file, too, but one that the user has elsewhere: a merge would only repeat the user's own changes.
-    A local file is opwest's own and says where the project lies: the lock, which is the same everywhere, has nothing
-    of it.
+    A copy is a user's file whose original is elsewhere; a merge would only repeat the user's changes.
+    A local file belongs to opwest and contains paths of this machine. The lock, equal on all machines, omits it.
     """
 
     path: PurePosixPath
@@ -28,17 +27,17 @@ class ProjectFile:
 
 
 def folded(path: str) -> str:
-    """Return what two paths share that some file systems cannot tell apart."""
+    """Return a key that is equal for paths that some file systems do not distinguish."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
 def is_inside(path: object) -> bool:
-    """Whether `path` is text that names something in the project folder, in its shortest spelling."""
+    """Whether `path` is text that names an entry of the project directory, in its shortest form."""
     if not isinstance(path, str) or "\0" in path or "\\" in path:
         return False
     try:
         os.fsencode(path)
-    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can hold
+    except UnicodeEncodeError:  # an unpaired surrogate, which JSON permits
         return False
     pure = PurePosixPath(path)
     return bool(pure.parts) and not pure.is_absolute() and ".." not in pure.parts and str(pure) == path

@@ -186,5 +186,5 @@ def test_metadata_llvm_needs_a_target(tmp_path):
     with pytest.raises(OpwestError) as raised:
         projects.generate([manifest], tmp_path / "app", vendored=False, faults=Diagnostics(), metadata="llvm")
     (fault,) = [d for d in raised.value.diagnostics if d.severity == "error"]
-    assert fault.message == "--metadata=llvm: model 'm' has no target to generate code for, only C sources"
+    assert fault.message == "--metadata=llvm: model 'm' has only C sources, no target for code generation"
     assert not (tmp_path / "app").exists()

@@ -28,7 +28,7 @@ _BY_REFERENCE = (b"byval", b"sret", b"inalloca", b"byref", b"preallocated")
 
 @contextmanager
 def context() -> Iterator[Any]:
-    """Yield a context of its own for one request, so that requests share no state."""
+    """Yield a separate context for one request, so that requests share no state."""
     value = llvm.create_context()
     try:
         yield value
@@ -153,7 +153,7 @@ _ACCESS = re.compile(
 
 
 def _add_uses(module: Module, text: str, functions: list[dict[str, Any]]) -> None:
-    """Add to the facts about functions what those with a body do with their parameters."""
+    """Add the use of parameters to the facts about functions with a body."""
     # Printing a function by itself takes as long as the whole module: the printed module has them in order.
     bodies = re.findall(r"^define .*?^\}", text, re.MULTILINE | re.DOTALL)
     defined = [f for f in module.functions if not f.is_declaration]
@@ -165,7 +165,7 @@ def _add_uses(module: Module, text: str, functions: list[dict[str, Any]]) -> Non
 
 
 def _uses(function: Any, text: str) -> list[Any]:
-    """Return the name of each parameter, whether it is only read or only written, and what it points to."""
+    """Return the name of each parameter, whether it is only read or only written, and the type it points to."""
     elements: dict[str, set[str]] = {}
     for found in _ACCESS.finditer(text):
         elements.setdefault(found["name"], set()).add(found["loaded"] or found["stored"] or found["indexed"])

@@ -209,7 +209,7 @@ def with_sections(text: str, *, position_independent: bool, jump_tables: bool) -
 def _section_name(prefix: str, written: str) -> str:
     """Return the section for a global, in the form IR writes it."""
     inner = written.strip('"').removeprefix("\\01")
-    # The linker merges what is in .rodata.cst4 and .rodata.str1.1.
+    # The linker merges the content of .rodata.cst4 and .rodata.str1.1.
     return f'"{prefix}{"_" if re.match(r"(?:cst|str)[0-9]", inner) else ""}{inner}"'
 
 

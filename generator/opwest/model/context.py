@@ -39,7 +39,7 @@ class Context:
 
     @property
     def seen(self) -> tuple[tuple[Examined, ...], tuple[Path, ...]]:
-        """The objects that were looked at, and the paths of `files` in order."""
+        """The examined objects, and the paths of `files` in order."""
         return tuple(self.examined), tuple(self.folder / name for name in sorted(self.files))
 
     def examine(self, name: str, target: str | None, kind: str | None = None) -> Examined:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of microTVM's system library: which operators are in its table, and which need an adapter."""
+"""The operators in the table of microTVM's system library, and those that require an adapter."""
 
 from __future__ import annotations
 

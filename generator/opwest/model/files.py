@@ -60,7 +60,7 @@ class Files:
     """The files of `objects`: per target, and for any target."""
 
     named: dict[str, Target] = field(default_factory=dict)
-    """The targets that `objects` names and that can be used."""
+    """The usable targets that `objects` names."""
     targets: dict[str, list[Linkable]] = field(default_factory=dict)
     sources: list[Linkable] = field(default_factory=list)
     copies: list[SourceFile] = field(default_factory=list)
@@ -183,7 +183,7 @@ def _add_source(context: Context, found: Files, entry: Mapping, file: str, sourc
             f"C source {file!r} in an entry with 'target'",
             at,
             expected="an entry without 'target': sources are compiled for every target",
-            hint="move it to an entry of its own",
+            hint="move it to a separate entry",
         )
     found.sources.append(linkable)
     copy_source(context, found.copies, PurePosixPath(file), source.text, at)

@@ -29,9 +29,9 @@ class IrObject:
 def compile_ir_files(
     context: Context, files: list[IrFile], targets: dict[str, Target], named: Iterable[str]
 ) -> tuple[list[IrObject], list[tuple[IrFile, IrModule]], bool]:
-    """Return the objects, the modules that were read, and whether anything failed (which was reported).
+    """Return the objects, the modules, and whether an error was reported.
 
-    `named` are the targets that other entries of `objects` name: IR is compiled for them by default.
+    `named` are the targets of the other entries of `objects`: IR is compiled for them by default.
     """
     if not files:
         return [], [], False

@@ -3,7 +3,7 @@
 
 Removed text is replaced by spaces, so that offsets and line numbers do not change. Removed are
 attributes, code for C++ (`#ifdef __cplusplus`), `#if 0`, the alternatives of conditionals that cut
-through a statement or a function head, and macros beside the specifiers of a declaration
+through a statement or a function head, and macros among the specifiers of a declaration
 (`TVM_DLL int32_t f(void)`).
 """
 

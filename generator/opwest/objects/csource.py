@@ -238,8 +238,8 @@ class _Reader:
     def _variable(self, declarator: Node, constant: bool) -> tuple[str | None, bool]:
         """Return the name that a declarator declares (None for a function) and whether it is writable.
 
-        Declarators nest from the outside in: `const char *p[3]` is pointer, array, p. Each step
-        inwards replaces what the name is of: a pointer has qualifiers of its own, an array has
+        Declarators nest from the outside in: `const char *p[3]` is pointer, array, p. The innermost
+        pointer or array determines the qualifiers of the name: a pointer has its own, an array has
         those of its elements.
         """
         node: Node | None = declarator

@@ -75,7 +75,7 @@ def _table_codes(data: bytes, targets: dict[int, tuple[int, int]], at: int, orde
 
 
 def frame_size(codes: bytes) -> tuple[int, bool]:
-    """Return the bytes that the instructions pop, and whether that is the whole frame."""
+    """Return the bytes that the instructions pop, and whether they are the whole frame."""
     size, exact, at = 0, True, 0
     while at < len(codes):
         code = codes[at]

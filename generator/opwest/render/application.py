@@ -39,7 +39,7 @@ def application_files(render: Renderer, planned: Sequence[Planned], *, vendored:
     has_main = any(model.application.has_main for model in models)
     sources = sorted({n for n in own if n.endswith((".c", ".S"))} | {"main.c"})
     options = {key: kconfig_value(value) for m in models for key, value in m.application.kconfig}
-    asked = options.pop("CONFIG_MAIN_STACK_SIZE", None)
+    configured = options.pop("CONFIG_MAIN_STACK_SIZE", None)
     files = {
         "CMakeLists.txt": render("CMakeLists.txt", application=name, sources=sources),
         "prj.conf": render(
@@ -47,8 +47,8 @@ def application_files(render: Renderer, planned: Sequence[Planned], *, vendored:
             models=[{"kconfig": CNames(m.name).kconfig} for m in models],
             externals=sorted({e.kconfig for m in models for e in m.externals if e.kconfig}),
             options=[f"{key}={value}" for key, value in sorted(options.items())],
-            stack=asked or stack_size(models),
-            stack_reason="Set by the manifest" if asked else stack_reason(models),
+            stack=configured or stack_size(models),
+            stack_reason="Set by the manifest" if configured else stack_reason(models),
         ),
         "VERSION": render("VERSION"),
         "README.md": _readme(render, name, planned, boards, vendored=vendored),

@@ -22,18 +22,18 @@ def check_zephyr(models: Sequence[Model], zephyr: ZephyrOptions, faults: Diagnos
     A missing board is an error if the command line names it, and a warning if a manifest does, since another
     workspace can provide it.
     """
-    asked, workspace = zephyr.boards, zephyr.workspace
+    requested, workspace = zephyr.boards, zephyr.workspace
     if workspace is None and zephyr.version is None:
         return
     version = zephyr.version or (workspace.version if workspace else None)
     if version is not None and version.pair < OLDEST:
         faults.warning(f"Zephyr {version} is older than {'.'.join(map(str, OLDEST))}, the oldest tested version")
-    places: dict[str, Location | None] = dict.fromkeys(asked)
+    places: dict[str, Location | None] = dict.fromkeys(requested)
     for model in models:
         for board in model.boards:
             places.setdefault(board, model.location)
     for board, at in places.items():
-        if _check_board(board, at, version, workspace, faults) and workspace is not None and board in asked:
+        if _check_board(board, at, version, workspace, faults) and workspace is not None and board in requested:
             _check_modules(board, models, version, workspace, faults)
     if workspace is not None:
         _check_symbols(models, workspace, [resource("zephyr_module")], faults)

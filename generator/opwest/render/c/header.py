@@ -132,6 +132,4 @@ def _workspace_tail(devices: int, placed: list[dict[str, Any]]) -> list[str]:
 def _reentrancy(stateful: list[str]) -> str:
     if not stateful:
         return "."
-    return (
-        f", but for\n * operators that keep state of their own and are therefore not reentrant: {', '.join(stateful)}."
-    )
+    return f", except for\n * stateful operators, which are not reentrant: {', '.join(stateful)}."
