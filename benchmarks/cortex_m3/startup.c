@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Start of a bare Cortex-M3 image under QEMU, the end through semihosting, and the functions that opwest's runtime requires. */
+/* Start and end (by semihosting) of a bare Cortex-M3 image under QEMU, and functions for the runtime of opwest. */
 #include <stdbool.h>
 #include <stdint.h>
 

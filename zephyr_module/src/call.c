@@ -35,7 +35,8 @@ static bool fits(const struct opwest_tensor *declared, const struct opwest_value
 		return given->kind == OPWEST_VALUE_INTEGER &&
 		       in_range(declared->dtype, given->as.integer);
 	}
-	if (given->kind != (declared->direction == OPWEST_IN ? OPWEST_VALUE_IN : OPWEST_VALUE_OUT)) {
+	if (given->kind !=
+	    (declared->direction == OPWEST_IN ? OPWEST_VALUE_IN : OPWEST_VALUE_OUT)) {
 		return false;
 	}
 

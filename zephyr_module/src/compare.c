@@ -118,8 +118,8 @@ static bool fits(uint8_t dtype, const uint8_t *got, const uint8_t *expected,
 		 struct opwest_tolerance tolerance)
 {
 	if (dtypes[dtype].exponent != 0U) {
-		return reals_fit(opwest_float_value(dtype, got), opwest_float_value(dtype, expected),
-				 tolerance);
+		return reals_fit(opwest_float_value(dtype, got),
+				 opwest_float_value(dtype, expected), tolerance);
 	}
 	return integers_fit(integer(dtype, got), integer(dtype, expected),
 			    dtypes[dtype].kind == OPWEST_KIND_SIGNED, tolerance);

@@ -50,7 +50,7 @@ static int each(const struct shell *sh, size_t argc, char **argv,
 		}
 	}
 	if (!found) {
-		shell_error(sh, "unknown model %s; \"opwest models\" lists the models", argv[1]);
+		shell_error(sh, "unknown model '%s'; \"opwest models\" lists the models", argv[1]);
 		return -ENOENT;
 	}
 	return 0;

@@ -73,7 +73,7 @@ static int cmd_operators(const struct shell *sh, size_t argc, char **argv)
 		}
 		return 0;
 	}
-	shell_error(sh, "unknown model %s; \"opwest models\" lists the models", argv[1]);
+	shell_error(sh, "unknown model '%s'; \"opwest models\" lists the models", argv[1]);
 	return -ENOENT;
 }
 

@@ -42,7 +42,7 @@ struct opwest_npu_emul_conv2d_shape {
 	uint16_t channels_out;
 	uint16_t kernel_height;
 	uint16_t kernel_width;
-	/** In both directions, 1 at least. */
+	/** In both directions, at least 1. */
 	uint16_t stride;
 	/** Rows and columns of zeros on each of the four sides. */
 	uint16_t padding;
@@ -60,9 +60,9 @@ struct opwest_npu_emul_conv2d_shape {
  * @param weights outputs x inputs numbers.
  * @param bias    One number per output, or NULL.
  * @param y       rows x outputs numbers; must not overlap another argument.
- * @param rows    1 at least.
- * @param inputs  1 at least.
- * @param outputs 1 at least.
+ * @param rows    At least 1.
+ * @param inputs  At least 1.
+ * @param outputs At least 1.
  *
  * @retval 0        The job is in the queue.
  * @retval -EPERM   The device is not active, or has no owner.
@@ -106,7 +106,7 @@ int opwest_npu_emul_conv2d(const struct device *dev, uint16_t kernel, const int8
  * @param a      count numbers.
  * @param b      count numbers.
  * @param y      count numbers; equal to a or b, or without overlap.
- * @param count  1 at least.
+ * @param count  At least 1.
  *
  * @retval 0        The job is in the queue.
  * @retval -EPERM   The device is not active, or has no owner.
@@ -124,7 +124,7 @@ int opwest_npu_emul_add(const struct device *dev, uint16_t kernel, const int8_t 
  * @param kernel The kernel's number in the device's program.
  * @param x      count numbers.
  * @param y      count numbers; equal to x, or without overlap.
- * @param count  1 at least.
+ * @param count  At least 1.
  *
  * @retval 0        The job is in the queue.
  * @retval -EPERM   The device is not active, or has no owner.
