@@ -57,7 +57,7 @@ def run(requests: Sequence[Request], limits: Limits) -> list[Frame | LlvmError]:
         for request in requests:
             if child is None:
                 child = _Child(limits)
-            answer = child.ask(request)
+            answer = child.respond(request)
             if child.ended:
                 child.close()
                 child = None
@@ -115,7 +115,7 @@ class _Child:
         except (OSError, ValueError):
             pass
 
-    def ask(self, request: Request) -> Frame | LlvmError:
+    def respond(self, request: Request) -> Frame | LlvmError:
         """Return the response to a request, or its error."""
         timer = threading.Timer(self._limits.seconds, self._process.kill)
         timer.daemon = True
@@ -128,13 +128,13 @@ class _Child:
         finally:
             timer.cancel()
         if answer is None:
-            return self._death(request, timed_out=time.monotonic() - started >= self._limits.seconds)
+            return self._failure(request, timed_out=time.monotonic() - started >= self._limits.seconds)
         fault = answer.header.get("fault")
         if isinstance(fault, list) and len(fault) == 3:
             return LlvmError(printable(str(fault[0])), *(None if p is None else printable(str(p)) for p in fault[1:]))
         return answer
 
-    def _death(self, request: Request, *, timed_out: bool) -> LlvmError:
+    def _failure(self, request: Request, *, timed_out: bool) -> LlvmError:
         """Return the error for a child that ended without a response."""
         self.ended = True
         self._process.kill()

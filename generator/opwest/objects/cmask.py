@@ -77,7 +77,7 @@ def mask(content: bytes) -> bytes:
     if text.startswith(b"\xef\xbb\xbf"):
         text[:3] = b"   "
     tokens = _tokens(bytes(text))
-    for step in (_dead_regions, _torn_regions, _noise):
+    for step in (_dead_regions, _split_regions, _ignored_ranges):
         regions = step(tokens)
         for start, end in regions:
             _blank(text, start, end)
@@ -136,14 +136,14 @@ def _dead_regions(tokens: list[_Token]) -> list[tuple[int, int]]:
     return regions
 
 
-def _torn_regions(tokens: list[_Token]) -> list[tuple[int, int]]:
+def _split_regions(tokens: list[_Token]) -> list[tuple[int, int]]:
     """Return the ranges to remove to keep only the first branch of each conditional with incomplete branches.
 
     A branch with an unbalanced brace, or that ends within a statement, cannot be parsed separately.
     Conditionals with complete branches are kept, so that all branches are examined.
     """
     regions: list[tuple[int, int]] = []
-    # Per open #if: its directives so far, the level before it, the level after its first branch, torn?
+    # Per open #if: its directives so far, the levels before it and after its first branch, incomplete branches.
     groups: list[tuple[list[_Token], int, list[int], list[bool]]] = []
     level = 0
     last: _Token | None = None
@@ -159,22 +159,22 @@ def _torn_regions(tokens: list[_Token]) -> list[tuple[int, int]]:
             continue
         if name not in (b"else", b"elif", b"elifdef", b"elifndef", b"endif") or not groups:
             continue
-        directives, before, after_first, torn = groups[-1]
+        directives, before, after_first, incomplete = groups[-1]
         complete = last is None or last.start < directives[-1].start or last.text in (b";", b"}")
-        torn.append(level != before or not complete)
+        incomplete.append(level != before or not complete)
         after_first.append(level)
         directives.append(token)
         level = before
         if name == b"endif":
             groups.pop()
             level = after_first[0]
-            if any(torn):
+            if any(incomplete):
                 regions.extend((d.start, d.end) for d in directives)
                 regions.append((directives[1].start, token.end))
     return regions
 
 
-def _noise(tokens: list[_Token]) -> list[tuple[int, int]]:
+def _ignored_ranges(tokens: list[_Token]) -> list[tuple[int, int]]:
     """Return the ranges of all attributes, and of macros in declarations at file scope."""
     found: list[tuple[int, int]] = []
     closings = _closings(tokens)
