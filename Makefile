@@ -18,7 +18,7 @@
 #     cross compilers, clang, valgrind, gcc -m32, cmake, a browser.
 # build/tests/passed.txt lists the tests that passed; `make test-rest` runs all others, so no test runs twice.
 # Every skip goes through tests/requirements_support.py and is listed with its reason at the end. If the variable CI
-# is set, a test fails if a package of apt or pip is missing; .ci/run installs all packages.
+# is set, a test without its packages of apt or pip fails; .ci/run installs all packages.
 # JOBS=N is the number of processes of pytest (default: 2).
 
 PYTHON ?= python3
