@@ -5,20 +5,20 @@
 # make test-all   all tests: make test, then make test-rest
 # make test-rest  the tests that the last make test did not pass, and those of an environment without llvmlite
 # make bench  the benchmarks: one table of all figures, in build/bench
-# make fuzz   mutated inputs for every reader, and libFuzzer for what runs on devices; RUNS=N inputs each (default:
+# make fuzz   mutated inputs for every reader, and libFuzzer for the code on devices; RUNS=N inputs each (default:
 #             200,000, and 2,000,000 of libFuzzer), SECONDS=S at most for each reader
 # make mutated-models   300 damaged model files through the importer
-# make mutation  mutants of planning, checks and the lock, each against its own unit tests: long
+# make mutation  mutants of planning, checks and the lock, each against its own unit tests: slow
 # make mutate-mlf  10,000 damaged Model Library Format tars through the importer
 #
 # The tier of a test. `make test` runs all tests but
-#   - the folders of REST in tests/conftest.py: zephyr, importers, fuzz, llvm, accelerators, docs, examples,
+#   - the directories of REST in tests/conftest.py: zephyr, importers, fuzz, llvm, accelerators, docs, examples,
 #   - tests marked `slow`: campaigns, and crash tests at every step,
-#   - tests that call need() for a program or a module that HOST in tests/requirements_support.py does not name:
+#   - tests that call need() for a program or a module that is not in HOST of tests/requirements_support.py:
 #     cross compilers, clang, valgrind, gcc -m32, cmake, a browser.
-# build/tests/passed.txt names the tests that passed; `make test-rest` runs all others, so no test runs twice.
-# Every skip goes through tests/requirements_support.py and is listed with its reason at the end. Where the variable CI
-# is set, a test fails if it needs what a package of apt or pip provides; .ci/run installs them all.
+# build/tests/passed.txt lists the tests that passed; `make test-rest` runs all others, so no test runs twice.
+# Every skip goes through tests/requirements_support.py and is listed with its reason at the end. If the variable CI
+# is set, a test without its packages of apt or pip fails; .ci/run installs all packages.
 # JOBS=N is the number of processes of pytest (default: 2).
 
 PYTHON ?= python3
@@ -27,7 +27,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BARE := build/without-llvmlite
 PYTEST := -m pytest -q -n $(JOBS) --dist loadgroup
-# What depends on llvmlite where it is not installed. The packages of [test] lack these modules.
+# The tests of opwest without llvmlite. The packages of [test] lack these modules.
 BARE_TESTS := $(addprefix tests/,golden invalid llvm/test_llvmlite_absent.py unit/drafting unit/llvm)
 BARE_LACKS := llvmlite smpclient serial cbor2
 
@@ -53,9 +53,9 @@ test-all:
 	@$(MAKE) --no-print-directory test
 	@$(MAKE) --no-print-directory test-rest
 
-# Coverage is that of make test and of this run together.
+# The coverage includes that of make test.
 test-rest: $(VENV)/.installed-all
-	@echo "== the other tests"
+	@echo "== remaining tests"
 	@mkdir -p build/coverage
 	@$(BIN)/coverage run $(PYTEST) --tier=rest
 	@echo "== coverage"
@@ -64,7 +64,7 @@ test-rest: $(VENV)/.installed-all
 	@$(BIN)/python scripts/check_coverage.py --tier=all build/coverage/coverage.json
 	@$(MAKE) --no-print-directory test-without-llvmlite
 
-# llvmlite is optional: what depends on it is tested in an environment that does not have it.
+# llvmlite is optional: code that depends on it is also tested in an environment without it.
 test-without-llvmlite: $(BARE)/.installed
 	@echo "== tests without llvmlite"
 	@! $(BARE)/bin/python -c 'import llvmlite' 2>/dev/null || { echo "llvmlite is installed in $(BARE)"; exit 1; }
@@ -85,11 +85,11 @@ mutated-models: $(VENV)/.installed-all
 mutate-mlf: $(VENV)/.installed-dev
 	@OPWEST_MUTATED_TARS=10000 $(BIN)/pytest -q -s tests/importers/test_mlf_mutations.py
 
-# The environment is our own: Zephyr's scripts keep to the workspace's Python.
+# A separate environment: Zephyr's scripts use the Python of the workspace.
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "opwest needs Python 3.11 or newer; this is $$($(PYTHON) --version). Try: make PYTHON=python3.12"; exit 1; }
-	@echo "== making the environment $(VENV)"
+	@echo "== creating the environment $(VENV)"
 	@$(PYTHON) -m venv $(VENV) || \
 		{ echo "the venv module does not work (Debian: apt-get install python3-venv)"; exit 1; }
 	@touch $@
@@ -100,17 +100,17 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/.created
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(VENV)/.created
-	@echo "== installing opwest and what its tests need"
+	@echo "== installing opwest and the requirements of its tests"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-all: pyproject.toml | $(VENV)/.created
-	@echo "== installing opwest and what all of its tests need"
+	@echo "== installing opwest and the requirements of all its tests"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[all]'
 	@touch $@ $(VENV)/.installed-dev $(VENV)/.installed
 
 $(BARE)/.installed: pyproject.toml | $(VENV)/.created
-	@echo "== making the environment $(BARE)"
+	@echo "== creating the environment $(BARE)"
 	@$(BIN)/python -m venv --clear $(BARE)
 	@$(BARE)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
 	@touch $@
@@ -118,7 +118,7 @@ $(BARE)/.installed: pyproject.toml | $(VENV)/.created
 clean:
 	rm -rf build $(VENV) examples/*/objects
 
-# Mutation testing of the planning, checking and lock modules: long, and so not a part of `make test`.
+# Mutation testing of the planning, checking and lock modules: too slow for `make test`.
 mutation: $(VENV)/.installed-dev
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'mutmut==3.8.*'
 	@nice -n 10 $(BIN)/python scripts/mutation.py

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make bench`: every benchmark beside this file, one after the other, and one table of all their figures.
+"""`make bench`: run every benchmark of this directory in turn, and write one table of all figures.
 
-Each script takes `--json FILE` and writes an object with `command` and `rows` there: name, value, unit, note. What a
-script can't measure is a row that says why. Writes bench.md and bench.json; exit code 1 where a limit is not met or a
-script failed.
+Each script has the option `--json FILE` and writes an object with `command` and `rows`: name, value, unit, note. A
+figure that a script cannot measure is a row with the reason. Writes bench.md and bench.json; exit code 1 if a limit is
+not met or a script failed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from common import cell
 HERE = Path(__file__).parent
 ORDER = ("generation", "registry_lookup", "run_overhead", "metadata_size", "planner", "imported_models")
 SECONDS = 3600
-"""What one script may take."""
+"""Time limit of one script."""
 
 Row = dict[str, Any]
 
@@ -40,7 +40,7 @@ def measure(name: str, script: Path, out: Path, seconds: float = SECONDS) -> tup
     """Run one script; return its rows, and whether it succeeded."""
     command = f"python {script.parent.name}/{script.name}"
     if not script.is_file():
-        return [_why(name, command, "there is no such script here")], True
+        return [_why(name, command, "no such script")], True
     result = out / f"{name}.json"
     result.unlink(missing_ok=True)
     print(f"== {name}", flush=True)
@@ -48,10 +48,10 @@ def measure(name: str, script: Path, out: Path, seconds: float = SECONDS) -> tup
     try:
         done = subprocess.run([sys.executable, script, "--json", result], check=False, timeout=seconds)
     except subprocess.TimeoutExpired:
-        return [_why(name, command, f"it took more than {seconds:g} s")], False
+        return [_why(name, command, f"timeout after {seconds:g} s")], False
     print(f"== {name}: {time.monotonic() - begin:.0f} s\n", flush=True)
     if not result.is_file():
-        return [_why(name, command, f"the script failed with exit code {done.returncode}: its output says why")], False
+        return [_why(name, command, f"the script failed with exit code {done.returncode}: see its output")], False
     content = json.loads(result.read_text(encoding="utf-8"))
     return [{"benchmark": name, "command": command, **row} for row in content["rows"]], done.returncode == 0
 
@@ -77,7 +77,7 @@ def main() -> int:
     """Run all benchmarks and write the table."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--out", type=Path, default=HERE.parent / "build" / "bench", metavar="DIR")
-    options.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these alone")
+    options.add_argument("--only", nargs="+", default=[], metavar="NAME", help="only these scripts")
     given = options.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     rows: list[Row] = []

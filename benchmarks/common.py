@@ -44,7 +44,7 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     result.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE as well")
     result.add_argument(
-        "--keep", type=Path, metavar="DIR", help="work in DIR and leave everything there (default: a temporary folder)"
+        "--keep", type=Path, metavar="DIR", help="work in DIR and keep all files there (default: a temporary directory)"
     )
     return result
 
@@ -159,7 +159,7 @@ def host_target() -> str:
 def opwest_command() -> list[str]:
     """Return the command that runs opwest with this Python."""
     if importlib.util.find_spec("opwest") is None:
-        raise SkippedError(f"{sys.executable} has no package opwest: run this with the Python it is installed in")
+        raise SkippedError(f"{sys.executable} has no package opwest: run this with the Python of the installation")
     return [sys.executable, "-m", "opwest"]
 
 
@@ -240,7 +240,7 @@ def write_model(
 ) -> Path:
     """Write a model of `count` distinct operators, each called once, in a chain; return its manifest.
 
-    The operators lie in one object, compiled by `compiler`; each step reads the result of the previous one.
+    The operators are in one object, compiled by `compiler`; each step reads the result of the previous one.
     """
     folder.mkdir(parents=True, exist_ok=True)
     names = [name(i) for i in range(count)]

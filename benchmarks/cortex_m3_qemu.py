@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counting instructions of images for QEMU's mps2-an385."""
+"""Count the instructions of images for QEMU's mps2-an385."""
 
 from __future__ import annotations
 
@@ -37,4 +37,4 @@ def supported_plugin(work: Path, count: Callable[[Path], object]) -> Path:
             faults.append(str(fault))
             continue
         return plugin
-    raise SkippedError(f"{EMULATOR} does not take the plugin:\n{faults[0]}")
+    raise SkippedError(f"{EMULATOR} rejects the plugin:\n{faults[0]}")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `opwest generate` costs for models of 10 to 10,000 operators.
+"""The cost of `opwest generate` for models of 10 to 10,000 operators.
 
-Each model has so many distinct operators in one object, and a run that calls each once, in a chain. opwest
-runs as a process; processor time is the least of the repetitions (user and system, noisy all the same),
-clock time and peak memory are medians.
+Each model has this number of distinct operators in one object, and a run that calls each once, in a chain. opwest
+runs as a process. Processor time (user and system) is the minimum of the repetitions and is still noisy; clock
+time and peak memory are medians.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def generate(manifest: Path, output: Path) -> list[str]:
 
 
 def times(folder: Path) -> dict[str, int]:
-    """Return the modification time of every file below a folder."""
+    """Return the modification time of every file below a directory."""
     return {
         str(path.relative_to(folder)): path.stat().st_mtime_ns
         for path in folder.rglob("*")
@@ -86,7 +86,7 @@ def profile(work: Path, sizes: Sequence[int], report: Report, shown: int) -> Non
         where = "/".join(Path(file).parts[-2:]) + f":{line}" if line else "built in"
         before = small[position][2] if position in small else 0.0
         rows.append([f"`{name}` ({where})", calls, before, own, own / before if before else "-"])
-    title = "Own seconds by function, under cProfile (which makes calls look dearer than they are)."
+    title = "Own seconds by function, under cProfile (which overstates the cost of calls)."
     report.table(title, ["function", "calls", *(f"{n:,} operators" for n in sizes[-2:]), "growth"], rows)
 
 
@@ -96,7 +96,10 @@ def main() -> int:
     options.add_argument("--sizes", type=positive, nargs="+", default=list(SIZES), metavar="N", help="operators")
     options.add_argument("--repeat", type=positive, default=5, help="runs of each (default: %(default)s)")
     options.add_argument(
-        "--profile", type=positive, metavar="ROWS", help="show the dearest functions of the two largest sizes as well"
+        "--profile",
+        type=positive,
+        metavar="ROWS",
+        help="also show the costliest functions of the two largest sizes",
     )
     given = options.parse_args()
     report = Report("Generation")
@@ -114,7 +117,7 @@ def main() -> int:
 
 
 def run(given: argparse.Namespace, work: Path, report: Report) -> int:
-    """Measure every size in a folder."""
+    """Measure every size in a directory."""
     costs = {}
     os.environ["PYTHONPYCACHEPREFIX"] = str(work / "pycache")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

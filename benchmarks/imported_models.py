@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trained models through `opwest import tvm`: memory, size of whole Zephyr images, instructions of one inference.
 
-Each model is imported (C operators), generated and built with `west build` for mps2/an385, as it comes: main.c runs the
-model once on zeros and prints the result. FLASH and RAM are what the linker reports of the whole image. A QEMU plugin
+Each model is imported (C operators), generated and built with `west build` for mps2/an385, without changes: main.c runs
+the model once on zeros and prints the result. FLASH and RAM are the linker's report of the whole image. A QEMU plugin
 counts instructions from the call of <model>_run in main to its return.
 
-Models: `--models DIR`, else OPWEST_MODELS, else ../shared/models beside the project.
+Models: `--models DIR`, else OPWEST_MODELS, else ../shared/models next to the project.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BOARD = "mps2/an385"
 # tflite-micro on the same Zephyr tree, compiler and board with -DCONFIG_MULTITHREADING=n, outputs equal to LiteRT's,
 # counted by a QEMU plugin from one mark to the next around an inference: instructions, FLASH, RAM, used arena. Of the
-# reference kernels only hello_world was measured; on convolutions they take 17 to 20 times what CMSIS-NN takes. Their
+# reference kernels only hello_world was measured; on convolutions they take 17 to 20 times as many as CMSIS-NN. Their
 # arena also contains inputs, outputs and tables of the interpreter.
 REFERENCE, CMSIS_NN = "tflite-micro, reference kernels", "tflite-micro, CMSIS-NN"
 PEERS: dict[str, dict[str, tuple[int, int, int, int]]] = {
@@ -40,11 +40,11 @@ PEERS: dict[str, dict[str, tuple[int, int, int, int]]] = {
 SMALL = ("-DCONFIG_MINIMAL_LIBC=y",)
 ALONE = "-DCONFIG_MULTITHREADING=n"
 FULL = ("-DCONFIG_NEWLIB_LIBC=y", ALONE)
-"""For models that call expf and the like. Debian's newlib has no locks for threads."""
+"""For models that call functions such as expf. Debian's newlib has no locks for threads."""
 SMALLEST = ("hello_world_int8",)
-"""Models that are built in the smallest way that there is, too."""
+"""Models that are also built with the smallest configuration."""
 ALLOWED = {("kws_int8", CMSIS_NN, "instructions"): 1.2}
-"""Where the goal is not to be below: CMSIS-NN's convolutions are written by hand."""
+"""Limits above 1: CMSIS-NN's convolutions are written by hand."""
 RUNS = 3
 MOST_SECONDS = 5.0
 SECONDS = 300
@@ -73,7 +73,7 @@ class Images:
         base = Path(os.environ.get("ZEPHYR_BASE") or Path.home() / "zephyrproject" / "zephyr")
         workspace = find_workspace(base) if (base / "VERSION").is_file() else None
         if workspace is None:
-            raise SkippedError(f"no Zephyr workspace: {base} is not there, and ZEPHYR_BASE names no other")
+            raise SkippedError(f"no Zephyr workspace: {base} does not exist; set ZEPHYR_BASE")
         west = find_west(workspace)
         missing = [*missing_tools(), *([] if west else ["west"])]
         if west is None or missing:
@@ -106,8 +106,8 @@ def count(image: Path, model: str, plugin: Path) -> int:
     try:
         for _ in range(SECONDS * 10):
             if process.poll() is not None:
-                said = process.stdout.read().decode(errors="replace") if process.stdout else ""
-                raise ProcessError(f"{EMULATOR} ended:\n{said}")
+                output = process.stdout.read().decode(errors="replace") if process.stdout else ""
+                raise ProcessError(f"{EMULATOR} ended:\n{output}")
             text = out.read_text() if out.exists() else ""
             if text.endswith("\n"):
                 return int(text.split()[0])
@@ -139,14 +139,14 @@ def models_of(given: Path | None) -> list[Path]:
     folder = given or Path(os.environ.get("OPWEST_MODELS", ROOT.parent / "shared" / "models"))
     found = sorted(folder.glob("*.tflite"))
     if not found:
-        raise SkippedError(f"no .tflite file in {folder}: name a folder with --models or OPWEST_MODELS")
+        raise SkippedError(f"no .tflite file in {folder}: set --models or OPWEST_MODELS to a directory with models")
     return found
 
 
 def main() -> int:
     """Measure and print; exit code 1 if a limit is not met."""
     options = parser(__doc__)
-    options.add_argument("--models", type=Path, metavar="DIR", help="the folder with .tflite files")
+    options.add_argument("--models", type=Path, metavar="DIR", help="the directory with .tflite files")
     given = options.parse_args()
     report = Report("Imported models")
     try:
@@ -163,7 +163,7 @@ def main() -> int:
 
 
 def run(files: list[Path], work: Path, report: Report) -> None:
-    """Measure every model in a folder."""
+    """Measure every model in a directory."""
     rows: list[list[Any]] = []
     planning: dict[str, float] = {}
     for file in files:

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bytes of the metadata module on Cortex-M3, with the C and the LLVM back end, for models of several sizes.
 
-The modules are linked with --gc-sections (arm-none-eabi-gcc -Os for C), each time around another root:
+The modules are linked with --gc-sections (arm-none-eabi-gcc -Os for C), each time with another root:
 
-  metadata    <model>_model and what it refers to
-  registry    what <model>_registry adds to that: entries, displacements, adapters
+  metadata    <model>_model and its references
+  registry    the additional bytes of <model>_registry: entries, displacements, adapters
   run         <model>_open, _run and _close alone
-  unused      what is left of metadata and registry where only run is called: it has to be 0
+  unused      metadata and registry that remain if only run is called: must be 0
 
-Operators are a stub of the linker, so that only the module is counted. The limits: at most 32 bytes per operator
-plus its name, 24 per argument and 4 per dimension for the metadata, equal shapes and strings stored once. What a
-model has once (its name, struct opwest_model and opwest_registry, inputs, outputs, pools) and a step (4 bytes) is
-counted beside them, and printed.
+The linker replaces operators by a stub, so that only the module is counted. The limits: at most 32 bytes per operator
+plus its name, 24 per argument and 4 per dimension for the metadata, equal shapes and strings stored once. The
+fixed part of a model (its name, struct opwest_model and opwest_registry, inputs, outputs, pools) and the steps (4
+bytes each) are counted and printed separately.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def measure_size(report: Report, work: Path, count: int) -> None:
         left = run["rodata"] + run["data"] + run["bss"] - len("chain\0")
         report.limit(f"{head}: metadata and registry where only run is called", left, 0, " bytes")
     columns = ("back end", "metadata", "registry", "adapters")
-    report.table("Bytes per operator, of metadata and of what the registry adds", columns, each, "bytes")
+    report.table("Bytes per operator, of metadata and of the additional registry", columns, each, "bytes")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the memory planners reach: tables in MiniMalloc's format, each in a process of its own, and whole models.
+"""The results of the memory planners: tables in MiniMalloc's format, each in its own process, and whole models.
 
-A table's capacity stands in its name, as in A.1048576.csv; without one the plan is made as small as the search can.
+The name of a table contains its capacity, as in A.1048576.csv; without it, the search minimises the plan.
 Tables default to those of ../shared/minimalloc (eleven challenging problems of the MiniMalloc paper, and its example);
-models are folders with a manifest.yaml, as `opwest import tvm` writes them.
+models are directories with a manifest.yaml, as written by `opwest import tvm`.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ def main() -> int:
         "tables", metavar="TABLE.csv", type=Path, nargs="*", help="default: all of ../shared/minimalloc"
     )
     options.add_argument(
-        "--models", metavar="DIR", type=Path, nargs="+", default=[], help="folders with a manifest.yaml"
+        "--models", metavar="DIR", type=Path, nargs="+", default=[], help="directories with a manifest.yaml"
     )
     given = options.parse_args()
     report = Report("Memory planning")
     tables = given.tables or sorted(TABLES.glob("*.csv"))
     if not tables and not given.models:
-        report.skip("tables", f"none given, and {TABLES.name} is not there")
+        report.skip("tables", f"none given, and {TABLES.name} does not exist")
         return report.finish(given.json)
     rows, times = [], {}
     for table in tables:

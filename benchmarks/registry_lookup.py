@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Instructions of one lookup by name, in registries of 10 to 10,000 operators.
 
-The registries are the ones that `opwest generate` emits, searched by the runtime's opwest_find(). Beside it
-stands a linear scan of a table laid out as microTVM's was (a 16-bit count and NUL-ended names, one after the
-other; the scan is written here). All names have 45 characters, and the first 39 are the same.
+The registries are the ones that `opwest generate` emits, searched by the runtime's opwest_find(). The
+reference is a linear scan of a table in microTVM's layout (a 16-bit count, then names that end with NUL; the scan is
+in this script). All names have 45 characters, and the first 39 are the same.
 
 Valgrind counts the instructions between entry and return of the lookup (callgrind's --toggle-collect), calls
 included, for a sample of up to 1,000 names spread over the table, and for as many of the same length that
-are not in it. Both sides use the same byte-wise strcmp(), as C libraries for microcontrollers have it, so
-that the figures do not depend on the vector instructions of the host; --libc takes the host's own. The figures are
+are not in it. Both sides use the same byte-wise strcmp(), as in C libraries for microcontrollers, so
+that the figures do not depend on the vector instructions of the host; --libc uses the host's own. The figures are
 exact for a compiler: a second run gives the same.
 """
 
@@ -183,7 +183,7 @@ def instructions(program: Path, function: str, *arguments: str) -> float:
     collected = re.search(r"Collected : (\d+)", done)
     lookups = re.search(r"(\d+) lookups, 0 wrong", done)
     if collected is None or lookups is None:
-        raise AssertionError(f"valgrind's output is not understood:\n{done}")
+        raise AssertionError(f"cannot parse the output of valgrind:\n{done}")
     return int(collected[1]) / int(lookups[1])
 
 
@@ -209,7 +209,7 @@ def main() -> int:
 
 
 def run(given: argparse.Namespace, work: Path, report: Report) -> int:
-    """Measure every size in a folder."""
+    """Measure every size in a directory."""
     found: dict[int, list[float]] = {}
     for count in sorted(given.sizes):
         program = build(work, count, libc=given.libc)

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instructions that `<model>_run` spends outside the operators, beside hand-written sequences of the same calls.
+"""Instructions of `<model>_run` outside the operators, compared with hand-written sequences of the same calls.
 
-A bare Cortex-M3 image (QEMU's mps2-an385, compiled with Zephyr's flags for size) holds what `opwest generate`
-emits for a chain of steps, each with data, weight, bias and result, and three functions written by hand. A
-QEMU plugin counts every instruction from the call to the return and takes off those of the operators, which
+A bare Cortex-M3 image (QEMU's mps2-an385, compiled with Zephyr's flags for size) contains the output of
+`opwest generate` for a chain of steps, each with data, weight, bias and result, and three functions written by hand.
+A QEMU plugin counts every instruction from the call to the return and subtracts those of the operators, which
 only return 0. The counts are exact: a second run gives the same.
 
-  direct      the calls and nothing else: buffers and parameters are known to the linker; `if (rc != 0) return rc`
-  reentrant   the same through a pointer to the intermediate memory, so that two runs can be made at once
+  direct      only the calls and `if (rc != 0) return rc`: the linker knows the addresses of buffers and parameters
+  reentrant   the same through a pointer to the intermediate memory, so that two runs are possible at the same time
   checked     the same with the checks that run makes on entry (NULL, alignment, opened) and the record
               of the step that failed
 
-Per step is what one more step costs, from the shortest model to the longest; fixed is the rest (below zero where
-the first or the last step is cheaper than the others).
+Per step: the cost of an additional step, from the shortest model to the longest. Fixed: the rest (negative if the
+first or the last step is cheaper than the others).
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ def main() -> int:
 
 
 def run(given: argparse.Namespace, work: Path, report: Report) -> int:
-    """Measure every length in a folder."""
+    """Measure every length in a directory."""
     found: dict[int, list[int]] = {}
     sizes = {}
     plugin = None

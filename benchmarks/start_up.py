@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processor time of small commands, as a multiple of what importing Jinja, PyYAML and numpy takes.
+"""The processor time of small commands, as a multiple of the import of Jinja, PyYAML and numpy.
 
-All commands run in turn, so that a slow moment of the machine meets all of them, and the least of each counts. Python's
-compiled modules are kept in a folder of the measurement: the first, uncounted round fills it.
+All commands run in turn, so that a slow phase of the machine affects all of them, and the minimum of each counts.
+Python's compiled modules are in a directory of the measurement, which the first, uncounted round fills.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _REFERENCE = (sys.executable, "-c", "import jinja2, yaml, numpy")
 
 
 class StartUp(NamedTuple):
-    """Seconds of the reference, and what commands take as multiples of it."""
+    """Seconds of the reference, and the time of commands as multiples of it."""
 
     reference: float
     generate: float
@@ -32,7 +32,7 @@ class StartUp(NamedTuple):
 
 
 def measure_start_up(work: Path, rounds: int = 7) -> StartUp:
-    """Return the figures, measured in `rounds` rounds. Raises SkippedError where no model can be compiled."""
+    """Return the figures, measured in `rounds` rounds. Raises SkippedError if no model can be compiled."""
     manifest = write_model(work / "start_up", OPERATORS, host_target(), [*host_compiler(), "-O1"])
     app = work / "start_up_app"
     commands = {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check the coverage of generator/ by the tests: lines and branches per directory.
 
-Usage: check_coverage.py --tier=host|all coverage.json (of `coverage json`). Exit code 1 where a smaller share than
-LEAST of the lines or of the branches is reached.
+Usage: check_coverage.py --tier=host|all coverage.json (of `coverage json`). Exit code 1 if the tests
+reach a smaller share of the lines or branches than LEAST.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LEAST = {"lines": 92.0, "branches": 85.0}
 """Per cent."""
 PACKAGE = "generator/opwest/"
 REST = ("importers",)
-"""Folders that `make test` does not cover: only `make test-rest` runs their tests."""
+"""Directories that `make test` does not cover: only `make test-rest` runs their tests."""
 OPTIONAL = {"importers/tvm": "tvm"}
 """Directories that require an optional package."""
 COUNTS = ("num_statements", "covered_lines", "num_branches", "covered_branches")
@@ -45,13 +45,13 @@ def main() -> int:
     faults = 0
     for what, reached in (("lines", share(total[1], total[0])), ("branches", share(total[3], total[2]))):
         if reached < LEAST[what]:
-            print(f"error: {reached:.1f} % of the {what} are reached, at least {LEAST[what]:g} % are required")
+            print(f"error: {reached:.1f} % of the {what} are reached, expected at least {LEAST[what]:g} %")
             faults += 1
     return int(faults > 0)
 
 
 def reason_left_out(folder: str, tier: str) -> str | None:
-    """Return why a folder does not count in a tier, None where it does."""
+    """Return why a directory does not count in a tier, None if it does."""
     if tier == "host" and folder.split("/")[0] in REST:
         return "make test-rest runs its tests"
     if folder in OPTIONAL and importlib.util.find_spec(OPTIONAL[folder]) is None:

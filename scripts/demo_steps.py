@@ -137,7 +137,7 @@ def run_image(command: Sequence[str], until: re.Pattern[str], env: dict[str, str
                 return seen
             time.sleep(0.05)
     finally:
-        os.killpg(process.pid, signal.SIGKILL)  # the build tool's emulator goes with it
+        os.killpg(process.pid, signal.SIGKILL)  # includes the emulator, which the build tool started
         process.wait()
         if process.stdout is not None:
             process.stdout.close()

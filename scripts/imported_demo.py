@@ -70,7 +70,7 @@ def _arguments(example: Demonstration) -> argparse.Namespace:
         "--board",
         action="append",
         default=[],
-        help="build and run for this board too, repeatable: native_sim/native/64 (default where Zephyr is), mps2/an385",
+        help="build and run for this board too, repeatable: native_sim/native/64 (default with Zephyr), mps2/an385",
     )
     parser.add_argument(
         "--target", action="append", default=[], metavar="NAME", help="objects for this target instead of C, repeatable"
@@ -110,7 +110,7 @@ def _only(ports: dict[str, Any], role: str, example: Demonstration) -> tuple[str
 def _header(ports: Sequence[tuple[str, dict[str, Any]]], arrays: Sequence[Any]) -> str:
     lines = [
         "/* SPDX-License-Identifier: Apache-2.0 */",
-        "/* Made-up inputs, and what the reference answers to them. */",
+        "/* Random inputs, and the outputs of the reference for them. */",
     ]
     lines += ["#include <stdint.h>", "", f"enum {{ CASES = {CASES} }};"]
     for role, (_, port), array in zip(("input", "output"), ports, arrays, strict=True):

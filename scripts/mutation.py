@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutation testing of critical modules (planning, checks, the lock), each against its unit tests.
 
-mutmut changes one thing at a time; a mutant that no test notices survives. A sample is tried, the same for the same
-sources and number. Survivors are listed: `mutmut show NAME` in build/mutation/GROUP shows one, and
-scripts/mutation_survivors.md says why those that are left are harmless.
+mutmut changes one expression at a time; a mutant survives if no test fails. The sample of mutants depends only on the
+sources and the number. The output lists the survivors: `mutmut show NAME` in build/mutation/GROUP shows one.
+scripts/mutation_survivors.md explains why the known survivors are harmless.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ GROUPS = {
 }
 SLOW = [
     "test_plan_pool.py::test_a_long_chain_is_planned_quickly",  # measures time, which mutmut's trampolines change
-    "test_plan_search.py::test_too_many_blocks_are_left_to_greedy",  # as deep a recursion as there is
+    "test_plan_search.py::test_too_many_blocks_are_left_to_greedy",  # recursion up to the limit
     "test_plan_search.py::test_never_worse_than_greedy_and_always_valid",
 ]
 LEAST_SCORE = 80.0
@@ -78,7 +78,7 @@ def prepare(group: str) -> Path:
 
 
 def mutmut(folder: Path, *words: str, may_fail: bool = False) -> str:
-    """Run mutmut in a folder and return what it prints."""
+    """Run mutmut in a directory and return its output."""
     command = [str(Path(sys.executable).with_name("mutmut")), *words]
     environment = {**os.environ, "PYTHONHASHSEED": "0"}  # the order of tests would differ from run to run
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
@@ -104,8 +104,8 @@ def report(group: str, found: dict[str, str]) -> None:
         modules.setdefault(name.rpartition(".")[0], {})[name] = state
     for title, part in [(group, found), *((f"  {module}", modules[module]) for module in modules if len(modules) > 1)]:
         counts = Counter(part.values())
-        told = ", ".join(f"{count} {state}" for state, count in counts.most_common())
-        print(f"{title}: {score(part):.1f} % of {len(part)} ({told})")
+        listed = ", ".join(f"{count} {state}" for state, count in counts.most_common())
+        print(f"{title}: {score(part):.1f} % of {len(part)} ({listed})")
     for name, state in sorted(found.items()):
         if state in UNNOTICED:
             print(f"  {state}: {name}")
@@ -121,7 +121,7 @@ def main() -> int:
     folders = {group: prepare(group) for group in groups}
     names = []
     for group, folder in folders.items():
-        # Makes all mutants, finds out which tests reach them, and then fails, as there is nothing to try.
+        # Makes all mutants and determines which tests reach them. It then fails, because no mutant matches.
         mutmut(folder, "run", "--max-children", "1", "no such mutant", may_fail=True)
         names += [(group, name) for name in sorted(states(folder))]
     sample = sorted(random.Random(len(names)).sample(names, min(given.most, len(names))))
@@ -135,16 +135,16 @@ def main() -> int:
         known = states(folder)
         found = {name: known[name] for name in chosen}
         if "not checked" in found.values():
-            raise SystemExit(f"{group}: mutmut did not come to its end")
+            raise SystemExit(f"{group}: mutmut did not complete")
         report(group, found)
-        print(f"  {cpu_time() / 60:.1f} CPU minutes up to here", flush=True)
+        print(f"  {cpu_time() / 60:.1f} CPU minutes so far", flush=True)
         low |= score(found) < LEAST_SCORE
     print(f"required: {LEAST_SCORE:g} %")
     return int(low)
 
 
 def cpu_time() -> float:
-    """Return the seconds of processor time that everything started from here took."""
+    """Return the seconds of processor time of all child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

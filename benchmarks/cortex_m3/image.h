@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the start of the image and the measured part of it share. */
+/* Shared declarations of the start of the image and its measured part. */
 #ifndef IMAGE_H_
 #define IMAGE_H_
 
@@ -11,7 +11,7 @@ typedef int (*any_run_t)(const void *, const void *, const void *, const void *)
 /** Call a function so that the plugin counts its instructions. */
 int invoke(const void *a, const void *b, const void *c, const void *d, any_run_t run);
 
-/** Call everything that is measured, in the order of the report; whether all returned 0. */
+/** Call all measured functions, in the order of the report; return whether all returned 0. */
 bool measure(void);
 
 #endif /* IMAGE_H_ */

@@ -4,8 +4,8 @@
  *
  *   -plugin ./insn_count.so,from=ADDRESS,to=ADDRESS,skip=ADDRESS,skip_end=ADDRESS,out=FILE
  *
- * Counting begins after the instruction at `from` was executed and ends before the one at `to`: both are left out.
- * Each time a line "TOTAL SKIPPED" goes to FILE, where SKIPPED are the instructions of TOTAL whose address lies in
+ * Counting begins after the instruction at `from` was executed and ends before the one at `to`: neither is counted.
+ * Each time a line "TOTAL SKIPPED" is written to FILE, where SKIPPED are the instructions of TOTAL with an address in
  * skip <= address < skip_end. One processor only.
  *
  * The prototypes are QEMU's plugin interface, declared here because distributions do not ship qemu-plugin.h.
@@ -101,7 +101,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, 
 		}
 	}
 	if (out == NULL || from == 0 || to == 0) {
-		fprintf(stderr, "insn_count: from, to and out are needed\n");
+		fprintf(stderr, "insn_count: from, to and out are required\n");
 		return 1;
 	}
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Start of a bare Cortex-M3 image under QEMU, the end through semihosting, and what opwest's runtime needs. */
+/* Start and end (by semihosting) of a bare Cortex-M3 image under QEMU, and functions for the runtime of opwest. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -38,7 +38,7 @@ __attribute__((section(".vectors"), used)) static const void *const vectors[16] 
 	(const void *)fault, (const void *)fault, (const void *)fault,
 };
 
-/* The plugin counts from the blx to the pop, both left out. */
+/* The plugin counts the instructions between the blx and the pop. */
 __attribute__((naked, noinline)) int invoke(const void *a, const void *b, const void *c, const void *d, any_run_t run)
 {
 	__asm__ volatile("push {r4, lr}\n\t"

@@ -56,7 +56,7 @@ class Diagnostic:
 
 
 def beginning(text: str, most: int = 300) -> str:
-    """Return a text, cut after `most` characters: messages of libraries can quote a whole file."""
+    """Return a text, truncated to `most` characters: messages of libraries can quote a whole file."""
     return text if len(text) <= most else f"{text[:most]}…"
 
 

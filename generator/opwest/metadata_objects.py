@@ -14,7 +14,7 @@ MetadataObjects = Mapping[tuple[str, str], bytes]
 
 
 def compile_metadata(planned: Sequence[Planned], faults: Diagnostics) -> MetadataObjects:
-    """Return the metadata objects; report what keeps one from being made."""
+    """Return the metadata objects; report why one cannot be generated."""
     from opwest.llvm.api import compile_many, is_available, missing
     from opwest.llvm.facts import CompileJob, LlvmError
     from opwest.render.llvm.module import render_ir
@@ -30,14 +30,14 @@ def compile_metadata(planned: Sequence[Planned], faults: Diagnostics) -> Metadat
         for build in model.builds:
             if build.target is None:
                 faults.error(
-                    f"--metadata=llvm: model {model.name!r} has no target to generate code for, only C sources",
+                    f"--metadata=llvm: model {model.name!r} has only C sources, no target for code generation",
                     model.location,
                     expected="objects, or LLVM IR with targets: [...]",
                     hint="use --metadata=c",
                 )
             elif build.target.llvm is None:
                 faults.error(
-                    f"--metadata=llvm: target {build.target.name!r} does not say what LLVM generates code for",
+                    f"--metadata=llvm: target {build.target.name!r} has no parameters for LLVM",
                     model.location,
                     expected="llvm: {triple: ..., cpu: ...} in the target",
                 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pipeline: each stage uses only what the stages before it returned."""
+"""The pipeline: each stage uses only the results of earlier stages."""
 
 from __future__ import annotations
 

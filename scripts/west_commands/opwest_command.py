@@ -19,8 +19,8 @@ class OpwestCommand(WestCommand):
     def __init__(self) -> None:
         super().__init__(
             "opwest",
-            "generate, check and run models made of compiled operators",
-            "Everything that follows is for opwest: `west opwest --help` shows its commands.",
+            "generate, check and run models of compiled operators",
+            "All arguments are passed to opwest. `west opwest --help` lists its commands.",
             accepts_unknown_args=True,
         )
 

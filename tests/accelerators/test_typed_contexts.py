@@ -25,7 +25,7 @@ DATA = (
     r"static inline struct opwest_value opwest_(in|out)\(uint8_t dtype, (const )?void \*data, size_t size\)",
     # Elements of two tensors, compared as the dtype beside them says.
     r"(static uint64_t load|double opwest_float_value)\(uint8_t dtype, const void \*element\);?",
-    r"uint32_t opwest_compare\(uint8_t dtype, const void \*got, const void \*wanted, uint32_t count,",
+    r"uint32_t opwest_compare\(uint8_t dtype, const void \*got, const void \*expected, uint32_t count,",
     # A check of a buffer's address, a transfer of a buffer's bytes.
     r"static inline bool usable\(const void \*buffer, uintptr_t align\)",
     r"static int transfer\(const char \*path, const char \*mode, void \*data, size_t size\)",

@@ -205,7 +205,7 @@ def test_json(opwest, project):
     ("arguments", "words"),
     [
         (["absent.o"], "absent.o: error: file not found"),
-        (["operators"], "operators: error: is a folder"),
+        (["operators"], "operators: error: is a directory"),
         (["README.md"], "README.md: error: not an object: this is text"),
         (["empty.c"], "error: the file is empty"),
         (["held.c"], "no operator found in the files"),

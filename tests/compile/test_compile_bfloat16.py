@@ -178,7 +178,7 @@ def test_check_refuses_other_types_and_scalars_in_arrays(opwest, project):
     manifest.write_text(MANIFEST.replace("args: [{name: x, dtype: bfloat16, shape: [4]}, ", scalar))
     said = opwest("check", manifest, code=1).err
     for convention in ("packed", "ffi"):
-        assert f"argument 'by' is a bfloat16 scalar, which {convention} operators can't take" in said
+        assert f"argument 'by' is a bfloat16 scalar, which {convention} operators cannot take" in said
     manifest.write_text(MANIFEST.replace("0x4000", "2.5"))
     assert "expected: bfloat16 bits as a whole number from 0 to 65535" in opwest("check", manifest, code=1).err
 
@@ -227,7 +227,7 @@ def test_vectors_within_a_tolerance(opwest, project, metadata, tmp_path):
     opwest("generate", project / "manifest.yaml", "-o", app, f"--metadata={metadata}")
     done = execute(program_of(app, "brain", tmp_path / "wrong"))
     assert done.returncode == 1
-    assert "output y[0] is 5, wanted 5.094 within 0.01 * |wanted|; 4 of 4 elements differ" in done.stdout
+    assert "output y[0] is 5, expected 5.094 within 0.01 * |expected|; 4 of 4 elements differ" in done.stdout
 
 
 def test_the_runtime_knows_the_values(tmp_path):

@@ -104,8 +104,8 @@ def test_a_vector_that_differs_is_named(project, tmp_path):
     with np.load(copy_project("vectors", tmp_path / "again")[0].parent / "random.npz") as loaded:
         total = int(loaded["total"][2, 0])
     lines = done.stdout.splitlines()
-    assert f"random.npz, case 2: output total[0] is {total}, wanted 7 exactly; 1 of 1 elements differ" in lines
-    assert "vectors: 4 of 5 cases are as wanted" in lines
+    assert f"random.npz, case 2: output total[0] is {total}, expected 7 exactly; 1 of 1 elements differ" in lines
+    assert "vectors: 4 of 5 cases match the vectors" in lines
     assert any(line.endswith(": 1 of 5 cases differ from the vectors") for line in lines)
     assert "FAIL test_vectors" in lines and sum(line.startswith("FAIL") for line in lines) == 1
 
@@ -113,7 +113,7 @@ def test_a_vector_that_differs_is_named(project, tmp_path):
 def test_a_vector_out_of_tolerance_is_named(project, tmp_path):
     change(project / "vectors" / "edge cases.npz", "y", (0, 1, 2), -8.001)
     done = outcome(project, tmp_path)
-    found = "vectors/edge cases.npz, case 0: output y[5] is -8, wanted -8.0010004 within 1e-06 + 1e-05 * |wanted|"
+    found = "vectors/edge cases.npz, case 0: output y[5] is -8, expected -8.0010004 within 1e-06 + 1e-05 * |expected|"
     assert done.returncode == 1
     assert f"{found}; 1 of 6 elements differ" in done.stdout.splitlines()
 
@@ -121,7 +121,9 @@ def test_a_vector_out_of_tolerance_is_named(project, tmp_path):
 def test_a_half_is_shown_as_a_number(project, tmp_path):
     change(project / "random.npz", "signs", (0, 0, 0), 1.5)
     done = outcome(project, tmp_path)
-    assert re.search(r"output signs\[0\] is -?1, wanted 1\.5 within 0\.001 \* \|wanted\|; 1 of 6 elements", done.stdout)
+    assert re.search(
+        r"output signs\[0\] is -?1, expected 1\.5 within 0\.001 \* \|expected\|; 1 of 6 elements", done.stdout
+    )
 
 
 def test_an_operator_that_reads_what_nobody_wrote_is_found(project, tmp_path):
@@ -137,8 +139,8 @@ def test_an_operator_that_reads_what_nobody_wrote_is_found(project, tmp_path):
     text = text.replace("total: {dtype: int64, shape: [1]}", "total: {dtype: int64, shape: [2], pool: sram}")
     manifest.write_text(text[: text.index("tests:")])
     done = outcome(project, tmp_path)
-    assert "FAIL test_workspace_may_hold_anything" in done.stdout, done.stdout
-    assert "output total changes with what the workspace held before" in done.stdout
+    assert "FAIL test_workspace_content_is_ignored" in done.stdout, done.stdout
+    assert "output total changes with the previous content of the workspace" in done.stdout
 
 
 def test_an_operator_that_keeps_state_is_found(project, tmp_path):
@@ -162,7 +164,7 @@ def test_a_model_that_refuses_zeros_is_not_blamed(project, tmp_path):
     manifest.write_text(text[: text.index("tests:")])
     done = outcome(project, tmp_path)
     assert done.returncode == 0, done.stdout
-    assert "vectors: run on zeros returned -22 in step 0, scale: give manifest.yaml vectors (tests:)" in done.stdout
+    assert "vectors: run on zeros returned -22 in step 0, scale: add vectors to manifest.yaml (tests:)" in done.stdout
     assert "SKIP test_zeros" in done.stdout
 
 

@@ -72,4 +72,4 @@ def test_another_convention_is_told(folder, capsys):
     manifest.write_text(text)
     faults = capsys.readouterr().err
     assert "function '__tvm_ffi_add_c_on' has 4 parameters, operator 'add_c_on' has 3 arguments" in faults
-    assert "hint: if it is a function that TVM made: convention: ffi" in faults
+    assert "hint: for a function compiled by TVM, declare convention: ffi" in faults

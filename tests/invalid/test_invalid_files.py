@@ -39,8 +39,8 @@ def test_missing(capsys: pytest.CaptureFixture[str]) -> None:
 def test_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "digits").mkdir()
     assert check("digits", capsys) == (
-        "digits: error: the manifest is a folder\n  expected: a YAML file\n"
-        "  hint: name the file in it, for example digits/manifest.yaml\n"
+        "digits: error: the manifest is a directory\n  expected: a YAML file\n"
+        "  hint: specify the file in it, for example digits/manifest.yaml\n"
     )
 
 

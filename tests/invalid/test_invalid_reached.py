@@ -27,7 +27,7 @@ ELSEWHERE = {
     "examined.error(fault, item.file.location)": "tests/llvm/test_link_checks.py",
     "examined.error(text, at)": "tests/llvm/test_link_checks.py",
     "does not fit operator": "tests/llvm/test_link_checks.py",
-    "the manifest is a folder": "test_invalid_files.py",
+    "the manifest is a directory": "test_invalid_files.py",
     "the manifest is not a regular file": "test_invalid_files.py",
     "the file has {path.stat().st_size} bytes": "test_invalid_files.py",
     "cannot read the manifest: {error.strerror}": "test_invalid_files.py",

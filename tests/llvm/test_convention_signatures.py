@@ -89,7 +89,7 @@ def test_every_convention_against_every_function(made, convention, tmp_path, cap
         ),
         (
             "void op(TVMValue *args, int *type_codes, int num_args, TVMValue *ret, int *ret_code, void *resource)",
-            "declared to return a status (int32_t), the function returns nothing",
+            "declared to return a status (int32_t), the function returns void",
         ),
     ],
 )

@@ -78,11 +78,11 @@ CASES = {
     ),
     "no status": (
         ir("i32 @op", "void @op").replace("ret i32 0", "ret void"), {}, OPERATOR,
-        "op.ll: function 'op' returns nothing, operator 'op' returns a status", "returns: void",
+        "op.ll: function 'op' returns void, operator 'op' returns a status", "returns: void",
     ),
     "a status too many": (
         GOOD, {"returns": "\n    returns: void"}, OPERATOR,
-        "op.ll: function 'op' returns an integer of 32 bits, operator 'op' returns nothing",
+        "op.ll: function 'op' returns an integer of 32 bits, operator 'op' returns void",
         "a function that returns i32, or void",
     ),
     "another function": (
@@ -186,5 +186,5 @@ def test_metadata_llvm_needs_a_target(tmp_path):
     with pytest.raises(OpwestError) as raised:
         projects.generate([manifest], tmp_path / "app", vendored=False, faults=Diagnostics(), metadata="llvm")
     (fault,) = [d for d in raised.value.diagnostics if d.severity == "error"]
-    assert fault.message == "--metadata=llvm: model 'm' has no target to generate code for, only C sources"
+    assert fault.message == "--metadata=llvm: model 'm' has only C sources, no target for code generation"
     assert not (tmp_path / "app").exists()

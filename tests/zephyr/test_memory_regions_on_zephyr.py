@@ -183,7 +183,7 @@ def test_the_chosen_sram_is_ordinary_memory(workspace: Workspace, opwest: Opwest
     [
         ("itcm", "pool near: nodelabel itcm of board mps3/corstone300/an547 is its flash: read only"),
         ("no_such", "pool near: board mps3/corstone300/an547 has no enabled node nodelabel no_such"),
-        ("uart1", "pool near: nodelabel uart1 of board mps3/corstone300/an547 is no zephyr,memory-region"),
+        ("uart1", "pool near: nodelabel uart1 of board mps3/corstone300/an547 is not a zephyr,memory-region"),
     ],
 )
 def test_a_wrong_binding(workspace: Workspace, opwest: Opwest, tmp_path: Path, near: str, message: str) -> None:

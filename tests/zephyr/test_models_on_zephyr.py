@@ -142,7 +142,7 @@ def test_two_models_with_the_same_symbols_and_the_shell(workspace: Workspace, op
     assert "first: 1 operators, 2 steps" in console
     assert "second: 1 operators, 2 steps" in console
     assert "float32 [4], 16 bytes" in console
-    assert "There is no model third" in console
+    assert "unknown model 'third'" in console
     assert "end 0" in console
 
 

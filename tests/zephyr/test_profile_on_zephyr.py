@@ -138,7 +138,7 @@ def test_a_profile_of_digits(workspace: Workspace, digits: Path, opwest: Opwest,
         assert other["digits"] == ["0"] * 4
         ask("opwest profile_reset digits", r"\$ \s*$")
         assert all(rows[""][0] == "0" for rows in tables(ask("opwest profile", end)))
-        ask("opwest profile nothing", r"There is no model nothing")
+        ask("opwest profile nothing", r"unknown model 'nothing'")
     if native:
         events = (build / "channel0_0").read_bytes()
         for point, name in enumerate(STEPS, start=1):

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What generated models need of CMake, and opwest_add_model() for applications that generate a model in the build.
+# CMake functions of generated models, and opwest_add_model() for applications that generate a model in the build.
 
 get_filename_component(OPWEST_TVM_HEADERS "${CMAKE_CURRENT_LIST_DIR}/../include_tvm" ABSOLUTE)
-set(OPWEST_TVM_HEADERS "${OPWEST_TVM_HEADERS}" CACHE INTERNAL "Stand-ins for TVM's headers")
+set(OPWEST_TVM_HEADERS "${OPWEST_TVM_HEADERS}" CACHE INTERNAL "Replacements of TVM's headers")
 
 # opwest_runtime_files(<variable> <option> <file>...)
 #
-# Sets <variable> to the places of files of the runtime that <option> needs. An application's copy of the runtime has
-# the files of those options that its manifests set; the others come from OPWEST_RUNTIME, the zephyr_module/ of the
-# repository or of the installed package, which `opwest run --board` gives.
+# Sets <variable> to the paths of the runtime's files for <option>. The copy of the runtime in an application contains
+# the files of those options that its manifests set. The others are in OPWEST_RUNTIME, the zephyr_module/ of the
+# repository or of the installed package, which `opwest run --board` sets.
 function(opwest_runtime_files variable option)
   get_filename_component(own "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/.." ABSOLUTE)
   set(places)
@@ -21,7 +21,7 @@ function(opwest_runtime_files variable option)
     else()
       message(FATAL_ERROR "opwest: ${option} is set, but this copy of the runtime has no ${file}: ${own}\n"
         "Add ${option}: y under application: kconfig: in the manifest and run `opwest update`, or build with "
-        "-DOPWEST_RUNTIME=<the zephyr_module folder of opwest>.")
+        "-DOPWEST_RUNTIME=<the zephyr_module directory of opwest>.")
     endif()
   endforeach()
   set(${variable} "${places}" PARENT_SCOPE)
@@ -29,7 +29,7 @@ endfunction()
 
 # opwest_sources_ifdef(<option> <file>...)
 #
-# Where <option> is set, compiles sources of the runtime into the current library, and includes its linker scripts.
+# If <option> is set, compiles sources of the runtime into the current library, and includes its linker scripts.
 function(opwest_sources_ifdef option)
   if(NOT ${option})
     return()
@@ -49,9 +49,9 @@ endfunction()
 
 # opwest_select_target(<variable> <model> <target>...)
 #
-# Sets <variable> to the one target that this build is for. Each <target> is the name of a variable
+# Sets <variable> to the one target that matches this build. Each <target> is the name of a variable
 # prefix: <prefix>_NAME, <prefix>_KCONFIG (SYMBOL=value ...), <prefix>_HOST (processor names, may be empty).
-# Stops with every condition and its value when no target matches, or more than one.
+# Fails with every condition and its value if no target matches, or more than one.
 function(opwest_select_target variable model)
   set(matches)
   set(report "")
@@ -61,16 +61,16 @@ function(opwest_select_target variable model)
     foreach(condition IN LISTS ${target}_KCONFIG)
       string(REGEX MATCH "^([^=]+)=(.*)$" _ "${condition}")
       set(symbol "${CMAKE_MATCH_1}")
-      set(wanted "${CMAKE_MATCH_2}")
+      set(required "${CMAKE_MATCH_2}")
       set(value "${${symbol}}")
       if("${value}" STREQUAL "")
         set(value "n")
       endif()
-      if("${value}" STREQUAL "${wanted}")
+      if("${value}" STREQUAL "${required}")
         string(APPEND line " ${symbol}=${value} (ok)")
       else()
         set(matched FALSE)
-        string(APPEND line " ${symbol}=${value} (needs ${wanted})")
+        string(APPEND line " ${symbol}=${value} (needs ${required})")
       endif()
     endforeach()
     if(NOT "${${target}_HOST}" STREQUAL "")
@@ -106,17 +106,17 @@ endfunction()
 
 # opwest_require(<model> <symbol> <provider> <kconfig>)
 #
-# Stops when the option that brings an external symbol is off.
+# Fails if the option that enables the provider of an external symbol is off.
 function(opwest_require model symbol provider kconfig)
   if(NOT ${kconfig})
     message(FATAL_ERROR "opwest: model ${model} needs ${symbol} from ${provider}: set ${kconfig}=y in prj.conf.")
   endif()
 endfunction()
 
-# opwest_model_service(<variable> <model> <folder>)
+# opwest_model_service(<variable> <model> <directory>)
 #
-# Sets <variable> to the source that lets a host run the model: the model's own, or one in OPWEST_SERVICES, where
-# `opwest run --board` puts it.
+# Sets <variable> to the source of the model's service for hosts: the model's own, or one in OPWEST_SERVICES, which
+# `opwest run --board` writes.
 function(opwest_model_service variable model folder)
   foreach(place "${folder}/src/${model}_service.c" "${OPWEST_SERVICES}/${model}_service.c")
     if(EXISTS "${place}")
@@ -129,10 +129,10 @@ function(opwest_model_service variable model folder)
     "`opwest run --board`.")
 endfunction()
 
-# opwest_model_files(<model> <folder> <sources> <operators> <rename>)
+# opwest_model_files(<model> <directory> <sources> <operators> <rename>)
 #
-# Sets <sources> to what is compiled or linked for this build, <operators> to the C sources of operators, and
-# <rename> to the header that gives the latter the model's prefix; all of them below <folder>. The variables of
+# Sets <sources> to the files to compile or link for this build, <operators> to the C sources of operators, and
+# <rename> to the header that adds the model's prefix to their symbols; all of them below <directory>. The variables of
 # the model's model.cmake must be set.
 function(opwest_model_files model folder sources operators rename)
   set(externals ${${model}_EXTERNALS})
@@ -148,9 +148,9 @@ function(opwest_model_files model folder sources operators rename)
   get_filename_component(runtime "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/.." ABSOLUTE)
   foreach(file IN LISTS ${model}_RUNTIME)
     if(NOT EXISTS "${runtime}/${file}")
-      message(FATAL_ERROR "opwest: model ${model} needs ${file}, which this copy of the runtime does not have: "
-        "${runtime}\nIt was generated for other models. Use the runtime of an application that has this model, or the "
-        "opwest repository, which has all of it.")
+      message(FATAL_ERROR "opwest: model ${model} needs ${file}, missing in this copy of the runtime: "
+        "${runtime}\nThe copy was generated for other models. Use the runtime of an application with this model, or the "
+        "opwest repository.")
     endif()
   endforeach()
   if(${model}_TVM AND NOT CONFIG_OPWEST_TVM)
@@ -193,9 +193,9 @@ function(opwest_model_files model folder sources operators rename)
   endforeach()
 endfunction()
 
-# opwest_model_properties(<model> <folder> <operators> <rename> [<scope>...])
+# opwest_model_properties(<model> <directory> <operators> <rename> [<scope>...])
 #
-# Sets what single files are compiled with, for targets of the current folder or of <scope>.
+# Sets the compile options of single files, for targets of the current directory or of <scope>.
 function(opwest_model_properties model folder operators rename)
   if(${model}_CONSTANTS)
     set(included ${${model}_CONSTANTS})
@@ -205,7 +205,7 @@ function(opwest_model_properties model folder operators rename)
       INCLUDE_DIRECTORIES "${folder}/constants")
   endif()
   if(operators)
-    # Sources that TVM wrote include its headers: TVM's own where they are on the path, else those of the runtime.
+    # Sources written by TVM include its headers: TVM's own if they are in the path, else the replacements.
     set_source_files_properties(${operators} ${ARGN} PROPERTIES
       COMPILE_OPTIONS "-include;${rename};-idirafter;${OPWEST_TVM_HEADERS}")
   endif()
@@ -213,7 +213,7 @@ endfunction()
 
 # opwest_model_library(<model>)
 #
-# Makes the model in the current folder, a Zephyr module, a library of this build.
+# Adds the model in the current directory, a Zephyr module, to this build as a library.
 function(opwest_model_library model)
   set(folder "${CMAKE_CURRENT_SOURCE_DIR}")
   opwest_model_files(${model} "${folder}" sources operators rename)
@@ -223,28 +223,28 @@ function(opwest_model_library model)
   opwest_model_properties(${model} "${folder}" "${operators}" "${rename}")
 endfunction()
 
-# opwest_add_model(<model> MANIFEST <file> [METADATA c|llvm] [TEMPLATE <folder>])
+# opwest_add_model(<model> MANIFEST <file> [METADATA c|llvm] [TEMPLATE <directory>])
 #
-# Generates the model that a manifest declares into the build folder, and makes it a library to link with:
+# Generates the model that a manifest declares into the build directory, and adds it as a library to link with:
 #
 #     opwest_add_model(digits MANIFEST ${CMAKE_CURRENT_SOURCE_DIR}/digits/manifest.yaml)
 #     target_link_libraries(app PRIVATE digits)
 #
-# Runs when CMake does, and makes CMake run again when any file changes that the manifest names or that its sources
-# include. Called after find_package(Zephyr): Kconfig and devicetree are settled by then. <model> must be the manifest's
-# own name. Relative paths are those of the CMakeLists.txt.
+# CMake runs again if the manifest, a file that it names, or a header that its sources include changes. Call it after
+# find_package(Zephyr), which processes Kconfig and devicetree. <model> must be the name in the manifest. Relative paths
+# start at the directory of the CMakeLists.txt.
 function(opwest_add_model model)
   cmake_parse_arguments(PARSE_ARGV 1 given "" "MANIFEST;METADATA;TEMPLATE" "")
   if(NOT given_MANIFEST OR given_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "opwest_add_model(${model}): expected MANIFEST <file> [METADATA c|llvm] [TEMPLATE <folder>], "
-      "got: ${ARGN}")
+    message(FATAL_ERROR "opwest_add_model(${model}): expected MANIFEST <file> [METADATA c|llvm] [TEMPLATE <directory>], "
+      "found: ${ARGN}")
   endif()
   if(NOT CONFIG_OPWEST)
     message(FATAL_ERROR "opwest_add_model(${model}): CONFIG_OPWEST is off: set CONFIG_OPWEST=y in prj.conf.")
   endif()
   if(TARGET ${model})
-    message(FATAL_ERROR "opwest_add_model(${model}): this build has a target ${model} already. Add a model once; one that "
-      "has the name of another target needs a new name in its manifest.")
+    message(FATAL_ERROR "opwest_add_model(${model}): duplicate target ${model}. Add a model once; rename a "
+      "model that has the name of another target.")
   endif()
   get_filename_component(manifest "${given_MANIFEST}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
   set(output "${CMAKE_CURRENT_BINARY_DIR}/opwest/${model}")
@@ -259,7 +259,7 @@ function(opwest_add_model model)
     list(APPEND options --template "${template}")
   endif()
 
-  # The generator stands beside this file in the repository, else it is installed.
+  # In the repository the generator is next to this file, otherwise it is installed.
   set(path "$ENV{PYTHONPATH}")
   get_filename_component(generator "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../generator" ABSOLUTE)
   set(own "")
@@ -272,26 +272,25 @@ function(opwest_add_model model)
       "${PYTHON_EXECUTABLE}" -m opwest generate "${manifest}" ${options}
     OUTPUT_QUIET
     RESULT_VARIABLE failed)
-  # What was read, also where the run failed: mending it is a reason to run again.
-  # A newer generator is one too.
+  # Configure again if an input of the generator changes, also after a failure, or if the generator changes.
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${manifest}" ${own})
   if(EXISTS "${inputs}")
     file(STRINGS "${inputs}" read ENCODING UTF-8)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${read})
   endif()
   if(failed)
-    message(FATAL_ERROR "opwest: model ${model} was not generated: see what stands above, about ${manifest}.\n"
-      "If Python did not find a package, install what opwest needs: west packages pip --install")
+    message(FATAL_ERROR "opwest: model ${model} was not generated: see the messages above for ${manifest}.\n"
+      "If Python did not find a package, install the requirements of opwest: west packages pip --install")
   endif()
   if(NOT EXISTS "${folder}/model.cmake")
     file(GLOB names RELATIVE "${output}/models" "${output}/models/*")
     message(FATAL_ERROR "opwest_add_model(${model}): ${manifest} declares a model of another name: "
-      "write opwest_add_model(${names} ...).")
+      "use opwest_add_model(${names} ...).")
   endif()
 
   include("${folder}/model.cmake")
   opwest_model_files(${model} "${folder}" sources operators rename)
-  # Sources of an interface are compiled by whoever links: nothing is lost in an archive.
+  # The target that links an interface compiles its sources, so that no file is dropped from an archive.
   add_library(${model} INTERFACE)
   target_include_directories(${model} INTERFACE "${folder}/include")
   target_sources(${model} INTERFACE ${sources} ${operators})

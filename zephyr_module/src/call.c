@@ -23,27 +23,28 @@ static bool in_range(uint8_t dtype, int64_t number)
 	}
 }
 
-static bool fits(const struct opwest_tensor *wanted, const struct opwest_value *given)
+static bool fits(const struct opwest_tensor *declared, const struct opwest_value *given)
 {
-	if (given->dtype != wanted->dtype) {
+	if (given->dtype != declared->dtype) {
 		return false;
 	}
-	if ((wanted->flags & OPWEST_TENSOR_SCALAR) != 0U) {
-		if (kinds[wanted->dtype] == OPWEST_KIND_REAL) {
+	if ((declared->flags & OPWEST_TENSOR_SCALAR) != 0U) {
+		if (kinds[declared->dtype] == OPWEST_KIND_REAL) {
 			return given->kind == OPWEST_VALUE_REAL;
 		}
 		return given->kind == OPWEST_VALUE_INTEGER &&
-		       in_range(wanted->dtype, given->as.integer);
+		       in_range(declared->dtype, given->as.integer);
 	}
-	if (given->kind != (wanted->direction == OPWEST_IN ? OPWEST_VALUE_IN : OPWEST_VALUE_OUT)) {
+	if (given->kind !=
+	    (declared->direction == OPWEST_IN ? OPWEST_VALUE_IN : OPWEST_VALUE_OUT)) {
 		return false;
 	}
 
 	const uintptr_t address = given->kind == OPWEST_VALUE_IN ? (uintptr_t)given->as.in
 								 : (uintptr_t)given->as.out;
 
-	return address != 0U && address % OPWEST_TENSOR_ALIGN(wanted->flags) == 0U &&
-	       given->size >= wanted->size;
+	return address != 0U && address % OPWEST_TENSOR_ALIGN(declared->flags) == 0U &&
+	       given->size >= declared->size;
 }
 
 int opwest_call(const struct opwest_entry *entry, const struct opwest_value *args, size_t count,

@@ -90,46 +90,46 @@ static double magnitude(double value)
 	return value < 0.0 ? -value : value;
 }
 
-static bool reals_fit(double got, double wanted, struct opwest_tolerance tolerance)
+static bool reals_fit(double got, double expected, struct opwest_tolerance tolerance)
 {
-	if (got != got || wanted != wanted) {
-		return got != got && wanted != wanted;
+	if (got != got || expected != expected) {
+		return got != got && expected != expected;
 	}
-	if (!is_finite(got) || !is_finite(wanted)) {
-		return got == wanted;
+	if (!is_finite(got) || !is_finite(expected)) {
+		return got == expected;
 	}
-	return magnitude(got - wanted) <=
-	       tolerance.absolute + tolerance.relative * magnitude(wanted);
+	return magnitude(got - expected) <=
+	       tolerance.absolute + tolerance.relative * magnitude(expected);
 }
 
-static bool integers_fit(uint64_t got, uint64_t wanted, bool has_sign,
+static bool integers_fit(uint64_t got, uint64_t expected, bool has_sign,
 			 struct opwest_tolerance tolerance)
 {
 	/* Invert the top bit: the same order for unsigned comparison. */
 	const uint64_t top = has_sign ? (uint64_t)1 << 63 : 0U;
-	const bool above = (got ^ top) > (wanted ^ top);
-	const uint64_t distance = above ? got - wanted : wanted - got;
-	const uint64_t size = has_sign && wanted >= top ? (uint64_t)0 - wanted : wanted;
+	const bool above = (got ^ top) > (expected ^ top);
+	const uint64_t distance = above ? got - expected : expected - got;
+	const uint64_t size = has_sign && expected >= top ? (uint64_t)0 - expected : expected;
 
 	return (double)distance <= tolerance.absolute + tolerance.relative * (double)size;
 }
 
-static bool fits(uint8_t dtype, const uint8_t *got, const uint8_t *wanted,
+static bool fits(uint8_t dtype, const uint8_t *got, const uint8_t *expected,
 		 struct opwest_tolerance tolerance)
 {
 	if (dtypes[dtype].exponent != 0U) {
-		return reals_fit(opwest_float_value(dtype, got), opwest_float_value(dtype, wanted),
-				 tolerance);
+		return reals_fit(opwest_float_value(dtype, got),
+				 opwest_float_value(dtype, expected), tolerance);
 	}
-	return integers_fit(integer(dtype, got), integer(dtype, wanted),
+	return integers_fit(integer(dtype, got), integer(dtype, expected),
 			    dtypes[dtype].kind == OPWEST_KIND_SIGNED, tolerance);
 }
 
-uint32_t opwest_compare(uint8_t dtype, const void *got, const void *wanted, uint32_t count,
+uint32_t opwest_compare(uint8_t dtype, const void *got, const void *expected, uint32_t count,
 			struct opwest_tolerance tolerance, uint32_t *first)
 {
 	const uint8_t *const left = got;
-	const uint8_t *const right = wanted;
+	const uint8_t *const right = expected;
 	const size_t size = opwest_dtype_size(dtype);
 	const bool exact = !(tolerance.absolute > 0.0 || tolerance.relative > 0.0);
 	uint32_t found = 0U;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices of a host are coherent threads: nothing to do. A test may link its own cache. */
+/* Devices of a host are coherent threads and need no maintenance. A test may link its own cache. */
 #include <opwest/port.h>
 
 int opwest_port_cache_flush(const uint8_t *data, uint32_t size)

@@ -50,7 +50,7 @@ static int each(const struct shell *sh, size_t argc, char **argv,
 		}
 	}
 	if (!found) {
-		shell_error(sh, "There is no model %s. \"opwest models\" lists them.", argv[1]);
+		shell_error(sh, "unknown model '%s'; \"opwest models\" lists the models", argv[1]);
 		return -ENOENT;
 	}
 	return 0;
@@ -73,10 +73,10 @@ static int cmd_profile_reset(const struct shell *sh, size_t argc, char **argv)
 }
 
 SHELL_SUBCMD_ADD((opwest), profile, NULL,
-		 "Show what the steps of all models took, or of one.\n"
+		 "Show the cycles of each step, for one model or all.\n"
 		 "Usage: opwest profile [MODEL]",
 		 cmd_profile, 1, 1);
 SHELL_SUBCMD_ADD((opwest), profile_reset, NULL,
-		 "Forget it, while no run goes on.\n"
+		 "Reset the cycle counts; no run may be in progress.\n"
 		 "Usage: opwest profile_reset [MODEL]",
 		 cmd_profile_reset, 1, 1);

@@ -203,7 +203,7 @@ static int cmd_measures(const struct shell *sh, size_t argc, char **argv)
 }
 
 SHELL_SUBCMD_ADD((opwest), measures, NULL,
-		 "Tell what the steps of a model took, for a program.\n"
+		 "Print the measurements of a model, for a program.\n"
 		 "Usage: opwest measures MODEL",
 		 cmd_measures, 2, 0);
 #endif

@@ -21,7 +21,7 @@
 
 #ifdef CONFIG_MCUMGR_TRANSPORT_UART
 BUILD_ASSERT(DT_HAS_CHOSEN(zephyr_uart_mcumgr),
-	     "the devicetree chooses no zephyr,uart-mcumgr: that of the console will do");
+	     "the devicetree has no chosen zephyr,uart-mcumgr; it can be the UART of the console");
 #endif
 
 /* Commands of the group. */

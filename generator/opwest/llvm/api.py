@@ -66,7 +66,7 @@ def read_many(
 ) -> list[IrModule | LlvmError]:
     """Return the facts about each file, or its error; several files share one child process.
 
-    With `uses`, what functions do with their parameters, too.
+    With `uses`, the facts include how functions use their parameters.
     """
     if not is_available():
         return [missing() for _ in paths]
@@ -95,7 +95,7 @@ def compile_ir(
 
 
 def compile_many(jobs: Sequence[CompileJob], limits: Limits = _DEFAULT_LIMITS) -> list[bytes | LlvmError]:
-    """Return the object of each job, or its error; the jobs share one child process while it lives."""
+    """Return the object of each job, or its error; the jobs share one child process until it ends."""
     if not is_available():
         return [missing() for _ in jobs]
     requests = [

@@ -23,7 +23,7 @@ from opwest.llvm.facts import Limits, LlvmError, printable
 from opwest.llvm.protocol import BrokenStreamError, Frame, read_frame, write_frame
 from opwest.records import dataclass
 
-_MEASURED = "COVERAGE_PROCESS_CONFIG"  # our own tests look at what the child runs, too
+_MEASURED = "COVERAGE_PROCESS_CONFIG"  # the coverage of the tests includes the child
 _KEPT_VARIABLES = (
     "LD_LIBRARY_PATH",
     "DYLD_LIBRARY_PATH",
@@ -57,7 +57,7 @@ def run(requests: Sequence[Request], limits: Limits) -> list[Frame | LlvmError]:
         for request in requests:
             if child is None:
                 child = _Child(limits)
-            answer = child.ask(request)
+            answer = child.respond(request)
             if child.ended:
                 child.close()
                 child = None
@@ -83,7 +83,7 @@ class _Child:
         self._answers: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
         self._stderr = bytearray()
         self._process = subprocess.Popen(
-            # -P: a module in the working directory must not take the place of one of ours.
+            # -P: a module in the working directory must not replace one of the child.
             [sys.executable, "-P", "-m", "opwest.llvm.worker", str(limits.memory), str(limits.seconds)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -115,26 +115,26 @@ class _Child:
         except (OSError, ValueError):
             pass
 
-    def ask(self, request: Request) -> Frame | LlvmError:
+    def respond(self, request: Request) -> Frame | LlvmError:
         """Return the response to a request, or its error."""
         timer = threading.Timer(self._limits.seconds, self._process.kill)
         timer.daemon = True
         started = time.monotonic()
         timer.start()
         try:
-            with contextlib.suppress(OSError, ValueError):  # where it has ended, the reader says so
+            with contextlib.suppress(OSError, ValueError):  # after its end, the reader returns None
                 write_frame(self._stdin, Frame(request.header, request.blob))
             answer = self._answers.get()
         finally:
             timer.cancel()
         if answer is None:
-            return self._death(request, timed_out=time.monotonic() - started >= self._limits.seconds)
+            return self._failure(request, timed_out=time.monotonic() - started >= self._limits.seconds)
         fault = answer.header.get("fault")
         if isinstance(fault, list) and len(fault) == 3:
             return LlvmError(printable(str(fault[0])), *(None if p is None else printable(str(p)) for p in fault[1:]))
         return answer
 
-    def _death(self, request: Request, *, timed_out: bool) -> LlvmError:
+    def _failure(self, request: Request, *, timed_out: bool) -> LlvmError:
         """Return the error for a child that ended without a response."""
         self.ended = True
         self._process.kill()

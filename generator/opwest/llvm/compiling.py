@@ -168,10 +168,10 @@ def _refuse(module: Module, text: str, target: LlvmTarget, layout: str, renames:
 
 def _refuse_assembly(triple: str, target: LlvmTarget) -> None:
     """Raise LlvmError for assembly of another architecture: llvmlite has the host's assembly parser only."""
-    here, wanted = parse_triple(llvm.get_process_triple()), parse_triple(target.triple)
+    here, required = parse_triple(llvm.get_process_triple()), parse_triple(target.triple)
     families = {"i386": "x86", "x86-64": "x86"}
     known = here and families.get(here.architecture, here.architecture)
-    needed = wanted and families.get(wanted.architecture, wanted.architecture)
+    needed = required and families.get(required.architecture, required.architecture)
     if known != needed:
         raise LlvmError(
             f"llvmlite cannot assemble the inline or module assembly of the IR for {triple or 'any target'} "

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contradictions between the triple and data layout of an IR module and those of a target.
 
-Source: LangRef, "Target Triple" and "Data Layout". Nothing here needs LLVM.
+Source: LangRef, "Target Triple" and "Data Layout". This module does not use LLVM.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Triple:
     profile: str | None = None
     """Arm: A, R or M."""
     hard_float: bool | None = None
-    """Arm: whether the environment is one of hard float."""
+    """Arm: whether the environment specifies hard float."""
     system: str | None = None
     """A system with other calling conventions: windows, darwin, …"""
 
@@ -78,14 +78,14 @@ def contradictions(module: IrModule, target: LlvmTarget, data_layout_of_target: 
 
     `data_layout_of_target` is the one LLVM has for the target; empty: `target.data_layout`.
     """
-    seen, wanted = parse_triple(module.triple), parse_triple(target.triple)
+    seen, expected = parse_triple(module.triple), parse_triple(target.triple)
     faults: list[Fault] = []
-    if seen is not None and wanted is not None:
-        difference = _difference(seen, wanted)
+    if seen is not None and expected is not None:
+        difference = _difference(seen, expected)
         if difference:
             return [_fault(module, target, difference)]
-        if None not in (seen.hard_float, wanted.hard_float) and seen.hard_float != wanted.hard_float:
-            faults.append(_fault(module, target, _float_words(seen.hard_float, wanted.hard_float)))
+        if None not in (seen.hard_float, expected.hard_float) and seen.hard_float != expected.hard_float:
+            faults.append(_fault(module, target, _float_words(seen.hard_float, expected.hard_float)))
     if module.target_abi and target.machine == "riscv" and module.target_abi != riscv_abi(target):
         faults.append(
             Fault(
@@ -107,24 +107,24 @@ def riscv_abi(target: LlvmTarget) -> str:
     return target.abi or ("lp64" if target.bits == 64 else "ilp32") + suffix
 
 
-def _difference(seen: Triple, wanted: Triple) -> str | None:
+def _difference(seen: Triple, expected: Triple) -> str | None:
     """Return a difference that makes further comparison unnecessary."""
-    if seen.architecture != wanted.architecture:
+    if seen.architecture != expected.architecture:
         return "another architecture"
-    if seen.bits != wanted.bits:
-        return f"{seen.bits}-bit addresses, expected {wanted.bits}-bit"
-    if seen.big_endian != wanted.big_endian:
+    if seen.bits != expected.bits:
+        return f"{seen.bits}-bit addresses, expected {expected.bits}-bit"
+    if seen.big_endian != expected.big_endian:
         return "big-endian, expected little-endian" if seen.big_endian else "little-endian, expected big-endian"
-    if seen.profile and wanted.profile and seen.profile != wanted.profile:
-        return f"Arm profile {seen.profile}, expected {wanted.profile}"
-    if seen.system != wanted.system and seen.system:
+    if seen.profile and expected.profile and seen.profile != expected.profile:
+        return f"Arm profile {seen.profile}, expected {expected.profile}"
+    if seen.system != expected.system and seen.system:
         return f"calling conventions of {seen.system}"
     return None
 
 
-def _float_words(seen: bool | None, wanted: bool | None) -> str:
+def _float_words(seen: bool | None, expected: bool | None) -> str:
     words = {True: "hard float (eabihf)", False: "floats in integer registers (eabi)"}
-    return f"{words[bool(seen)]}, expected {words[bool(wanted)]}"
+    return f"{words[bool(seen)]}, expected {words[bool(expected)]}"
 
 
 def _fault(module: IrModule, target: LlvmTarget, difference: str) -> Fault:
@@ -137,13 +137,13 @@ def _fault(module: IrModule, target: LlvmTarget, difference: str) -> Fault:
 
 def _layout_faults(module: IrModule, target: LlvmTarget, layout: str) -> list[Fault]:
     """Return an error with the first difference between two data layouts."""
-    seen, wanted = _layout(module.data_layout), {**_DEFAULTS, **_layout(layout)}
+    seen, expected = _layout(module.data_layout), {**_DEFAULTS, **_layout(layout)}
     for key, value in seen.items():
-        if key in wanted and wanted[key] != value:
+        if key in expected and expected[key] != value:
             return [
                 Fault(
                     f"the data layout of the IR is {printable(module.data_layout)!r}, that of target "
-                    f"'{target.name}' is {layout!r}: {_what(key)} {value}, expected {wanted[key]}",
+                    f"'{target.name}' is {layout!r}: {_what(key)} {value}, expected {expected[key]}",
                     f"the data layout of {target.triple}, or none",
                     f"compile the operators for '{target.name}' (clang: --target={target.triple})",
                 )

@@ -35,7 +35,7 @@ class IrParameter:
     """The type of a parameter or of a result."""
 
     kind: IrKind
-    """`other`: vectors, aggregates, and pointers that stand for an aggregate (`byval`, `sret`) or
+    """`other`: vectors, aggregates, and pointers that represent an aggregate (`byval`, `sret`) or
     point into another address space."""
     bits: int
     """Of integers and floats (`half` is 16, `bfloat` is `other`); 0 for the rest."""
@@ -70,7 +70,7 @@ class IrFunction:
     linkage: str
     """As LLVM writes it: `external`, `internal`, `private`, `weak`, `linkonce_odr`, `extern_weak`, …"""
     uses: tuple[IrUse, ...] = ()
-    """One a parameter, of definitions, where they were asked for."""
+    """One per parameter, for definitions, if requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +79,11 @@ class IrModule:
 
     path: Path
     content: bytes = field(repr=False)
-    """The file as it is: bitcode or text."""
+    """The unchanged content of the file: bitcode or text."""
     triple: str
     """Empty if the module does not specify it."""
     data_layout: str
-    """After LLVM's own upgrade of older layouts; empty where the module does not say."""
+    """After LLVM's own upgrade of older layouts; empty if the module does not specify it."""
     functions: tuple[IrFunction, ...]
     defined: frozenset[str]
     """Functions, variables and aliases that other objects can see."""
@@ -104,9 +104,9 @@ class IrModule:
     target_attributes: frozenset[str] = frozenset()
     """Distinct `target-cpu=…`, `tune-cpu=…` and `target-features=…` of its functions."""
     target_abi: str | None = None
-    """RISC-V: the ABI that the module says it was made for (`ilp32f`)."""
+    """RISC-V: the ABI in the module flag target-abi (`ilp32f`)."""
     has_debug_information: bool = False
-    """Whether an object that is compiled from it has any."""
+    """Whether the compiled object has debug information."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class CompileJob:
     target: LlvmTarget
     options: CompileOptions = field(default_factory=CompileOptions)
     name: str = "the IR"
-    """What messages call it: the name of the file."""
+    """Its name in messages: the name of the file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ _BY_REFERENCE = (b"byval", b"sret", b"inalloca", b"byref", b"preallocated")
 
 @contextmanager
 def context() -> Iterator[Any]:
-    """Yield a context of its own for one request, so that nothing is left behind."""
+    """Yield a separate context for one request, so that requests share no state."""
     value = llvm.create_context()
     try:
         yield value
@@ -83,9 +83,9 @@ def _refused(words: str, kind: str) -> LlvmError:
     place = re.search(r"<string>:(\d+):(\d+): error: (.*)", words)
     if place:
         return LlvmError(f"line {place[1]}, column {place[2]}: {place[3]}", f"textual IR of LLVM {version} or older")
-    said = _line(re.sub(r"^LLVM (?:IR|bitcode) parsing error\s*", "", words))
+    message = _line(re.sub(r"^LLVM (?:IR|bitcode) parsing error\s*", "", words))
     hint = f"the file may be truncated, damaged, or from an LLVM newer than {version}"
-    return LlvmError(f"cannot parse the file: {said}", f"{kind} of LLVM {version} or older", hint)
+    return LlvmError(f"cannot parse the file: {message}", f"{kind} of LLVM {version} or older", hint)
 
 
 def facts_of(content: bytes, *, uses: bool = False) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def facts_of(content: bytes, *, uses: bool = False) -> dict[str, Any]:
         return module_facts(module, str(module), uses=uses)
 
 
-# A list that is empty, as TVM leaves it, has none.
+# TVM emits empty lists, which contain no functions.
 _CONSTRUCTORS = re.compile(r"^@llvm\.global_[cd]tors = appending (?!global \[0 x )", re.MULTILINE)
 
 
@@ -153,7 +153,7 @@ _ACCESS = re.compile(
 
 
 def _add_uses(module: Module, text: str, functions: list[dict[str, Any]]) -> None:
-    """Add to the facts about functions what those with a body do with their parameters."""
+    """Add the use of parameters to the facts about functions with a body."""
     # Printing a function by itself takes as long as the whole module: the printed module has them in order.
     bodies = re.findall(r"^define .*?^\}", text, re.MULTILINE | re.DOTALL)
     defined = [f for f in module.functions if not f.is_declaration]
@@ -165,7 +165,7 @@ def _add_uses(module: Module, text: str, functions: list[dict[str, Any]]) -> Non
 
 
 def _uses(function: Any, text: str) -> list[Any]:
-    """Return the name of each parameter, whether it is only read or only written, and what it points to."""
+    """Return the name of each parameter, whether it is only read or only written, and the type it points to."""
     elements: dict[str, set[str]] = {}
     for found in _ACCESS.finditer(text):
         elements.setdefault(found["name"], set()).add(found["loaded"] or found["stored"] or found["indexed"])

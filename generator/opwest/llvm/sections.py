@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Remove sections that LLVM always writes and that are harmful in firmware.
 
-- Unwind tables of Arm (SHT_ARM_EXIDX): with `nounwind` they hold eight bytes per function that say
-  "cannot be unwound", which Zephyr's linker scripts would put into the firmware.
+- Unwind tables of Arm (SHT_ARM_EXIDX): with `nounwind` they contain an entry of eight bytes per function,
+  EXIDX_CANTUNWIND, which Zephyr's linker scripts would put into the firmware.
 - `.note.GNU-stack` in objects for bare metal: GCC writes none there, and GNU ld warns about the
   difference, which Zephyr's `--fatal-warnings` makes an error.
 
-Their headers become unused ones (all zero, SHT_NULL), so that nothing has to be numbered anew; GNU
+Their headers become unused ones (all zero, SHT_NULL), so that the numbers of other sections do not change; GNU
 ld 2.40 fails on empty SHT_ARM_EXIDX sections. Source: System V ABI, "Section Header Table".
 """
 
@@ -38,13 +38,13 @@ def without_sections(content: bytes, *, unwind_tables: bool, stack_note: bool) -
     names = first[_LINK] if names == _EXTENDED else names
     headers = [header.unpack_from(content, start + i * header.size) for i in range(count)]
 
-    def unwanted(section: tuple[int, ...]) -> bool:
+    def is_removed(section: tuple[int, ...]) -> bool:
         if section[_TYPE] == _SHT_ARM_EXIDX:
             return unwind_tables
         name = headers[names][_OFFSET] + section[_NAME]
         return stack_note and content.startswith(_STACK_NOTE + b"\0", name)
 
-    dropped = {i for i, section in enumerate(headers) if unwanted(section)}
+    dropped = {i for i, section in enumerate(headers) if is_removed(section)}
     relocations = (_SHT_REL, _SHT_RELA)
     dropped |= {i for i, section in enumerate(headers) if section[_TYPE] in relocations and section[_INFO] in dropped}
     data = bytearray(content)

@@ -12,10 +12,10 @@ class LlvmTarget:
 
     name: str
     triple: str
-    """Four parts: with three, LLVM takes the environment for something else and generates soft float."""
+    """Four parts: with three, LLVM ignores the environment and generates soft float."""
     cpu: str
     features: str
-    """As LLVM takes them: `+soft-float,-fpregs`; may be empty."""
+    """In LLVM's syntax: `+soft-float,-fpregs`; may be empty."""
     float_abi: str | None
     """The float ABI of the target's objects: soft, softfp, hard; soft, single, double; None elsewhere."""
     machine: str
@@ -23,4 +23,4 @@ class LlvmTarget:
     abi: str = ""
     """RISC-V: `ilp32`, `lp64d`, …; empty: from `bits` and `float_abi`."""
     data_layout: str = ""
-    """The one LLVM has for the target; empty: not known here."""
+    """LLVM's data layout for the target; empty if unknown."""

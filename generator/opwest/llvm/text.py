@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read and change IR in the form printed by LLVM.
 
-llvmlite can neither set sections nor remove attributes nor tell constants from variables, so these
+llvmlite cannot set sections, remove attributes or distinguish constants from variables, so these
 steps work on text. It is always text that LLVM itself has printed: one line per variable, function
 header and attribute group, function attributes only in groups, no quote inside a string (LLVM
 writes it as `\\22`), comments only after `;`. Source: llvm/lib/IR/AsmWriter.cpp.
@@ -16,7 +16,7 @@ from opwest.llvm.facts import LlvmError
 from opwest.records import dataclass
 
 _IDENTIFIER = r'(?:"[^"\n]*"|[-\w$.]+)'
-# A global name, or what may hold one that is not meant: a string, a comment.
+# A global name; or a string or comment, which can contain the text of one.
 _TOKEN = re.compile(rf'@(?P<name>{_IDENTIFIER})|"[^"]*"|;[^\n]*', re.ASCII)
 _COMDAT = re.compile(rf"(?:(?<=comdat\()|^)\$(?P<name>{_IDENTIFIER})(?= = comdat|\))", re.ASCII | re.MULTILINE)
 _GLOBAL = re.compile(
@@ -55,7 +55,7 @@ def decode_name(written: str) -> str:
 
 def symbol_of(raw: bytes) -> str:
     """Return the symbol for the bytes of a name in LLVM."""
-    # \1 tells LLVM to take the rest as it is.
+    # \1: LLVM uses the rest without a prefix of the target.
     return raw.removeprefix(b"\1").decode("utf-8", "backslashreplace")
 
 
@@ -135,7 +135,7 @@ def target_abi(text: str) -> str | None:
 def without_foreign_attributes(text: str, *, keep_unwind: bool) -> str:
     """Return the text without attributes that override the target machine or the options.
 
-    A group that becomes empty, which LLVM would not parse, gets an attribute that means nothing.
+    A group that becomes empty, which LLVM would not parse, gets an attribute without effect.
     """
 
     def cleaned(group: re.Match[str]) -> str:
@@ -156,7 +156,7 @@ def _dropped(item: str, keep_unwind: bool) -> bool:
 
 
 def without_enum_size(text: str) -> str:
-    """Return the text without the module flag for the size of enums, under a name that means nothing.
+    """Return the text with the module flag for the size of enums renamed, so that it has no effect.
 
     Clang writes it for Arm; GNU ld compares it with the short enums of GCC for bare metal and warns,
     although operators take pointers and numbers.
@@ -167,7 +167,7 @@ def without_enum_size(text: str) -> str:
 
 
 def with_plain_source_name(text: str) -> str:
-    """Return the text with the folder removed from the source's name: it would end up in the object."""
+    """Return the text without the directory in the source's name, which would be stored in the object."""
     return re.sub(
         r'^source_filename = "(?:[^"\n]*[/\\])?([^"\n]*)"$', r'source_filename = "\1"', text, count=1, flags=re.M
     )
@@ -209,7 +209,7 @@ def with_sections(text: str, *, position_independent: bool, jump_tables: bool) -
 def _section_name(prefix: str, written: str) -> str:
     """Return the section for a global, in the form IR writes it."""
     inner = written.strip('"').removeprefix("\\01")
-    # The linker merges what is in .rodata.cst4 and .rodata.str1.1.
+    # The linker merges the content of .rodata.cst4 and .rodata.str1.1.
     return f'"{prefix}{"_" if re.match(r"(?:cst|str)[0-9]", inner) else ""}{inner}"'
 
 

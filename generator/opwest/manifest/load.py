@@ -37,10 +37,10 @@ def load_manifest(path: Path, faults: Diagnostics, content: bytes | None = None)
     try:
         if path.is_dir():
             faults.error(
-                "the manifest is a folder",
+                "the manifest is a directory",
                 Location(label),
                 expected="a YAML file",
-                hint=f"name the file in it, for example {path / 'manifest.yaml'}",
+                hint=f"specify the file in it, for example {path / 'manifest.yaml'}",
             )
             return None
         if path.exists() and not path.is_file():

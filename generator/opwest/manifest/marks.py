@@ -25,11 +25,11 @@ def report_marks(manifest: Mapping, faults: Diagnostics, expected: Callable[[Pat
     `expected` returns the text for `expected:` at a path, or None.
     """
     found: set[Path] = set()
-    told: set[Location] = set()  # a value shared by aliases is reported once
+    reported: set[Location] = set()  # a value shared by aliases is reported once
 
-    def tell(what: str, at: Location, allowed: str | None) -> None:
-        if at not in told:
-            told.add(at)
+    def report(what: str, at: Location, allowed: str | None) -> None:
+        if at not in reported:
+            reported.add(at)
             hint = None if allowed else "replace FILL_IN: `opwest init` could not derive this value"
             faults.error(f"{what} is not filled in", at, expected=allowed, hint=hint)
 
@@ -40,10 +40,10 @@ def report_marks(manifest: Mapping, faults: Diagnostics, expected: Callable[[Pat
             here: Path = (*path, part)
             if isinstance(part, str) and isinstance(owner, Mapping) and is_mark(part):
                 found.add(here)
-                tell(f"the name {part!r} in {spelled(path)}", owner.key_location(part), "a name")
+                report(f"the name {part!r} in {spelled(path)}", owner.key_location(part), "a name")
             if is_mark(item):
                 found.add(here)
-                tell(spelled(here) + (f" ({item})" if item != MARK else ""), at, expected(here))
+                report(spelled(here) + (f" ({item})" if item != MARK else ""), at, expected(here))
             elif isinstance(item, (Mapping, Items)):
                 pending.append((item, here))
     return found

@@ -78,20 +78,20 @@ def check_schema(manifest: Mapping, faults: Diagnostics, known: Collection[Value
     are removed from `manifest`, and misspelt keys are renamed.
     """
     guessed: set[tuple[str | int, ...]] = set()
-    goes_on = True
-    while goes_on and (errors := _errors(manifest, known)):
+    continues = True
+    while continues and (errors := _errors(manifest, known)):
         meant = _misspelt(manifest, errors)
         # An invalid value under a renamed key indicates a wrong guess, not a wrong value.
         good = [error for error in errors if tuple(error.instance_path) not in guessed]
         for error in good:
             if not _is_explained(error, meant):
                 _report(manifest, error, faults)
-        separate = [_is_explained(error, meant) or _take_out(manifest, error, meant) for error in good]
+        separate = [_is_explained(error, meant) or _remove_key(manifest, error, meant) for error in good]
         guessed |= {(*path, key) for (path, _), key in meant.items()}
-        goes_on = all(separate) and len(good) == len(errors)
-    if not goes_on:
+        continues = all(separate) and len(good) == len(errors)
+    if not continues:
         return False
-    _make_whole(manifest)
+    _convert_whole_numbers(manifest)
     return True
 
 
@@ -100,7 +100,7 @@ def _errors(manifest: Mapping, known: Collection[ValuePath]) -> list[Any]:
     return [error for error in found if tuple(error.instance_path) not in known] if known else list(found)
 
 
-def _make_whole(root: Any) -> None:
+def _convert_whole_numbers(root: Any) -> None:
     """Convert numbers such as 4.0 and 1e3 to int: JSON Schema accepts them as integers."""
     pending, seen = [root], set()
     while pending:
@@ -145,7 +145,7 @@ def _is_explained(error: Any, meant: _Meant) -> bool:
     return any(at == path and key == error.kind.property for (at, _), key in meant.items())
 
 
-def _put_right(owner: Mapping, key: str, meant: str) -> None:
+def _rename_key(owner: Mapping, key: str, meant: str) -> None:
     """Rename a misspelt key to the intended one."""
     if key in owner and meant not in owner:
         owner[meant] = owner.pop(key)
@@ -156,7 +156,7 @@ def _rule_name(error: Any) -> str:
     return type(error.kind).__name__.rsplit("_", 1)[-1]
 
 
-def _take_out(manifest: Mapping, error: Any, meant: _Meant) -> bool:
+def _remove_key(manifest: Mapping, error: Any, meant: _Meant) -> bool:
     """Remove the faulty key from `manifest`; return whether the meaning of the rest is unchanged."""
     path = list(error.instance_path)
     try:
@@ -169,7 +169,7 @@ def _take_out(manifest: Mapping, error: Any, meant: _Meant) -> bool:
             # A misspelt `direction` affects other checks; a misspelt `align` does not.
             close = meant.get((tuple(path), key))
             if close is not None and close not in _SEPARATE:
-                _put_right(owner, key, close)
+                _rename_key(owner, key, close)
             owner.pop(key, None)
         return "<<" not in error.kind.unexpected
     for length in range(len(path), 0, -1):

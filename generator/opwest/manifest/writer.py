@@ -47,7 +47,7 @@ def shape_of(shape: Sequence[int]) -> str:
 
 
 def comment(text: str, indent: str = "", hanging: str = "") -> Iterator[str]:
-    """Yield a comment, folded at WIDTH; `hanging` is put before the words of lines that continue it."""
+    """Yield a comment, folded at WIDTH; `hanging` is the indentation of continuation lines."""
     line, is_empty = f"{indent}#", True
     for word in _printable(text).split():
         if len(line) + 1 + len(word) > WIDTH and not is_empty:
@@ -65,7 +65,7 @@ def remark(*remarks: str) -> str:
 
 
 def remarked(line: str, *remarks: str) -> Iterator[str]:
-    """Yield a line with a comment at its end, or before it where both are longer than WIDTH."""
+    """Yield a line with a comment at its end, or before it if the result is longer than WIDTH."""
     end = remark(*remarks)
     if len(line) + len(end) <= WIDTH:
         yield line + end
@@ -75,7 +75,7 @@ def remarked(line: str, *remarks: str) -> Iterator[str]:
 
 
 def object_entry(files: Sequence[str], target: str | None = None) -> Iterator[str]:
-    """Yield an entry of `objects`, to which further keys can be added with four blanks before them."""
+    """Yield an entry of `objects`, which further keys can follow, indented by four spaces."""
     first = "  - "
     if target is not None:
         yield f"{first}target: {scalar(target)}"
@@ -89,7 +89,7 @@ def object_entry(files: Sequence[str], target: str | None = None) -> Iterator[st
 
 
 def key(name: str, value: str | None, *remarks: str) -> Iterator[str]:
-    """Yield a key of an operator or of an entry of `objects`; nothing without a value."""
+    """Yield a key of an operator or of an entry of `objects`, if it has a value."""
     if value is not None:
         yield from remarked(f"    {name}: {value}", *remarks)
 
@@ -137,7 +137,7 @@ def interface(role: str, tensors: Mapping[str, Keys]) -> Iterator[str]:
 
 
 def step(call: str, args: Iterable[str], device: str | None = None, end: str = "") -> Iterator[str]:
-    """Yield a step: on one line where that is at most WIDTH long; `end` follows it."""
+    """Yield a step: on one line if it fits in WIDTH; `end` follows it."""
     keys = {"call": scalar(call), "device": device, "args": flow_list(map(scalar, args))}
     line = f"    - {flow_map(keys)}{end}"
     if len(line) <= WIDTH:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state shared by all parts of resolution: the manifest, its folder, the diagnostics."""
+"""The state shared by all parts of resolution: the manifest, its directory, the diagnostics."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Context:
     folder: Path
     faults: Diagnostics
     files: set[str] = field(default_factory=set)
-    """The files that the manifest names or its sources include, relative to its folder.
+    """The files that the manifest names or its sources include, relative to its directory.
 
-    For a missing file, its folder: the build runs again when the file is created.
+    For a missing file, its directory: the build runs again when the file is created.
     """
     untyped: set[Location] = field(default_factory=set)
     """Arguments with a reported missing shape; their types are not checked further."""
@@ -39,7 +39,7 @@ class Context:
 
     @property
     def seen(self) -> tuple[tuple[Examined, ...], tuple[Path, ...]]:
-        """The objects that were looked at, and the paths of `files` in order."""
+        """The examined objects, and the paths of `files` in order."""
         return tuple(self.examined), tuple(self.folder / name for name in sorted(self.files))
 
     def examine(self, name: str, target: str | None, kind: str | None = None) -> Examined:
@@ -68,8 +68,8 @@ class Context:
         self.files.add(place.as_posix())
 
     def file(self, name: str, location: Location) -> Path | None:
-        """Return the path of a file named in the manifest; report a path outside the folder."""
-        expected = "a path inside the manifest's folder"
+        """Return the path of a file named in the manifest; report a path outside the directory."""
+        expected = "a path inside the manifest's directory"
         if "\0" in name:
             self.faults.error(f"path {name!r} contains a NUL character", location, expected=expected)
             return None
@@ -94,10 +94,10 @@ class Context:
             return None
         if not path.is_relative_to(self.folder.resolve()):
             self.faults.error(
-                f"path {name!r} is outside the manifest's folder",
+                f"path {name!r} is outside the manifest's directory",
                 location,
                 expected=expected,
-                hint="copy the file into the manifest's folder",
+                hint="copy the file into the manifest's directory",
             )
             return None
         self.files.add(PurePosixPath(name).as_posix())

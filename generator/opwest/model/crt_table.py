@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of microTVM's system library: which operators are in its table, and which need an adapter."""
+"""The operators in the table of microTVM's system library, and those that require an adapter."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """The table of an application, and the model that brings it."""
+    """The table of an application, and the model that defines it."""
 
     lead: str
     rows: tuple[Row, ...]
 
 
 def system_library(models: Sequence[Model]) -> Library | None:
-    """Return the table over all models that ask for it; None where none does."""
+    """Return the table of all models that request it; None if there is none."""
     asking = [model for model in models if model.compat]
     if not asking:
         return None
@@ -35,7 +35,7 @@ def system_library(models: Sequence[Model]) -> Library | None:
 
 
 def rows(model: Model) -> list[Row]:
-    """Return the functions of one model: under the names that TVM gave them."""
+    """Return the functions of one model, under the names in TVM's table."""
     names = CNames(model.name)
     found: dict[str, Row] = {}
     for operator in model.operators:

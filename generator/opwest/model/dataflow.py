@@ -30,7 +30,7 @@ class Intermediate:
     location: Location
     type: TensorType
     typed: bool
-    """Whether the type is known. It is not where the argument of the first writer has no shape (reported)."""
+    """Whether the type is known; false if the argument of the first writer has no shape (reported)."""
     align: int = 1
     read: bool = False
 
@@ -80,7 +80,7 @@ class _Dataflow:
         self.uncertain = named_by_unknown_operators(context, names.operators)
         self.scratch: list[Scratch] = []
         self.settled = check_roles(context)
-        """Names without further errors: those declared in two roles, and tensors of unknown operators."""
+        """Names for which further errors are suppressed: declared in two roles, or tensors of unknown operators."""
         self.incomplete = False
         """Whether a step could not be resolved: a tensor without a writer is then not reported."""
 

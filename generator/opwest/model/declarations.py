@@ -93,7 +93,7 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
     if entry.get("returns") == "void" and (convention.returns_status or workspace is not None):
         why = f"is {convention.name}" if convention.returns_status else "has a workspace"
         context.faults.error(
-            f"operator {name!r} {why} and returns nothing",
+            f"operator {name!r} {why} and returns void",
             entry.value_location("returns"),
             expected="returns: status",
             hint="a call can run out of workspace: return a status" if workspace else None,
@@ -228,8 +228,8 @@ def interface(context: Context, key: str) -> dict[str, Interface]:
     return found
 
 
-def constants(context: Context, wanted: dict[str, TensorType]) -> dict[str, Constant]:
-    """Return the constants by name. `wanted` contains the types that the steps require, for raw files."""
+def constants(context: Context, required: dict[str, TensorType]) -> dict[str, Constant]:
+    """Return the constants by name. `required` contains the types that the steps require, for raw files."""
     section = context.section("constants")
     found = {}
     for name, entry in section.items():
@@ -240,7 +240,7 @@ def constants(context: Context, wanted: dict[str, TensorType]) -> dict[str, Cons
         if path is None:
             continue
         if not path.is_file():
-            seen = "is a folder" if path.is_dir() else "does not exist"
+            seen = "is a directory" if path.is_dir() else "does not exist"
             context.faults.error(f"constant file {entry['file']!r} {seen}", where, expected="a .npy, .npz or raw file")
             continue
         try:
@@ -250,7 +250,7 @@ def constants(context: Context, wanted: dict[str, TensorType]) -> dict[str, Cons
             context.faults.error(f"constant {name!r}: {error.message}", place, expected=error.expected, hint=error.hint)
             continue
         array = _as_declared(context, name, entry, array)
-        type_ = _constant_type(context, name, entry, array, wanted.get(name))
+        type_ = _constant_type(context, name, entry, array, required.get(name))
         if type_:
             align = max(entry.get("align", 1), type_.dtype.size, DEFAULT_ALIGNMENT)
             quantized = quantization(context, entry, type_)
@@ -259,7 +259,7 @@ def constants(context: Context, wanted: dict[str, TensorType]) -> dict[str, Cons
 
 
 def _as_declared(context: Context, name: str, entry: Mapping, array: Array) -> Array:
-    """Return what a file holds as elements of the dtype that the entry gives, where it can be read so."""
+    """Return the content of a file as elements of the entry's dtype, if it can be converted."""
     dtype = DTYPES.get(entry.get("dtype", ""))
     found = converted(array, dtype) if dtype is not None else None
     if dtype is None or found is None:
@@ -271,13 +271,13 @@ def _as_declared(context: Context, name: str, entry: Mapping, array: Array) -> A
 
 
 def _constant_type(
-    context: Context, name: str, entry: Mapping, array: Array, wanted: TensorType | None
+    context: Context, name: str, entry: Mapping, array: Array, required: TensorType | None
 ) -> TensorType | None:
     """Return the type of a constant, from its file, its entry and its use; report differences."""
     faults = context.faults
     where = entry.value_location("file")
-    dtype = entry.get("dtype", array.dtype or (wanted.dtype.name if wanted else None))
-    shape = entry.get("shape", array.shape if array.shape is not None else wanted.shape if wanted else None)
+    dtype = entry.get("dtype", array.dtype or (required.dtype.name if required else None))
+    shape = entry.get("shape", array.shape if array.shape is not None else required.shape if required else None)
     if dtype is None or shape is None:
         faults.error(f"raw constant {name!r} has no type", where, expected="dtype and shape")
         return None

@@ -35,7 +35,7 @@ class Dlpack:
 
 @dataclass(frozen=True, slots=True)
 class Print:
-    """How C prints a value with printf: what follows `"` in the format up to its closing `"`, and a cast before it."""
+    """The use of printf for a value: the format from after its opening `"` to its closing `"`, and a cast."""
 
     format: str
     cast: str

@@ -60,7 +60,7 @@ class Files:
     """The files of `objects`: per target, and for any target."""
 
     named: dict[str, Target] = field(default_factory=dict)
-    """The targets that `objects` names and that can be used."""
+    """The usable targets that `objects` names."""
     targets: dict[str, list[Linkable]] = field(default_factory=dict)
     sources: list[Linkable] = field(default_factory=list)
     copies: list[SourceFile] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Files:
 
 
 def inspect_objects(context: Context) -> Files:
-    """Read every file of `objects`; report each that can't be used, and a manifest for which nothing is left."""
+    """Read every file of `objects`; report unusable files, and a manifest without a usable file."""
     found = _read_files(context, targets_used(context))
     if not found.targets and not found.sources and not found.broken:
         context.faults.error(
@@ -183,7 +183,7 @@ def _add_source(context: Context, found: Files, entry: Mapping, file: str, sourc
             f"C source {file!r} in an entry with 'target'",
             at,
             expected="an entry without 'target': sources are compiled for every target",
-            hint="move it to an entry of its own",
+            hint="move it to a separate entry",
         )
     found.sources.append(linkable)
     copy_source(context, found.copies, PurePosixPath(file), source.text, at)
@@ -221,13 +221,13 @@ def _add_object(
         unfit = abi_faults(member.abi, abi)
         for abi_fault in unfit:
             examined.refuse(abi_fault.message)
-            if abi_fault.message not in reported:  # once for an archive, not once a member
+            if abi_fault.message not in reported:  # once per archive, not once per member
                 reported.add(abi_fault.message)
                 context.faults.error(
                     f"{name}: {abi_fault.message}", at, expected=abi_fault.expected, hint=abi_fault.hint
                 )
         if member.faults or unfit:
-            found.broken = True  # what it needs and keeps means nothing
+            found.broken = True  # its undefined symbols and its state are irrelevant
             continue
         for text in relocation_faults(member, abi):
             examined.error(text, at)

@@ -110,7 +110,7 @@ def _program(context: Context, programs: dict[str, Program], entry: Mapping) -> 
     if path is None:
         return None
     if not path.is_file():
-        seen = "is a folder" if path.is_dir() else "does not exist"
+        seen = "is a directory" if path.is_dir() else "does not exist"
         context.faults.error(f"program {file!r} {seen}", at, expected="a file")
         return None
     name = PurePosixPath(file).stem

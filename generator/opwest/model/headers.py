@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headers that the C sources of a manifest include; those in its folder are copied with the model."""
+"""Headers that the C sources of a manifest include; those in its directory are copied with the model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opwest.resources import resource
 def copy_source(context: Context, copies: list[SourceFile], path: PurePosixPath, content: bytes, at: Location) -> None:
     """Add a source at `path`, and the headers that it includes, to the files of the emitted model.
 
-    A quoted header is searched for in the folder of the including file (the first step of GCC's
+    A quoted header is searched for in the directory of the including file (the first step of GCC's
     search). `at` is the location of the source in the manifest.
     """
     copies[:] = [copy for copy in copies if copy.path != path]  # a source can be included by an earlier one
@@ -34,7 +34,7 @@ def copy_source(context: Context, copies: list[SourceFile], path: PurePosixPath,
                     context.missing(header.as_posix())
                 if not _in_runtime(name):
                     context.faults.note(
-                        f"{file}:{line}: header {name!r} not found in the manifest's folder",
+                        f"{file}:{line}: header {name!r} not found in the manifest's directory",
                         at,
                         hint="copy the header there, unless the build of the firmware provides it",
                     )
@@ -46,7 +46,7 @@ def copy_source(context: Context, copies: list[SourceFile], path: PurePosixPath,
 
 
 def _read(folder: Path, header: PurePosixPath) -> bytes | None:
-    """Return a header's bytes, None if there is no readable file of that name in the folder."""
+    """Return a header's bytes, None if there is no readable file of that name in the directory."""
     path = folder / header
     try:
         if (

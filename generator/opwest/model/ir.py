@@ -29,9 +29,9 @@ class IrObject:
 def compile_ir_files(
     context: Context, files: list[IrFile], targets: dict[str, Target], named: Iterable[str]
 ) -> tuple[list[IrObject], list[tuple[IrFile, IrModule]], bool]:
-    """Return the objects, the modules that were read, and whether anything failed (which was reported).
+    """Return the objects, the modules, and whether an error was reported.
 
-    `named` are the targets that other entries of `objects` name: IR is compiled for them by default.
+    `named` are the targets of the other entries of `objects`: IR is compiled for them by default.
     """
     if not files:
         return [], [], False
@@ -53,9 +53,9 @@ def compile_ir_files(
     work: list[tuple[IrFile, str, Examined]] = []
     jobs: list[CompileJob] = []
     for file, module in modules:
-        wanted = _targets_of(context, file, named)
-        failed = failed or not wanted
-        for name in wanted:
+        selected = _targets_of(context, file, named)
+        failed = failed or not selected
+        for name in selected:
             target = targets.get(name)
             examined = context.examine(file.name, name, "LLVM IR")
             if target is None:
@@ -84,15 +84,15 @@ def compile_ir_files(
 def _targets_of(context: Context, file: IrFile, named: Iterable[str]) -> list[str]:
     if "target" in file.entry:
         return [file.entry["target"]]
-    wanted = list(file.entry.get("targets", named))
-    if not wanted:
+    selected = list(file.entry.get("targets", named))
+    if not selected:
         context.examine(file.name, None, "LLVM IR").error(
             "no target for LLVM IR",
             file.location,
             expected="targets: [...] in this entry",
             hint="`opwest targets` lists the targets",
         )
-    return wanted
+    return selected
 
 
 def _fits(examined: Examined, file: IrFile, module: IrModule, target: Target) -> bool:
@@ -134,37 +134,37 @@ def check_signatures(
 
 def _check_signature(context: Context, file: IrFile, function: IrFunction, operator: Operator) -> None:
     if operator.convention.arrays is None:
-        wanted = [_parameter(argument) for argument in operator.passed]
+        declared = [_parameter(argument) for argument in operator.passed]
         names = [argument.name for argument in operator.passed]
         if operator.takes_device:
-            wanted.append(IrParameter("pointer", 0))
+            declared.append(IrParameter("pointer", 0))
             names.append("its device")
     else:
-        wanted = [
+        declared = [
             IrParameter(*(("pointer", 0) if "*" in type_ else ("integer", 32))) for _, type_ in operator.parameters
         ]
         names = [name for name, _ in operator.parameters]
     head = f"{file.name}: function {function.name!r}"
-    if len(function.parameters) != len(wanted) or function.variadic:
+    if len(function.parameters) != len(declared) or function.variadic:
         many = "a variable number of" if function.variadic else str(len(function.parameters))
         context.faults.error(
-            f"{head} has {many} parameters, operator {operator.name!r} has {len(wanted)}",
+            f"{head} has {many} parameters, operator {operator.name!r} has {len(declared)}",
             operator.location,
             expected=", ".join(names),
         )
     else:
-        for name, seen, want in zip(names, function.parameters, wanted, strict=True):
-            if seen.kind != want.kind or (want.kind != "pointer" and seen.bits != want.bits):
+        for name, seen, parameter in zip(names, function.parameters, declared, strict=True):
+            if seen.kind != parameter.kind or (parameter.kind != "pointer" and seen.bits != parameter.bits):
                 context.faults.error(
-                    f"{head} takes {_words(seen)} for {name!r}, operator {operator.name!r} passes {_words(want)}",
+                    f"{head} takes {_words(seen)} for {name!r}, operator {operator.name!r} passes {_words(parameter)}",
                     operator.location,
-                    expected=_words(want),
+                    expected=_words(parameter),
                 )
     result = IrParameter("integer", 32) if operator.returns_status else None
     if function.returns != result:
-        seen_words = "nothing" if function.returns is None else _words(function.returns)
+        seen_words = "void" if function.returns is None else _words(function.returns)
         context.faults.error(
-            f"{head} returns {seen_words}, operator {operator.name!r} returns {'a status' if result else 'nothing'}",
+            f"{head} returns {seen_words}, operator {operator.name!r} returns {'a status' if result else 'void'}",
             operator.location,
             expected="returns: void" if function.returns is None else "a function that returns i32, or void",
         )

@@ -281,7 +281,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class LinkObject:
-    """A relocatable object to be linked: `path` below objects/<target>/ in the model's folder."""
+    """A relocatable object to be linked: `path` below objects/<target>/ in the model's directory."""
 
     path: PurePosixPath
     content: bytes = field(repr=False)
@@ -290,7 +290,7 @@ class LinkObject:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A C source (`compiled`) or a header that one includes; `path` is relative to the manifest's folder."""
+    """A C source (`compiled`) or a header that one includes; `path` is relative to the manifest's directory."""
 
     path: PurePosixPath
     content: bytes = field(repr=False)

@@ -38,12 +38,12 @@ def check_passing(context: Context, entry: Mapping, convention: Convention) -> N
     scalar = entry.get("scalar", False)
     if scalar and not convention.passes_scalar(DTYPES[entry["dtype"]]):
         context.faults.error(
-            f"argument {entry['name']!r} is a {entry['dtype']} scalar, which {convention.name} operators can't take",
+            f"argument {entry['name']!r} is a {entry['dtype']} scalar, which {convention.name} operators cannot take",
             entry.value_location("dtype"),
-            expected="float32: they get every float as a double",
+            expected="float32, passed as a double",
         )
     if entry.get("pointer") and (scalar or convention.arrays is None):
-        what = "is a scalar" if scalar else f"belongs to an {convention.name} operator, which gets plain pointers"
+        what = "is a scalar" if scalar else f"belongs to an {convention.name} operator, which has plain pointers"
         context.faults.error(
             f"argument {entry['name']!r} {what}",
             entry.value_location("pointer"),

@@ -11,16 +11,16 @@ def candidate_pools(
     faults: Diagnostics,
     pools: dict[str, Pool],
     agents: set[str],
-    wanted: str | None,
+    requested: str | None,
     tensor: str,
     at: Location,
     hint: str | None = None,
 ) -> tuple[str, ...]:
-    """Return the pool `wanted`, else all that `agents` (devices and "cpu") can reach, in order of preference.
+    """Return the pool `requested`, else all that `agents` (devices and "cpu") can reach, in order of preference.
 
     Report an error, with `hint`, if there is none.
     """
-    if wanted is None:
+    if requested is None:
         found = tuple(pool.name for pool in pools.values() if agents <= (pool.reachable_by or agents))
         if not found:
             faults.error(
@@ -30,15 +30,15 @@ def candidate_pools(
                 hint=hint,
             )
         return found
-    if wanted not in pools:
-        faults.error(f"undefined pool {wanted!r}", at, hint=nearest(wanted, pools))
+    if requested not in pools:
+        faults.error(f"undefined pool {requested!r}", at, hint=nearest(requested, pools))
         return ()
-    missing = agents - (pools[wanted].reachable_by or agents)
+    missing = agents - (pools[requested].reachable_by or agents)
     if missing:
         faults.error(
-            f"pool {wanted!r} of tensor {tensor!r} is not reachable by {', '.join(sorted(missing))}",
+            f"pool {requested!r} of tensor {tensor!r} is not reachable by {', '.join(sorted(missing))}",
             at,
             expected=f"a pool reachable by {', '.join(sorted(agents))}",
         )
         return ()
-    return (wanted,)
+    return (requested,)

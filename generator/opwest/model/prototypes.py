@@ -6,7 +6,7 @@ from __future__ import annotations
 from opwest.diagnostics import Diagnostics
 from opwest.model.conventions import CONVENTIONS
 from opwest.model.model import Operator
-from opwest.objects.dwarf import DwarfSignature, DwarfType, WantedParameter, compare
+from opwest.objects.dwarf import DeclaredParameter, DwarfSignature, DwarfType, compare
 from opwest.objects.dwarf_compare import C_SCALARS
 from opwest.objects.facts import CParameter, CSource
 
@@ -39,10 +39,10 @@ def check_prototype(faults: Diagnostics, operator: Operator, file: str, source: 
                     else f"the calling convention is {operator.convention.name}",
                 )
     if (function.returns == "void") == operator.returns_status:
-        says = "status (the default)" if operator.returns_status else "void"
+        declared = "status (the default)" if operator.returns_status else "void"
         faults.error(
             f"{file}:{function.line}: function {function.name!r} returns {function.returns}, "
-            f"operator {operator.name!r} returns {says}",
+            f"operator {operator.name!r} returns {declared}",
             at,
             expected="returns: void" if operator.returns_status else "returns: status",
         )
@@ -61,22 +61,22 @@ def _convention_hint(operator: Operator, count: int) -> str | None:
     for convention in CONVENTIONS:
         arrays = convention.arrays
         if arrays is not None and convention is not operator.convention and count == len(arrays.parameters):
-            return f"if it is a function that TVM made: convention: {convention.name}"
+            return f"for a function compiled by TVM, declare convention: {convention.name}"
     return None
 
 
 def _fits(c_type: str, seen: CParameter) -> bool:
     """Return whether a parameter accepts the value that a call passes; unresolved typedefs and macros are accepted."""
     known = C_SCALARS.get(seen.base)
-    wanted = C_SCALARS.get(c_type.removeprefix("const ").rstrip(" *"))
+    expected = C_SCALARS.get(c_type.removeprefix("const ").rstrip(" *"))
     pointer = "*" in c_type
-    if wanted is None or wanted.kind == "void":  # void or a structure
+    if expected is None or expected.kind == "void":  # void or a structure
         return not pointer or seen.pointers > 0 or known is None
     if known is None or known.kind == "void":
         return True
     if (seen.pointers > 0) != pointer:
         return False
-    return seen.pointers > 1 or (known.size == wanted.size and _is_float(known) == _is_float(wanted))
+    return seen.pointers > 1 or (known.size == expected.size and _is_float(known) == _is_float(expected))
 
 
 def _is_float(type_: DwarfType) -> bool:
@@ -88,8 +88,8 @@ def check_debug_information(faults: Diagnostics, operator: Operator, file: str, 
     """Compare every type of a function in the DWARF information with the manifest."""
     words = {a.name: f"{a.type.dtype.name}{'' if a.scalar else ' tensor'}" for a in operator.passed}
     named = words if operator.convention.arrays is None else {}
-    wanted = [WantedParameter(name, c_type, named.get(name, "")) for name, c_type in operator.parameters]
-    for difference in compare(signature, operator.returns_status, wanted):
+    parameters = [DeclaredParameter(name, c_type, named.get(name, "")) for name, c_type in operator.parameters]
+    for difference in compare(signature, operator.returns_status, parameters):
         faults.error(
             f"{file}: function {operator.symbol!r} does not fit operator {operator.name!r}: {difference}",
             operator.location,

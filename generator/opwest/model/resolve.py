@@ -105,7 +105,7 @@ def _application(context: Context) -> Application:
         if path is None:
             continue
         if not path.is_file():
-            seen = "is a folder" if path.is_dir() else "does not exist"
+            seen = "is a directory" if path.is_dir() else "does not exist"
             context.faults.error(f"application source {file!r} {seen}", at, expected="a C file or a header")
         elif path.suffix not in SOURCE_SUFFIXES:
             context.faults.error(
@@ -153,7 +153,7 @@ def _overlays(context: Context, section: Mapping) -> tuple[tuple[str, Applicatio
         if path is None:
             continue
         if not path.is_file():
-            seen = "is a folder" if path.is_dir() else "does not exist"
+            seen = "is a directory" if path.is_dir() else "does not exist"
             context.faults.error(f"overlay {file!r} {seen}", at, expected="a devicetree overlay")
         else:
             found.append((board, ApplicationFile(file, path.read_bytes(), at)))

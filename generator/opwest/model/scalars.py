@@ -16,9 +16,9 @@ def bind_number(faults: Diagnostics, argument: Argument, value: Any, place: Loca
     dtype = argument.type.dtype
     if isinstance(value, str):
         faults.error(
-            f"argument {argument.name!r} is a scalar, the step gives {value!r}",
+            f"argument {argument.name!r} is a scalar, the step passes {value!r}",
             place,
-            expected=f"a number of {dtype.name}",
+            expected=f"a number of dtype {dtype.name}",
         )
         return None
     value = int(value) if isinstance(value, bool) else value
@@ -42,7 +42,7 @@ def _range(dtype: DType) -> tuple[int, int]:
 
 def _range_words(dtype: DType) -> str:
     if dtype.is_float:
-        return f"a finite number that {dtype.name} can hold"
+        return f"a finite number in the range of {dtype.name}"
     least, greatest = _range(dtype)
     what = f"{dtype.bits} as" if dtype.bits else f"a value of {dtype.name}:"
     return f"{what} a whole number from {least} to {greatest}"

@@ -27,15 +27,15 @@ class Names:
 
 def constant_types(context: Context, operators: dict[str, Operator]) -> dict[str, TensorType]:
     """Return for each constant the type that its first reader requires, for raw files without a type."""
-    wanted: dict[str, TensorType] = {}
+    required: dict[str, TensorType] = {}
     declared = context.section("constants")
     for entry in context.items("steps", context.section("run")):
         operator = operators.get(entry["call"])
         if operator is not None:
             for argument, given in zip(operator.step_args, entry["args"], strict=False):
                 if isinstance(given, str) and given in declared:
-                    wanted.setdefault(given, argument.type)
-    return wanted
+                    required.setdefault(given, argument.type)
+    return required
 
 
 def check_roles(context: Context) -> set[str]:

@@ -35,7 +35,7 @@ def suite(
 
 
 class _Reading:
-    """Reads the vectors of one manifest."""
+    """The reader of the vectors of one manifest."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class _Reading:
         if path is None:
             return None
         if not path.is_file():
-            seen = "is a folder" if path.is_dir() else "does not exist"
+            seen = "is a directory" if path.is_dir() else "does not exist"
             self.faults.error(f"file of test vectors {file!r} {seen}", at, expected="an .npz file")
             return None
         try:
@@ -109,10 +109,10 @@ class _Reading:
         if good and unknown:
             good = False
             self.faults.error(
-                f"{file} has an array {unknown[0]!r}, which is no input or output",
+                f"{file} has an array {unknown[0]!r}, which is not an input or output",
                 at,
                 expected=f"arrays {', '.join(self.tensors)}",
-                hint="tests compare the outputs of the model, nothing between",
+                hint="tests compare only the outputs of the model",
             )
         return good
 
@@ -121,7 +121,7 @@ class _Reading:
         type_ = tensor.type
         if array.dtype != type_.dtype.name:
             self.faults.error(
-                f"{file}: {role} {name!r} holds {array.dtype}, the manifest says {type_.dtype.name}",
+                f"{file}: {role} {name!r} has dtype {array.dtype}, the manifest {type_.dtype.name}",
                 at,
                 expected=type_.dtype.name,
             )
@@ -146,7 +146,7 @@ class _Reading:
                 self.faults.error(
                     f"{file} has {count} cases of {first!r}, and {other} of {name!r}",
                     at,
-                    expected="as many of each input and output",
+                    expected="the same number of cases of each input and output",
                 )
                 return 0
         if not count:
@@ -172,7 +172,7 @@ def _tolerances(
     for name, entry in section.items():
         at = section.key_location(name)
         if name not in outputs:
-            seen = "is an input, not an output" if name in inputs else "is no output"
+            seen = "is an input, not an output" if name in inputs else "is not an output"
             context.faults.error(f"a tolerance is given for {name!r}, which {seen}", at, hint=nearest(name, outputs))
             continue
         values = {}
@@ -182,7 +182,7 @@ def _tolerances(
                 context.faults.error(
                     f"the {key} tolerance is {describe(values[key])}",
                     entry.value_location(key),
-                    expected="a finite number from 0",
+                    expected="a finite number, 0 or more",
                 )
                 values[key] = 0
         found.append(Tolerance(name, float(values["absolute"]), float(values["relative"])))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading compiled objects and C sources: facts about them, nothing about models.
+"""Read compiled objects and C sources, independent of models.
 
-`inspect.inspect_object` is the entry; `facts` holds what it returns. No toolchain is needed.
+`inspect.inspect_object` is the entry; `facts` defines its results. No toolchain is needed.
 """

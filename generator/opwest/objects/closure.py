@@ -22,17 +22,17 @@ def needed_members(members: Sequence[Member], roots: Iterable[str]) -> list[Memb
                 providers[name] = index
     taken: set[int] = set()
     satisfied: set[str] = set()
-    wanted = list(dict.fromkeys(roots))
+    symbols = list(dict.fromkeys(roots))
 
     def take(index: int) -> None:
         taken.add(index)
         satisfied.update(members[index].defined)
-        wanted.extend(members[index].undefined_strong)
+        symbols.extend(members[index].undefined_strong)
 
     for index, member in enumerate(members):
         if member.loose:
             take(index)
-    for name in wanted:  # grows during the loop
+    for name in symbols:  # grows during the loop
         provider = providers.get(name)
         if name not in satisfied and provider is not None and provider not in taken:
             take(provider)

@@ -3,7 +3,7 @@
 
 Removed text is replaced by spaces, so that offsets and line numbers do not change. Removed are
 attributes, code for C++ (`#ifdef __cplusplus`), `#if 0`, the alternatives of conditionals that cut
-through a statement or a function head, and macros beside the specifiers of a declaration
+through a statement or a function head, and macros among the specifiers of a declaration
 (`TVM_DLL int32_t f(void)`).
 """
 
@@ -77,17 +77,17 @@ def mask(content: bytes) -> bytes:
     if text.startswith(b"\xef\xbb\xbf"):
         text[:3] = b"   "
     tokens = _tokens(bytes(text))
-    for step in (_dead_regions, _torn_regions, _noise):
+    for step in (_dead_regions, _split_regions, _ignored_ranges):
         regions = step(tokens)
         for start, end in regions:
             _blank(text, start, end)
-        # A blanked token is white space now. Finding tokens takes longest, so all steps share them.
+        # Blanked tokens are white space. All steps share the tokens, because the tokenizer takes most of the time.
         tokens = [t for t in tokens if text[t.start] != 0x20] if regions else tokens
     return bytes(text)
 
 
 def _blank(text: bytearray, start: int, end: int) -> None:
-    """Turn a stretch into spaces, line ends kept."""
+    """Replace a range by spaces, except line ends."""
     text[start:end] = re.sub(rb"[^\n]", b" ", text[start:end])
 
 
@@ -105,7 +105,7 @@ def _condition(name: bytes, rest: bytes) -> bool | None:
 def _dead_regions(tokens: list[_Token]) -> list[tuple[int, int]]:
     """Return the ranges that no C compiler compiles, including their directives."""
     regions: list[tuple[int, int]] = []
-    # Per open #if: what is known of the branch that is being read, and where it started.
+    # Per open #if: the value of the condition of the current branch, and the start of the branch.
     open_ifs: list[tuple[bool | None, int]] = []
     for token in tokens:
         if token.kind != "directive":
@@ -136,14 +136,14 @@ def _dead_regions(tokens: list[_Token]) -> list[tuple[int, int]]:
     return regions
 
 
-def _torn_regions(tokens: list[_Token]) -> list[tuple[int, int]]:
+def _split_regions(tokens: list[_Token]) -> list[tuple[int, int]]:
     """Return the ranges to remove to keep only the first branch of each conditional with incomplete branches.
 
     A branch with an unbalanced brace, or that ends within a statement, cannot be parsed separately.
     Conditionals with complete branches are kept, so that all branches are examined.
     """
     regions: list[tuple[int, int]] = []
-    # Per open #if: its directives so far, the level before it, the level after its first branch, torn?
+    # Per open #if: its directives so far, the levels before it and after its first branch, incomplete branches.
     groups: list[tuple[list[_Token], int, list[int], list[bool]]] = []
     level = 0
     last: _Token | None = None
@@ -159,22 +159,22 @@ def _torn_regions(tokens: list[_Token]) -> list[tuple[int, int]]:
             continue
         if name not in (b"else", b"elif", b"elifdef", b"elifndef", b"endif") or not groups:
             continue
-        directives, before, after_first, torn = groups[-1]
+        directives, before, after_first, incomplete = groups[-1]
         complete = last is None or last.start < directives[-1].start or last.text in (b";", b"}")
-        torn.append(level != before or not complete)
+        incomplete.append(level != before or not complete)
         after_first.append(level)
         directives.append(token)
         level = before
         if name == b"endif":
             groups.pop()
             level = after_first[0]
-            if any(torn):
+            if any(incomplete):
                 regions.extend((d.start, d.end) for d in directives)
                 regions.append((directives[1].start, token.end))
     return regions
 
 
-def _noise(tokens: list[_Token]) -> list[tuple[int, int]]:
+def _ignored_ranges(tokens: list[_Token]) -> list[tuple[int, int]]:
     """Return the ranges of all attributes, and of macros in declarations at file scope."""
     found: list[tuple[int, int]] = []
     closings = _closings(tokens)
@@ -204,7 +204,7 @@ def _noise(tokens: list[_Token]) -> list[tuple[int, int]]:
         elif in_head and token.kind == "word":
             end = closings.get(index, index)
             following = tokens[end] if end < len(tokens) else None
-            if end > index and _MACRO.fullmatch(token.text) and _goes_on(following, head):
+            if end > index and _MACRO.fullmatch(token.text) and _is_macro_call(following, head):
                 found.append((token.start, tokens[end - 1].end))
                 index = end
             else:
@@ -265,7 +265,7 @@ def _old_style_parameters(tokens: list[_Token], opening: int, closings: dict[int
     return []
 
 
-def _goes_on(following: _Token | None, head: list[_Token]) -> bool:
+def _is_macro_call(following: _Token | None, head: list[_Token]) -> bool:
     """Whether a macro call at file scope precedes a declaration, or has no semicolon."""
     if following is None or following.kind == "directive":
         return not head
@@ -275,7 +275,7 @@ def _goes_on(following: _Token | None, head: list[_Token]) -> bool:
 def _macros(head: list[_Token]) -> list[_Token]:
     """Return the words before a declared name that can only be macros.
 
-    In `TVM_DLL int32_t f`, int32_t is a type, so TVM_DLL is none; in `FLOAT f` it is the type.
+    In `TVM_DLL int32_t f` the type is int32_t, so TVM_DLL is a macro. In `FLOAT f` the type is FLOAT.
     """
     words = head[:-1]
     if any(w.text == b"typedef" for w in words):

@@ -20,7 +20,7 @@ _M_OLDER: dict[str, tuple[str, ...]] = {
     "v8-M.mainline": ("v7E-M", "v8-M.baseline"),
     "v8.1-M.mainline": ("v8-M.mainline",),
 }
-# The application and real-time profiles, oldest first; v7-A and v7-R, v8-A and v8-R do not mix.
+# The application and real-time profiles, oldest first; v7-A and v7-R are incompatible, as are v8-A and v8-R.
 _CLASSIC = ("pre-v4", "v4", "v4T", "v5T", "v5TE", "v5TEJ", "v6", "v6KZ", "v6T2", "v6K", "v7")
 _A_PROFILE = (*_CLASSIC, "v7-A", "v8-A", "v8.1-A", "v8.2-A", "v8.3-A", "v9-A")
 _R_PROFILE = (*_CLASSIC, "v7-R", "v8-R")
@@ -211,7 +211,7 @@ def _arm_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
     return faults
 
 
-_BE8_HINT = "name the .o files from before the link with --be8"
+_BE8_HINT = "use the .o files from before the link with --be8"
 _MVE_ORDER: tuple[Mve, ...] = ("none", "integer", "float")
 _FPU_ORDER: tuple[Fpu, ...] = ("none", "single", "double")
 
@@ -247,16 +247,16 @@ def _arm_extension_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
 
 def _arm_float_faults(seen: FloatAbi | None, target: TargetAbi) -> list[Fault]:
     """Return a fault if arguments are passed in other registers, or the target has no FPU."""
-    wanted = target.float_abi
-    if seen is None or wanted is None or seen in ("any", wanted) or wanted == "any":
+    required = target.float_abi
+    if seen is None or required is None or seen in ("any", required) or required == "any":
         return []
-    if (seen, wanted) == ("soft", "softfp"):
+    if (seen, required) == ("soft", "softfp"):
         return []
-    flag = f"-mfloat-abi={wanted}"
+    flag = f"-mfloat-abi={required}"
     hint = f"recompile with {flag}"
-    if wanted == "hard":
+    if required == "hard":
         hint += f", and with the -mfpu or -mcpu of {target.name}"
-    elif wanted == "soft" and seen == "softfp":
+    elif required == "soft" and seen == "softfp":
         hint += f" (the target {target.name} has no FPU)"
     return [Fault(_ARM_FLOAT_SEEN.get(seen, f"has the float ABI {seen}"), flag, hint)]
 
@@ -271,18 +271,18 @@ def _riscv_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
     if abi.float_abi and target.float_abi and abi.float_abi != target.float_abi:
         explained = _FLOAT_EXTENSIONS
         seen = _riscv_abi(abi.bits, _RISCV_SUFFIX.get(abi.float_abi, ""))
-        wanted = _riscv_abi(target.bits, _RISCV_SUFFIX.get(target.float_abi, ""))
+        required = _riscv_abi(target.bits, _RISCV_SUFFIX.get(target.float_abi, ""))
         faults.append(
             Fault(
                 f"has the {abi.float_abi} float ABI ({seen})",
-                f"-mabi={wanted}",
-                f"recompile with -mabi={wanted}",
+                f"-mabi={required}",
+                f"recompile with -mabi={required}",
             )
         )
     reduced = _is_rve(target.arch)
     if target.arch and abi.rve != reduced:
-        seen, wanted = (_RVE_SEEN, _RVI_SEEN) if abi.rve else (_RVI_SEEN, _RVE_SEEN)
-        faults.append(Fault(seen, wanted, f"recompile with -march={target.arch} and the -mabi of {target.name}"))
+        seen, required = (_RVE_SEEN, _RVI_SEEN) if abi.rve else (_RVI_SEEN, _RVE_SEEN)
+        faults.append(Fault(seen, required, f"recompile with -march={target.arch} and the -mabi of {target.name}"))
     if abi.rvc and not abi.arch and target.arch and not isa_extensions(target.arch) & {"c", "zca"}:
         faults.append(
             Fault(

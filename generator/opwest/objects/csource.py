@@ -171,7 +171,7 @@ class _Reader:
         for child in node.children:
             if child == node.child_by_field_name("declarator"):
                 break
-            # A type name that follows a macro which looks like a type ends up in an ERROR node.
+            # After a macro that looks like a type, the type name is in an ERROR node.
             if child.type == "ERROR":
                 words = [w for w in words if w == "const"] + [self.word(child)]
             elif child.type == "type_qualifier" or child == node.child_by_field_name("type"):
@@ -238,8 +238,8 @@ class _Reader:
     def _variable(self, declarator: Node, constant: bool) -> tuple[str | None, bool]:
         """Return the name that a declarator declares (None for a function) and whether it is writable.
 
-        Declarators nest from the outside in: `const char *p[3]` is pointer, array, p. Each step
-        inwards replaces what the name is of: a pointer has qualifiers of its own, an array has
+        Declarators nest from the outside in: `const char *p[3]` is pointer, array, p. The innermost
+        pointer or array determines the qualifiers of the name: a pointer has its own, an array has
         those of its elements.
         """
         node: Node | None = declarator

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opwest.objects import dwarf_units as units_
-from opwest.objects.dwarf_compare import WantedParameter, compare
+from opwest.objects.dwarf_compare import DeclaredParameter, compare
 from opwest.objects.dwarf_types import DwarfSignature, DwarfType, Types
 from opwest.objects.dwarf_units import (
     DebugData,
@@ -29,7 +29,7 @@ from opwest.objects.elf import SHF_COMPRESSED, Elf, StringTable, parse_elf
 from opwest.objects.facts import Member, ObjectError
 from opwest.objects.relocate import Relocations
 
-__all__ = ["NO_DEBUG_INFORMATION", "DwarfSignature", "DwarfType", "WantedParameter", "compare", "signatures"]
+__all__ = ["NO_DEBUG_INFORMATION", "DeclaredParameter", "DwarfSignature", "DwarfType", "compare", "signatures"]
 
 NO_DEBUG_INFORMATION = "signature not checked: the object has no debug information (compile with -g)"
 _INFO = ".debug_info"
@@ -47,8 +47,8 @@ def signatures(member: Member, *, names: bool = False) -> dict[str, DwarfSignatu
     """
     try:
         elf = parse_elf(member.content)
-        wanted = {n for n, s in member.defined.items() if s.kind == "function" or s.section == "code"}
-        return _read(elf, wanted, names)
+        requested = {n for n, s in member.defined.items() if s.kind == "function" or s.section == "code"}
+        return _read(elf, requested, names)
     except SplitDebugError:
         return "signature not checked: the debug information is in another file (compile without -gsplit-dwarf)"
     except (ObjectError, RecursionError) as fault:
@@ -56,8 +56,8 @@ def signatures(member: Member, *, names: bool = False) -> dict[str, DwarfSignatu
         return f"signature not checked: {reason}"
 
 
-def _read(elf: Elf, wanted: set[str], with_names: bool) -> dict[str, DwarfSignature] | str:
-    """Return the signatures of the functions in `wanted`."""
+def _read(elf: Elf, requested: set[str], with_names: bool) -> dict[str, DwarfSignature] | str:
+    """Return the signatures of the functions in `requested`."""
     names = {name: [i for i, s in enumerate(elf.sections) if s.name == name] for name in _SECTIONS}
     if not names[_INFO]:
         if any(s.name.startswith(".zdebug_info") for s in elf.sections):
@@ -84,12 +84,12 @@ def _read(elf: Elf, wanted: set[str], with_names: bool) -> dict[str, DwarfSignat
             parts[".debug_str_offsets"],
             elf.layout.order,
         )
-        for name, signature in _section_signatures(data, wanted, with_names):
+        for name, signature in _section_signatures(data, requested, with_names):
             found.setdefault(name, signature)
     return found
 
 
-def _section_signatures(data: DebugData, wanted: set[str], with_names: bool) -> Iterator[tuple[str, DwarfSignature]]:
+def _section_signatures(data: DebugData, requested: set[str], with_names: bool) -> Iterator[tuple[str, DwarfSignature]]:
     """Yield the signatures of one `.debug_info`, entries with code first."""
     units = read_units(data)
     types = Types(data, units)
@@ -100,7 +100,7 @@ def _section_signatures(data: DebugData, wanted: set[str], with_names: bool) -> 
             if units_.AT_DECLARATION in chain[0][1].attributes:
                 continue
             name = _name(data, chain)
-            if name not in wanted or not any(units_.AT_EXTERNAL in e.attributes for _, e in chain):
+            if name not in requested or not any(units_.AT_EXTERNAL in e.attributes for _, e in chain):
                 continue
             signature = _signature(data, name, chain, types, with_names)
             attributes = chain[0][1].attributes

@@ -4,8 +4,8 @@
 Compared are the kind, size and sign of values, and the types that pointers refer to. Equal are: `char`
 and any 8-bit integer; `void *` and any pointer; `_Bool` and `uint8_t`; an enumeration and an integer of its
 size; integers of one size and sign with any name (`long` and `int32_t` on a 32-bit target); a half-precision
-float and `uint16_t` behind a pointer (the bits of a float16). `const` is compared only if a function promises
-not to write an output of the manifest; inputs without `const` are common and harmless.
+float and `uint16_t` behind a pointer (the bits of a float16). `const` is compared only for outputs,
+which the function must write; inputs without `const` are common and harmless.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ C_SCALARS: dict[str, DwarfType] = {
 
 
 @dataclass(frozen=True, slots=True)
-class WantedParameter:
+class DeclaredParameter:
     """A parameter as declared by the manifest."""
 
     name: str
     c_type: str
     """`const int8_t *`, `int32_t`, `const struct device *`; unknown names fit any type of that name."""
     what: str = ""
-    """What the manifest calls it, for a message: `int8 tensor`; empty: only its C type is known."""
+    """The description in messages: `int8 tensor`; empty if only the C type is known."""
 
     @property
     def words(self) -> str:
-        """What it is, for a message: `int8 tensor (const int8_t *)`, `int32_t`."""
+        """The description with the C type: `int8 tensor (const int8_t *)`, `int32_t`."""
         return f"{self.what} ({self.c_type})" if self.what else self.c_type
 
 
@@ -67,7 +67,7 @@ def parse_c_type(text: str) -> DwarfType:
     return result
 
 
-def compare(signature: DwarfSignature, returns_status: bool, arguments: Sequence[WantedParameter]) -> list[str]:
+def compare(signature: DwarfSignature, returns_status: bool, arguments: Sequence[DeclaredParameter]) -> list[str]:
     """Return the differences between a function and its declaration; empty if calls are compatible."""
     found = _return_differences(signature.returns, returns_status)
     count = len(signature.parameters)
@@ -77,10 +77,10 @@ def compare(signature: DwarfSignature, returns_status: bool, arguments: Sequence
         declared = f"{len(arguments)} argument{'' if len(arguments) == 1 else 's'}"
         found.append(f"{declared} declared, the function takes {count}: {signature}")
     else:
-        for number, (wanted, seen) in enumerate(zip(arguments, signature.parameters, strict=True), start=1):
-            problem = _parameter_difference(parse_c_type(wanted.c_type), seen)
+        for number, (expected, seen) in enumerate(zip(arguments, signature.parameters, strict=True), start=1):
+            problem = _parameter_difference(parse_c_type(expected.c_type), seen)
             if problem:
-                found.append(f"argument {number} {wanted.name!r} is {wanted.words}, {problem}")
+                found.append(f"argument {number} {expected.name!r} is {expected.words}, {problem}")
     return found
 
 
@@ -92,48 +92,50 @@ def _return_differences(returns: DwarfType, returns_status: bool) -> list[str]:
             return []
         return [f"declared with `returns: void`, the function returns {returns}"]
     if returns.kind == "void":
-        return ["declared to return a status (int32_t), the function returns nothing (declare it with `returns: void`)"]
+        return ["declared to return a status (int32_t), the function returns void (declare it with `returns: void`)"]
     if returns.kind == "integer" and returns.size in (0, _STATUS_SIZE):
         return []
     return [f"declared to return a status (int32_t), the function returns {returns}"]
 
 
-def _parameter_difference(wanted: DwarfType, seen: DwarfType) -> str | None:
+def _parameter_difference(expected: DwarfType, seen: DwarfType) -> str | None:
     """Return a description of a parameter that differs, None if it is compatible."""
     takes = f"the function takes {seen}"
-    if wanted.kind == "pointer" and seen.kind == "pointer" and wanted.target and seen.target:
-        if not _points_alike(wanted.target, seen.target):
+    if expected.kind == "pointer" and seen.kind == "pointer" and expected.target and seen.target:
+        if not _points_alike(expected.target, seen.target):
             return takes
-        written = wanted.target.kind not in ("struct", "void") and not wanted.target.const
+        written = expected.target.kind not in ("struct", "void") and not expected.target.const
         if written and seen.target.const:
             return f"{takes} and does not write it"
         return None
-    return None if _values_alike(wanted, seen) else takes
+    return None if _values_alike(expected, seen) else takes
 
 
-def _points_alike(wanted: DwarfType, seen: DwarfType) -> bool:
+def _points_alike(expected: DwarfType, seen: DwarfType) -> bool:
     """Whether pointers to two types are interchangeable."""
-    if "void" in (wanted.kind, seen.kind) or "unknown" in (wanted.kind, seen.kind):
+    if "void" in (expected.kind, seen.kind) or "unknown" in (expected.kind, seen.kind):
         return True
-    if wanted.kind == "pointer" and seen.kind == "pointer" and wanted.target and seen.target:
-        return _points_alike(wanted.target, seen.target)
+    if expected.kind == "pointer" and seen.kind == "pointer" and expected.target and seen.target:
+        return _points_alike(expected.target, seen.target)
     half = seen.kind == "float" and seen.size == 2
-    if half and wanted.kind == "integer" and wanted.size == 2 and wanted.signed is False:
+    if half and expected.kind == "integer" and expected.size == 2 and expected.signed is False:
         return True
-    return _values_alike(wanted, seen)
+    return _values_alike(expected, seen)
 
 
-def _values_alike(wanted: DwarfType, seen: DwarfType) -> bool:
+def _values_alike(expected: DwarfType, seen: DwarfType) -> bool:
     """Whether two values have the same kind, size and sign."""
     if seen.kind == "unknown":
         return True
-    if "bool" in (wanted.kind, seen.kind):
-        unsigned = wanted.signed is not True and seen.signed is not True
-        return {wanted.kind, seen.kind} <= {"bool", "integer"} and wanted.size == seen.size == 1 and unsigned
-    if wanted.kind == "struct":  # an unknown type name
-        return wanted.name in seen.names or wanted.name == seen.name
-    if wanted.kind != seen.kind:
+    if "bool" in (expected.kind, seen.kind):
+        unsigned = expected.signed is not True and seen.signed is not True
+        return {expected.kind, seen.kind} <= {"bool", "integer"} and expected.size == seen.size == 1 and unsigned
+    if expected.kind == "struct":  # an unknown type name
+        return expected.name in seen.names or expected.name == seen.name
+    if expected.kind != seen.kind:
         return False
-    if wanted.size and seen.size and wanted.size != seen.size:
+    if expected.size and seen.size and expected.size != seen.size:
         return False
-    return wanted.kind != "integer" or wanted.signed is None or seen.signed is None or wanted.signed == seen.signed
+    return (
+        expected.kind != "integer" or expected.signed is None or seen.signed is None or expected.signed == seen.signed
+    )

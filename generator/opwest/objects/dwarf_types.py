@@ -55,7 +55,7 @@ UNKNOWN = DwarfType("unknown", name="a type without description")
 
 @dataclass(frozen=True, slots=True)
 class DwarfSignature:
-    """A function as its compiler saw it."""
+    """The signature of a compiled function."""
 
     name: str
     returns: DwarfType
@@ -90,7 +90,7 @@ class Types:
         if known is None:
             target = read_entry(self.data, unit, offset)
             known = self._build(unit, target, depth + 1) if target else UNKNOWN
-            if depth == 0:  # below, the limit of the depth may have cut it
+            if depth == 0:  # deeper types may be truncated at the limit of the depth
                 self._known[offset] = known
         return known
 
@@ -111,7 +111,7 @@ class Types:
         if tag in _POINTERS:
             return DwarfType("pointer", size or unit.address, target=self.of(unit, entry, depth))
         if tag == units_.TAG_ARRAY:
-            inner = self.of(unit, entry, depth)  # only behind a pointer, which then refers to the elements
+            inner = self.of(unit, entry, depth)  # only as the target of a pointer, which then refers to the elements
             return DwarfType(inner.kind, inner.size, inner.signed, inner.name, inner.names, inner.const, inner.target)
         if tag in _TAGGED:
             label = f"{_TAGGED[tag]} {name}" if name else f"an unnamed {_TAGGED[tag]}"

@@ -117,7 +117,7 @@ class DebugData:
 def read_units(data: DebugData) -> list[Unit]:
     """Return the units of `.debug_info` that describe compiled code.
 
-    SplitDebugError where they only point to another file.
+    Raises SplitDebugError if the entries are in another file.
     """
     units: list[Unit] = []
     at = 0

@@ -75,7 +75,7 @@ def _table_codes(data: bytes, targets: dict[int, tuple[int, int]], at: int, orde
 
 
 def frame_size(codes: bytes) -> tuple[int, bool]:
-    """Return the bytes that the instructions pop, and whether that is the whole frame."""
+    """Return the bytes that the instructions pop, and whether they are the whole frame."""
     size, exact, at = 0, True, 0
     while at < len(codes):
         code = codes[at]
@@ -93,7 +93,7 @@ def frame_size(codes: bytes) -> tuple[int, bool]:
             if not mask:
                 raise damaged("the unwind table has a 'refuse to unwind' instruction")
             size += 4 * mask.bit_count()
-            exact = exact and not mask & 0x200  # a popped stack pointer: what follows is elsewhere
+            exact = exact and not mask & 0x200  # a popped stack pointer: the rest is relative to an unknown address
         elif code < 0xA0:
             exact = False  # vsp = r[n]
         elif code < 0xB0:

@@ -54,7 +54,7 @@ class Abi:
     dsp: bool | None = None
     """Arm: uses the DSP instructions of v8-M, an optional extension; None if not recorded."""
     mve: Mve | None = None
-    """Arm: uses the vector extension of M-profile (Helium), for integers or floats too."""
+    """Arm: the used part of the M-profile vector extension (Helium): integers, or also floats."""
     fpu: Fpu | None = None
     """Arm: the FPU instructions it may use."""
     be8: bool = False
@@ -115,7 +115,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One ELF object: a file of its own, or a member of an archive."""
+    """One ELF object: a separate file, or a member of an archive."""
 
     name: str
     content: bytes = field(repr=False)
@@ -126,7 +126,7 @@ class Member:
     faults: tuple[str, ...] = ()
     """The reasons why it cannot be linked; empty if exportable."""
     loose: bool = True
-    """Whether it is a file of its own (always linked) rather than a member of an archive."""
+    """Whether it is a separate file, which is always linked, not a member of an archive."""
     # Computed once: they are looked up per operator, of which a model can have thousands.
     _defined: Mapping[str, Symbol] = field(init=False, repr=False, compare=False)
     _undefined_strong: tuple[str, ...] = field(init=False, repr=False, compare=False)
@@ -157,7 +157,7 @@ class Member:
 
     @property
     def undefined(self) -> tuple[str, ...]:
-        """Names of all undefined symbols, those that must be found first."""
+        """Names of all undefined symbols: strong references, then weak ones."""
         return self._undefined_strong + self._undefined_weak
 
     @property

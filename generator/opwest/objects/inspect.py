@@ -52,7 +52,7 @@ def _read(path: Path) -> bytes:
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
-            raise ObjectError("is a folder", "a file", "name the objects in it")
+            raise ObjectError("is a directory", "a file", "list the objects in it")
         if not stat.S_ISREG(status.st_mode):
             raise ObjectError("not a regular file", "a regular file")
         if status.st_size > LARGEST_FILE:

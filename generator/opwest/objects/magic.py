@@ -13,7 +13,7 @@ THIN_ARCHIVE = b"!<thin>\n"
 EXPECTED = "an ELF object (.o), an archive of them (.a) or a C source (.c)"
 
 _CROSS = "compile for an ELF target, for example with a cross compiler"
-_UNPACK = "unpack it and name the objects in it"
+_UNPACK = "unpack it and list the objects in it"
 _BITCODE = "compile with -fno-lto; for LLVM IR, use the suffix .bc"
 _CONSTANT = "constants are declared under `constants`, not under `objects`"
 _BINARY = (
@@ -62,15 +62,15 @@ def _text_kind(text: bytes) -> tuple[str, str | None]:
     if start.startswith(b"version https://git-lfs"):
         return "a Git LFS pointer, not the file itself", "run `git lfs pull`"
     if start.startswith(b"#!"):
-        return "a script", "name the objects that the script builds"
+        return "a script", "list the objects that the script builds"
     if start[:64].lower().startswith((b"<!doctype", b"<html", b"<?xml")):
-        return "HTML or XML", "check the file: a failed download often is HTML"
+        return "HTML or XML", "check the file: a failed download is often HTML"
     if any(line.startswith(_IR_LINES) for line in lines):
         return "LLVM IR text", "name it .ll"
     if any(line.lstrip().startswith(_ASSEMBLY_LINES) for line in lines):
         return "assembly text", "assemble it: `gcc -c file.s`"
     if any(line.startswith(_SCRIPT_LINES) for line in lines):
-        return "a linker script", "name the objects that the script lists"
+        return "a linker script", "list the objects of the script directly"
     return "text", "use the suffix .c for a C source, .ll for LLVM IR"
 
 

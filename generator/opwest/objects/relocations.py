@@ -9,11 +9,11 @@ if the tools are installed):
   resolve, and so do `-fPIC` and `-fpie`, with one exception: on i386 objcopy makes
   `__x86.get_pc_thunk.bx` local, of which the host's `crti.o` has another copy, and the link fails
   ("defined in discarded section"). Other thunks link.
-- Arm Cortex-M: linker.ld discards `.got`, so that everything that goes through it fails, some of it without
-  a message. Cortex-A, Cortex-R and AArch64 keep it. Nothing sets up a static base (`-frwpi`).
-- RISC-V: linker.ld has no place for `.got` (an orphan section, which twister makes an error). 64-bit
-  images are compiled for medany and lie at 2 GiB, where `R_RISCV_HI20` does not reach.
-- Thread-local variables are refused everywhere: Zephyr has them in some configurations only.
+- Arm Cortex-M: linker.ld discards `.got`. Accesses through it fail, some without a message.
+  Cortex-A, Cortex-R and AArch64 keep it. No code sets up a static base (`-frwpi`).
+- RISC-V: linker.ld does not place `.got` (an orphan section, which twister treats as an error). 64-bit images
+  are compiled for medany and lie at 2 GiB, where `R_RISCV_HI20` does not reach.
+- Thread-local variables are always rejected: only some configurations of Zephyr support them.
 
 Numbers: AAELF32 5.6, AAELF64 5.7, the psABIs of x86-64, i386 and RISC-V.
 """
@@ -43,7 +43,7 @@ _NO_TLS = "remove _Thread_local or __thread"
 _TLS = "accesses thread-local variables"
 _GOT_HINT = "compile with -fno-pic"
 _DYNAMIC = "requires a dynamic linker, absent in firmware"
-_DYNAMIC_HINT = "name the unlinked .o files"
+_DYNAMIC_HINT = "use the unlinked .o files"
 _ARM_GOT = "uses the global offset table (GOT), which Zephyr's linker script discards"
 _RISCV_GOT = "uses the global offset table (GOT), which Zephyr's linker script does not place"
 _ARM_SB = "accesses data relative to a static base (R9), which Zephyr does not set"
@@ -194,7 +194,7 @@ class _Names:
         return self._elf.sections[section].name if section > 0 else ""
 
     def is_absolute(self, number: int) -> bool:
-        """Whether a symbol is a constant rather than a place."""
+        """Whether a symbol is an absolute value, not an address."""
         places = self._relocations.places
         return number == 0 or (number < len(places) and places[number][0] < 0)
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Renaming symbols in a copy of an object, without a toolchain.
 
-The symbol table gets a new string table at the end of the file: the old one as it was, then the new
-names. Old offsets stay valid, so that symbols which keep their names, and section names where both
-share one table, need no change.
+The symbol table gets a new string table at the end of the file: the old table followed by the new
+names. Old offsets remain valid: other symbols do not change, nor do section names that share the
+table.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def rename_symbols(content: bytes, names: Mapping[str, str]) -> bytes:
     """Return the object with its global and weak symbols renamed, both definitions and references.
 
     Ignores names that the object does not have. Raises ObjectError if the content is not an object,
-    or if a new name is that of another symbol.
+    or if a new name is in use.
     """
     elf = parse_elf(content)
     table = next((i for i, s in enumerate(elf.sections) if s.kind == SHT_SYMTAB), None)
@@ -52,8 +52,8 @@ def rename_symbols(content: bytes, names: Mapping[str, str]) -> bytes:
 
 def _changes(elf: Elf, table: int, names: Mapping[str, str]) -> list[tuple[int, bytes]]:
     """Return the entries to change with their new names, after checking for clashes."""
-    wanted = {old.encode(): new.encode() for old, new in names.items() if old != new}
-    for old, new in wanted.items():
+    renames = {old.encode(): new.encode() for old, new in names.items() if old != new}
+    for old, new in renames.items():
         if not new or b"\0" in new:
             raise ValueError(f"{old.decode()!r} cannot be renamed to {new.decode()!r}")
     strings = elf.strings_of(table)
@@ -63,7 +63,7 @@ def _changes(elf: Elf, table: int, names: Mapping[str, str]) -> list[tuple[int, 
         if raw.info >> 4 == _STB_LOCAL or raw.info & 15 in _SPECIAL_KINDS:
             continue
         old = strings.raw(raw.name)
-        new = wanted.get(old, old)
+        new = renames.get(old, old)
         if holders.setdefault(new, old) != old:
             clash, other = new.decode("utf-8", "backslashreplace"), old.decode("utf-8", "backslashreplace")
             raise ObjectError(
@@ -76,7 +76,7 @@ def _changes(elf: Elf, table: int, names: Mapping[str, str]) -> list[tuple[int, 
 
 
 def _move_section(elf: Elf, result: bytearray, index: int, offset: int, size: int) -> None:
-    """Write a new place and size into a section header."""
+    """Write a new offset and size into a section header."""
     if elf.layout.bits == 32 and offset + size > 0xFFFFFFFF:
         raise damaged("the renamed object exceeds 4 GiB")
     layout = elf.layout.section

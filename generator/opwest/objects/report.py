@@ -82,8 +82,8 @@ def _definition_json(symbol: Symbol, stack: dict[str, StackUse], known: dict[str
     }
     if symbol.kind == "function":
         use = stack.get(symbol.name, UNKNOWN)
-        told = {"bytes": use.bytes, "exact": use.exact, "source": use.source}
-        found["stack"] = told if use.bytes is not None else None
+        use_json = {"bytes": use.bytes, "exact": use.exact, "source": use.source}
+        found["stack"] = use_json if use.bytes is not None else None
         found["signature"] = str(known[symbol.name]) if symbol.name in known else None
     return found
 

@@ -122,7 +122,7 @@ def _su_line(file: str, number: int, line: str) -> tuple[str, StackEntry]:
 
 
 def stack_usage(member: Member, su: Mapping[str, StackEntry | int] | None = None) -> dict[str, StackUse]:
-    """Return what each function of an object needs for its own frame, callees left out.
+    """Return the frame size of each function of an object, without callees.
 
     `su` is the result of `read_su`, or plain sizes in bytes as counted by GCC. All sources are read: `su`,
     `.stack_sizes`, `.debug_frame`, `.eh_frame`, `.ARM.exidx`. The largest figure is used, and of equal ones

@@ -117,7 +117,7 @@ class _Search:
             else:
                 smaller = part.only(chosen)
                 done = self._descend(
-                    smaller, lowest[chosen], smaller.room(self.capacity), smaller.crossing, last, after
+                    smaller, lowest[chosen], smaller.free(self.capacity), smaller.crossing, last, after
                 )
             if not done:
                 return False
@@ -131,10 +131,10 @@ class _Search:
         self.place[int(self.order[number])] = offset
         return True
 
-    def _descend(self, part: Component, lowest: Ints, room: Ints, crossing: Ints, last: int, after: int) -> bool:
+    def _descend(self, part: Component, lowest: Ints, free: Ints, crossing: Ints, last: int, after: int) -> bool:
         """Place the waiting blocks of a component.
 
-        `lowest` contains the lowest offsets above the placed blocks, `room` the free bytes per moment after all
+        `lowest` contains the lowest offsets above the placed blocks, `free` the free bytes per moment after all
         unplaced blocks, `crossing` the number of unplaced blocks alive at a moment and the next one. The
         previously placed block, number `after`, has the offset `last`: unplaced blocks follow it in the order
         of offsets and numbers.
@@ -144,7 +144,7 @@ class _Search:
         self.left -= 1
         stuck = (lowest < last) | ((lowest == last) & (part.numbers < after))
         bounds = self._bounds(part, lowest, stuck, last)
-        over = np.flatnonzero(np.minimum.reduceat(bounds[part.alive], part.alive_at) > room)
+        over = np.flatnonzero(np.minimum.reduceat(bounds[part.alive], part.alive_at) > free)
         if over.size:
             self._blame(part.numbers[part.living[:, over[0]] & (lowest < _PLACED)], after)
             return False
@@ -164,11 +164,11 @@ class _Search:
             cut = crossing.copy()
             cut[start : end - 1] -= 1
             if cut.size and cut[start : end - 1].all():
-                roomier = room.copy()
-                here = roomier[start:end]
+                freed = free.copy()
+                here = freed[start:end]
                 here += size
                 here[here == self.capacity] = _PLACED * 2
-                done = self._descend(part, above, roomier, cut, offset, number)
+                done = self._descend(part, above, freed, cut, offset, number)
             else:
                 done = self._each(part, above, offset, number)
             if done:

@@ -87,7 +87,7 @@ class Component:
             new[self.twin[rows]],
         )
 
-    def room(self, capacity: int) -> Ints:
+    def free(self, capacity: int) -> Ints:
         """Return the free bytes at every moment: the capacity minus the size of all live blocks."""
         return capacity - self.size @ self.living
 

@@ -24,13 +24,13 @@ def plan_pool(blocks: Sequence[Block], capacity: int | None = None, budget: int 
     The lower bound is tried first, with half of the budget; then sizes between the largest failure and the best plan.
     """
     best = greedy.plan_pool(blocks)
-    wanted = best.lower_bound if capacity is None else capacity
-    if best.size <= wanted:
+    goal = best.lower_bound if capacity is None else capacity
+    if best.size <= goal:
         return best
     islands = _islands(blocks)
     unit = math.gcd(*(b.size for b in blocks), *(b.align for b in blocks))
     failed = best.lower_bound - unit
-    target, left = wanted, budget
+    target, left = goal, budget
     while failed < target < best.size and left > 0:
         share = left if capacity is not None else -(-left // 2)
         offsets, nodes = _keep_to(islands, best, target, share)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that a template folder adds to a project. As in all of the application, the user owns them."""
+"""Files that a template directory adds to a project. The user owns them, as all of the application."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def extra_files(
         if name in user.templates:
             path = path.removesuffix(SUFFIX)
         if path.split("/")[0] in _OPWESTS:
-            what = f"{path.split('/')[0]}/ is opwest's, and a template adds nothing there"
-            renderer.faults.error(what, user.place(name), expected="a path in another folder")
+            what = f"'{path.split('/')[0]}/' is owned by opwest: templates cannot add files to it"
+            renderer.faults.error(what, user.place(name), expected="a path in another directory")
         elif clash := taken.clash(path):
             known = f"{path}{SUFFIX}" in renderer.known
             renderer.faults.error(
-                f"{name} would be written to {path}, where {clash} is",
+                f"path {path!r} conflicts with {clash}",
                 user.place(name),
-                expected="a path of its own",
-                hint=f"to replace that file, call the template {path}{SUFFIX}" if known else None,
+                expected="a unique path",
+                hint=f"to replace that file, name the template {path}{SUFFIX}" if known else None,
             )
         else:
             taken.add(path)
@@ -64,16 +64,16 @@ class _Taken:
             self._folders.setdefault(folded(parent), parent)
 
     def clash(self, path: str) -> str | None:
-        """Return the existing path that conflicts with a path or with one of its folders."""
+        """Return the existing path that conflicts with a path or with one of its directories."""
         if found := self._files.get(folded(path)):
-            return found
+            return f"file {found!r}"
         if found := self._folders.get(folded(path)):
-            return f"the folder {found}"
+            return f"directory {found!r}"
         for parent in _parents(path):
             if found := self._files.get(folded(parent)):
-                return f"the file {found}"
+                return f"file {found!r}"
             if (found := self._folders.get(folded(parent), parent)) != parent:
-                return f"the folder {found}"
+                return f"directory {found!r}"
         return None
 
 

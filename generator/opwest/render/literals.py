@@ -25,7 +25,7 @@ def c_string(text: str) -> str:
 
 
 def c_comment(text: str) -> str:
-    """Return `text` on one line, such that it can't end a comment or splice its line."""
+    """Return `text` on one line, so that it cannot end a comment or splice its line."""
     printable = "".join(char if char.isprintable() else " " for char in text)
     line = " ".join(printable.replace("\\", "/").replace("@", "(at)").split())
     for mark in ("*/", "/*", "??"):  # ?? begins a trigraph

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All files of one emitted model: the folder models/<model>/."""
+"""All files of one emitted model: the directory models/<model>/."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def model_files(
     *,
     service: bool = True,
 ) -> dict[PurePosixPath, bytes]:
-    """Return every file of the model, by its path inside the model's folder.
+    """Return every file of the model, by its path inside the model's directory.
 
     `compiled` holds the metadata objects by model and target, None if the module is C source;
     `library` is the table in microTVM's layout if a model of the application requests it. `service` is whether
@@ -95,7 +95,7 @@ def render_service(render: Renderer, model: str, manifest: str, tensors: Sequenc
 
 
 def target_folder(build: TargetBuild) -> str:
-    """Return the folder of a target below objects/."""
+    """Return the directory of a target below objects/."""
     return build.target.name if build.target else "any"
 
 

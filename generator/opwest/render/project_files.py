@@ -72,7 +72,7 @@ def project_record(
 ) -> dict[str, Any]:
     """Return the record of a project for later commands.
 
-    `template` holds the SHA-256 of every file of the user's template folder.
+    `template` holds the SHA-256 of every file of the user's template directory.
     """
     library = system_library([model for model, _ in planned])
     record: dict[str, Any] = {

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from opwest.model.model import Model
 
 DEFAULT = 4096
-"""Bytes where the need of a model is not known, as long as what is known of it fits."""
+"""Bytes if the need of a model is unknown, unless the known part exceeds it."""
 MARGIN = 2048
-"""Bytes beside run: the thread's own functions, printing and logging, and what an exception pushes."""
+"""Bytes in addition to run: the thread's own functions, printing, logging, and the frame of an exception."""
 _STEP = 256
 
 
@@ -30,6 +30,6 @@ def stack_is_known(models: Sequence[Model]) -> bool:
 def stack_reason(models: Sequence[Model]) -> str:
     """Return the reason for a stack size, as a comment in a configuration."""
     if not stack_is_known(models):
-        return f"What they need is not known for all targets: {DEFAULT} or more is a guess, the tests measure it"
+        return "Their stack use is not known for all targets: this size is an estimate; the tests print the actual use"
     most = max((need for model in models for need in model.stack), key=lambda need: need.bytes)
-    return f"They need {most.bytes} bytes at most ({most.target}); {MARGIN} or more are for all else"
+    return f"They use at most {most.bytes} bytes ({most.target}); the rest, {MARGIN} or more, is a margin"

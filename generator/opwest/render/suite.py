@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The generated tests of a model.
 
-opwest owns the suite and the golden vectors, which depend on the manifest, in the model's folder. The application
+opwest owns the suite and the golden vectors, which depend on the manifest, in the model's directory. The application
 in tests/<model>/, which twister finds, is written once; then the user owns it.
 """
 
@@ -52,7 +52,7 @@ def suite_application(render: Renderer, model: Model, integration: Sequence[str]
 
 
 def suite_files(render: Renderer, model: Model, plan: MemoryPlan) -> dict[PurePosixPath, bytes]:
-    """Return the suite and its vectors, by path inside the model's folder."""
+    """Return the suite and its vectors, by path inside the model's directory."""
     common = {"model": model.name, "manifest": manifest_name(model)}
     vectors = [_vector_rows(model, index, one) for index, one in enumerate(model.suite.vectors)]
     arrays = [array for rows in vectors for array in rows["arrays"]]
@@ -123,7 +123,7 @@ def _suite(
 def _tensor_row(model: Model, tensor: dict[str, Any]) -> dict[str, Any]:
     tolerance = next((t for t in model.suite.tolerances if t.output == tensor["name"]), None)
     absolute, relative = (tolerance.absolute, tolerance.relative) if tolerance else (0.0, 0.0)
-    parts = ([f"{absolute:g}"] if absolute else []) + ([f"{relative:g} * |wanted|"] if relative else [])
+    parts = ([f"{absolute:g}"] if absolute else []) + ([f"{relative:g} * |expected|"] if relative else [])
     place = f"workspace.{tensor['role']}.{tensor['name']}" if tensor["placed"] else tensor["buffer"]
     return {
         **tensor,
@@ -141,7 +141,7 @@ def _printed(dtype: DType, macro: str) -> dict[str, str]:
     if dtype.bits:
         format_ = f"%.{dtype.significant}g"
         return {"format": format_} | {
-            what: f"opwest_float_value({macro}_DTYPE, &{what}[first])" for what in ("got", "wanted")
+            what: f"opwest_float_value({macro}_DTYPE, &{what}[first])" for what in ("got", "expected")
         }
     shown = dtype.print
-    return {"format": shown.format} | {what: f"{shown.cast}{what}[first]" for what in ("got", "wanted")}
+    return {"format": shown.format} | {what: f"{shown.cast}{what}[first]" for what in ("got", "expected")}

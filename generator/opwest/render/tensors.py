@@ -117,5 +117,5 @@ def where_fault(model: Model, line: int, message: str) -> str:
 
 
 def manifest_name(model: Model) -> str:
-    """Return the manifest's file name without its folder: output must not depend on the folder."""
+    """Return the manifest's file name without its directory: output must not depend on the directory."""
     return model.manifest.replace("\\", "/").rsplit("/", 1)[-1]

@@ -22,18 +22,18 @@ def check_zephyr(models: Sequence[Model], zephyr: ZephyrOptions, faults: Diagnos
     A missing board is an error if the command line names it, and a warning if a manifest does, since another
     workspace can provide it.
     """
-    asked, workspace = zephyr.boards, zephyr.workspace
+    requested, workspace = zephyr.boards, zephyr.workspace
     if workspace is None and zephyr.version is None:
         return
     version = zephyr.version or (workspace.version if workspace else None)
     if version is not None and version.pair < OLDEST:
         faults.warning(f"Zephyr {version} is older than {'.'.join(map(str, OLDEST))}, the oldest tested version")
-    places: dict[str, Location | None] = dict.fromkeys(asked)
+    places: dict[str, Location | None] = dict.fromkeys(requested)
     for model in models:
         for board in model.boards:
             places.setdefault(board, model.location)
     for board, at in places.items():
-        if _check_board(board, at, version, workspace, faults) and workspace is not None and board in asked:
+        if _check_board(board, at, version, workspace, faults) and workspace is not None and board in requested:
             _check_modules(board, models, version, workspace, faults)
     if workspace is not None:
         _check_symbols(models, workspace, [resource("zephyr_module")], faults)
@@ -105,16 +105,16 @@ def _check_symbols(
     models: Sequence[Model], workspace: Workspace, own_kconfig: Sequence[Path], faults: Diagnostics
 ) -> None:
     """Report options of externals and of the application that no Kconfig file defines."""
-    wanted: dict[str, tuple[str, Location]] = {}
+    required: dict[str, tuple[str, Location]] = {}
     for model in models:
         for symbol, at in model.application.kconfig_places:
-            wanted.setdefault(symbol, (symbol, at))
+            required.setdefault(symbol, (symbol, at))
         for external in model.externals:
             if external.kconfig:
                 what = f"{external.kconfig} of external {external.symbol!r}"
-                wanted.setdefault(external.kconfig, (what, external.location))
-    for symbol, near in workspace.lacks_symbols(wanted, own_kconfig).items():
-        what, at = wanted[symbol]
+                required.setdefault(external.kconfig, (what, external.location))
+    for symbol, near in workspace.lacks_symbols(required, own_kconfig).items():
+        what, at = required[symbol]
         mean = f"did you mean {near}? Otherwise " if near else ""
         faults.warning(
             f"{what} is not defined in the Kconfig files of {workspace.top}",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of the Zephyr that will build."""
+"""The known properties of the Zephyr that builds an application."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opwest.zephyr.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class ZephyrOptions:
-    """What is known of the Zephyr that will build: boards asked for, its version, its workspace."""
+    """The requested boards, and the version and workspace of Zephyr; None if unknown."""
 
     boards: tuple[str, ...] = ()
     version: Version | None = None

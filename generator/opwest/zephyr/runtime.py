@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of the runtime by feature, and those that an application with given models gets a copy of.
+"""The files of the runtime by feature, and their selection for an application with given models.
 
 The counterpart is zephyr_module/CMakeLists.txt, which compiles the sources of a feature where its option is set.
 """
@@ -17,16 +17,16 @@ from opwest.resources import resource
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """Files of the runtime that are of use together."""
+    """Files of the runtime that are used together."""
 
     files: tuple[str, ...]
-    """Paths in zephyr_module/; one that ends in / is a folder with all that it holds."""
+    """Paths in zephyr_module/; one that ends in / is a directory with its content."""
     needs: tuple[str, ...] = ()
     """Other features that these files include or call."""
     option: str | None = None
-    """The option that asks for the feature in the manifest's `application: kconfig`."""
+    """The option that selects the feature in the manifest's `application: kconfig`."""
     compatible: str | None = None
-    """The devicetree nodes that its driver is for."""
+    """The compatible of the devicetree nodes of its driver."""
 
 
 def _headers(*names: str) -> tuple[str, ...]:
@@ -106,7 +106,7 @@ FEATURES: Mapping[str, Feature] = {
     ),
     "vectors": Feature((*_headers("compare"), *_sources("compare.c"))),
 }
-"""What applications get copies of."""
+"""The features that are copied into applications."""
 
 NOT_COPIED = (
     *_headers("npu_emul_host"),
@@ -115,19 +115,19 @@ NOT_COPIED = (
     "drivers/npu_emul/make_program.py",
     "drivers/npu_emul/npu_emul_host.c",
 )
-"""Files for `opwest run --host` and for developers: they are used where opwest is installed."""
+"""Files for `opwest run --host` and for developers, used from the installed opwest."""
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]((?:opwest|tvm|dlpack)/[\w./-]+)[>"]', re.MULTILINE)
 
 
 def vendored_files(models: Sequence[Model]) -> dict[PurePosixPath, bytes]:
-    """Return the files of the runtime that an application with these models gets, by path in modules/opwest."""
+    """Return the files of the runtime for an application with these models, by path in modules/opwest."""
     root = resource("zephyr_module")
     return {PurePosixPath(path): (root / path).read_bytes() for path in files_of(features_of(models))}
 
 
 def features_of(models: Sequence[Model]) -> frozenset[str]:
-    """Return the features that the models and their applications use, with what those need."""
+    """Return the features that the models and their applications use, with their dependencies."""
     found = {"core"}
     waiting = [name for model in models for name in _used(model)]
     while waiting:
@@ -154,7 +154,7 @@ def _used(model: Model) -> Iterator[str]:
     if model.devices:
         yield "devices"
     if any(device.handle is None for device in model.devices):
-        yield "drivers"  # one of the application's own may be built on the class and its context
+        yield "drivers"  # a driver of the application may use the class and its context
     if model.needs_tvm or model.compat or any(operator.is_bridged for operator in model.operators):
         yield "tvm"
     if model.suite.vectors:

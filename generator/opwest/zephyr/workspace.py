@@ -16,7 +16,7 @@ from opwest.records import dataclass
 from opwest.zephyr.version import QUALIFIERS, Version
 
 _HAL = {"st": "hal_stm32", "raspberrypi": "hal_rpi_pico", "gd": "hal_gigadevice", "bflb": "hal_bouffalolab"}
-"""Modules of vendors with a different folder name below soc/."""
+"""Modules of vendors with a different directory name below soc/."""
 _NEED_NO_HAL = ("ti_lm3s6965", "intel")
 """A SoC and a vendor whose boards build without the module (QEMU's Cortex-M3; hal_intel is for few boards)."""
 _NO_OPTIONS = ("doc", "samples", "tests", "node_modules", "twister-out")
@@ -30,7 +30,7 @@ class Workspace:
 
     base: Path
     roots: tuple[Path, ...] = ()
-    """Folders whose `boards/` can contain boards of the user."""
+    """Directories whose `boards/` can contain boards of the user."""
 
     @cached_property
     def version(self) -> Version | None:
@@ -43,7 +43,7 @@ class Workspace:
 
     @property
     def top(self) -> Path:
-        """The folder of the west workspace: that with .west, else the parent of the tree."""
+        """The directory of the west workspace: that with .west, else the parent of the tree."""
         for folder in self.base.parents:
             if (folder / ".west").is_dir():
                 return folder
@@ -63,7 +63,7 @@ class Workspace:
         return {name: frozenset(full) for name, full in found.items()}
 
     def _board_roots(self) -> list[Path]:
-        """Folders with boards outside the tree, from $BOARD_ROOT, modules and west projects."""
+        """Directories with boards outside the tree, from $BOARD_ROOT, modules and west projects."""
         roots = [*self.roots, *(Path(part) for part in os.environ.get("BOARD_ROOT", "").split(";") if part)]
         for pattern in ("*", "modules/*", "modules/*/*"):
             for file in sorted(self.top.glob(f"{pattern}/zephyr/module.yml")):

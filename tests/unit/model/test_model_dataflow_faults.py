@@ -78,7 +78,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
     ),
     "a tensor for a number": (
         manifest("scale: [x, §x, y]"),
-        ["error: argument 'by' is a scalar, the step gives 'x'\n  expected: a number of int8"],
+        ["error: argument 'by' is a scalar, the step passes 'x'\n  expected: a number of dtype int8"],
     ),
     "an input is written in place": (
         manifest("grow: [§x]", "relu: [x, y]"),

@@ -59,7 +59,9 @@ def test_frames_are_summed_along_calls(tmp_path: Path) -> None:
     assert need.sources == (".su",)
     size = -(-(need.bytes + 2048) // 256) * 256
     assert stack_size([model]) == size < 4096
-    assert stack_reason([model]) == f"They need {need.bytes} bytes at most (cortex-m3); 2048 or more are for all else"
+    assert (
+        stack_reason([model]) == f"They use at most {need.bytes} bytes (cortex-m3); the rest, 2048 or more, is a margin"
+    )
 
 
 def test_calls_go_through_several_objects(tmp_path: Path) -> None:
@@ -103,7 +105,7 @@ def test_what_is_not_known_is_named(source: str, missing: str, tmp_path: Path) -
     (need,) = model.stack
     assert not need.known and len(need.missing) == 1 and re.fullmatch(missing, need.missing[0]), need
     assert stack_size([model]) == 4096
-    assert "not known for all targets: 4096 or more is a guess" in stack_reason([model])
+    assert "not known for all targets: this size is an estimate" in stack_reason([model])
 
 
 def test_without_any_figures_the_default_holds(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_a_header_that_is_not_beside_its_file(project: Path, capsys: pytest.Capt
     (project / "src" / "f.c").write_text(OPERATOR.format(f'#define LEVEL 1\n#include "{name}"'))
     code, text, inputs = generate(project, capsys)
     assert code == 0
-    assert f"manifest.yaml:4:14: note: src/f.c:3: header {name!r} not found in the manifest's folder" in text
+    assert f"manifest.yaml:4:14: note: src/f.c:3: header {name!r} not found in the manifest's directory" in text
     # The folder changes when the header comes: the build that generates the model runs again then.
     assert name.startswith(("/", "..")) or "src" in inputs
     assert not [path for path in (project / "app/models").rglob("*.h") if "outside" in path.name]
@@ -77,7 +77,7 @@ def test_an_absolute_path_into_the_folder(project: Path, capsys: pytest.CaptureF
     name = project / "common" / "level.h"
     (project / "src" / "f.c").write_text(OPERATOR.format(f'#include "{name}"'))
     code, text, _ = generate(project, capsys)
-    assert code == 0 and f"src/f.c:2: header '{name}' not found in the manifest's folder" in text
+    assert code == 0 and f"src/f.c:2: header '{name}' not found in the manifest's directory" in text
 
 
 def test_a_source_that_another_includes_is_compiled_all_the_same(

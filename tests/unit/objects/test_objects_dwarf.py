@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from objects_factory import compile_object
-from opwest.objects.dwarf import NO_DEBUG_INFORMATION, DwarfSignature, WantedParameter, compare, signatures
+from opwest.objects.dwarf import NO_DEBUG_INFORMATION, DeclaredParameter, DwarfSignature, compare, signatures
 from opwest.objects.elf import parse_elf
 from opwest.objects.inspect import read_member
 from requirements_support import need
@@ -142,10 +142,10 @@ def test_types_in_detail(tmp_path: Path) -> None:
 
 
 WANTED = [
-    WantedParameter("data", "const int8_t *", "int8 tensor"),
-    WantedParameter("weight", "const int8_t *", "int8 tensor"),
-    WantedParameter("result", "int8_t *", "int8 tensor"),
-    WantedParameter("device", "const struct device *"),
+    DeclaredParameter("data", "const int8_t *", "int8 tensor"),
+    DeclaredParameter("weight", "const int8_t *", "int8 tensor"),
+    DeclaredParameter("result", "int8_t *", "int8 tensor"),
+    DeclaredParameter("device", "const struct device *"),
 ]
 
 
@@ -164,7 +164,7 @@ def test_differences_in_words(tmp_path: Path) -> None:
     assert compare(good, False, WANTED) == ["declared with `returns: void`, the function returns int32_t"]
     bad = signature_of(tmp_path, "void f(const int8_t *a, float *b, const int8_t *c, struct other *d)")
     assert compare(bad, True, WANTED) == [
-        "declared to return a status (int32_t), the function returns nothing (declare it with `returns: void`)",
+        "declared to return a status (int32_t), the function returns void (declare it with `returns: void`)",
         "argument 2 'weight' is int8 tensor (const int8_t *), the function takes float *",
         "argument 3 'result' is int8 tensor (int8_t *), the function takes const int8_t * and does not write it",
         "argument 4 'device' is const struct device *, the function takes struct other *",
@@ -215,12 +215,12 @@ def test_what_may_stand_for_what(tmp_path: Path, wanted: str, seen: str, fits: b
     parameter = "int8_t a[4][4]" if "[" in seen else f"{seen} a"
     flags = ("-m32", "-msse2", "-mfpmath=sse") if "Float16" in seen else ("-m32",)
     signature = signature_of(tmp_path, f"void f({parameter})", flags)
-    assert (compare(signature, False, [WantedParameter("x", wanted)]) == []) == fits
+    assert (compare(signature, False, [DeclaredParameter("x", wanted)]) == []) == fits
 
 
 def test_a_long_is_no_int32_on_64_bits(tmp_path: Path) -> None:
     signature = signature_of(tmp_path, "int f(long a)", ("-m64",))
-    assert compare(signature, True, [WantedParameter("n", "int32_t", "int32")]) == [
+    assert compare(signature, True, [DeclaredParameter("n", "int32_t", "int32")]) == [
         "argument 1 'n' is int32 (int32_t), the function takes long int"
     ]
 

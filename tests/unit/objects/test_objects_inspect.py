@@ -296,7 +296,7 @@ def test_other_files(tmp_path: Path, name: str, content: bytes, expected: str) -
 
 def test_what_is_no_file(tmp_path: Path) -> None:
     for path, expected in (
-        (tmp_path, "a folder"),
+        (tmp_path, "a directory"),
         (tmp_path / "none.o", "file not found"),
         (tmp_path / "nul\0.o", "cannot read"),
         (Path(os.devnull), "not a regular file"),

@@ -47,7 +47,7 @@ def check(part, blocks, spans):
     assert list(part.alive) == [i for at in alive for i in at]
     assert list(part.alive_at) == [sum(map(len, alive[:moment])) for moment in range(end)]
     assert list(part.crossing) == [len(set(one) & set(next_)) for one, next_ in itertools.pairwise(alive)]
-    assert list(part.room(100)) == [100 - sum(blocks[i].size for i in at) for at in alive]
+    assert list(part.free(100)) == [100 - sum(blocks[i].size for i in at) for at in alive]
     kinds = [(*span, b.size, b.align) for span, b in zip(spans, blocks, strict=True)]
     assert list(part.twin) == [
         max((j for j in range(i) if kinds[j] == kinds[i]), default=-1) for i in range(len(kinds))

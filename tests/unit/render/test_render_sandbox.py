@@ -72,7 +72,7 @@ def small(monkeypatch):
 def test_what_would_grow_without_bounds(text, message):
     made, faults = render(text)
     assert made == ""
-    assert faults == [message if message == NESTED else f"a template may not do this: {message}"]
+    assert faults == [message if message == NESTED else f"not permitted in templates: {message}"]
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ static struct ethosu_driver *reserve(uintptr_t registers)
 	if (driver == NULL) {
 		ethosu_release_driver(reserved);
 	} else {
-		/* One handle is reserved, whichever: what the vendor's semaphore counts. */
+		/* The vendor's semaphore counts reserved handles: reserve this one instead. */
 		reserved->reserved = false;
 		driver->reserved = true;
 	}
@@ -144,7 +144,7 @@ static const char *examine(const struct opwest_program *program, const struct et
 
 	if (program->data == NULL || program->size % sizeof(uint32_t) != 0U || words == 0U ||
 	    sys_get_le32(program->data) != PAYLOAD_NAME) {
-		return "it is no custom operator payload (COP1)";
+		return "it is not a custom operator payload (COP1)";
 	}
 	while (i < words) {
 		const uint32_t action = sys_get_le32(&program->data[i * sizeof(uint32_t)]);
@@ -165,7 +165,7 @@ static const char *examine(const struct opwest_program *program, const struct et
 			return "it has an unknown action";
 		}
 		if (length > words - i) {
-			return "it is cut short";
+			return "it is truncated";
 		}
 
 		const uint8_t *const operand = &program->data[i * sizeof(uint32_t)];

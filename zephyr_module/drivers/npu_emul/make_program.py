@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Write a program for the emulated accelerator: the kernels that it offers, and how each scales its result.
+"""Write a program for the emulated accelerator: its kernels, and the scaling of their results.
 
     make_program.py branch_a.onpu dense,id=1,multiplier=77,shift=12 relu,id=2 conv2d,id=3,shift=7,least=0
 
@@ -34,7 +34,7 @@ KERNEL = struct.Struct("<HBBibbbbI")
 
 
 def kernel_bytes(kind: str, settings: Mapping[str, int]) -> bytes:
-    """Return the entry of one kernel; raise ValueError for what the device would refuse."""
+    """Return the entry of one kernel; raise ValueError for values that the device rejects."""
     if kind not in KINDS:
         raise ValueError(f"unknown kind {kind!r}, expected one of {', '.join(KINDS)}")
     for key, value in settings.items():
@@ -57,7 +57,7 @@ def make_program(kernels: Sequence[tuple[str, Mapping[str, int]]]) -> bytes:
     ids = [settings.get("id", 0) for _, settings in kernels]
     twice = sorted({number for number in ids if ids.count(number) > 1})
     if twice:
-        raise ValueError(f"id={twice[0]} is there twice")
+        raise ValueError(f"id={twice[0]} is defined twice")
     body = b"".join(kernel_bytes(kind, settings) for kind, settings in kernels)
     return HEADER.pack(b"ONPU", 1, len(kernels), HEADER.size + len(body), 0) + body
 
@@ -75,7 +75,7 @@ def parse_kernel(text: str) -> tuple[str, dict[str, int]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the program that the command line asks for."""
+    """Write the program described by the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )

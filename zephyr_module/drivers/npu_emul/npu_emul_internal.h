@@ -73,7 +73,7 @@ void opwest_npu_emul_compute(const struct opwest_npu_emul_job *job);
 int opwest_npu_emul_put(const struct device *dev, uint16_t id, struct opwest_npu_emul_job *job);
 
 /**
- * @brief Wait until nothing is unfinished.
+ * @brief Wait until all jobs are finished.
  *
  * @param dev        The device.
  * @param timeout_ms The longest wait, milliseconds; negative: no limit.

@@ -77,7 +77,7 @@ __subsystem struct opwest_accelerator_driver_api {
  *
  * Use: `static OPWEST_ACCELERATOR_API(name) = { .open = ... };`
  *
- * From Zephyr 4.1 on the structure goes to the section of its class, so `<model>_open()` can
+ * From Zephyr 4.1 on the structure is in the section of its class, so `<model>_open()` can
  * recognise accelerators.
  *
  * @param name The structure's name.

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /**
- * The tolerance of an element: absolute + relative * |wanted|. Both 0: bit for bit.
+ * The tolerance of an element: absolute + relative * |expected|. Both 0: bit for bit.
  */
 struct opwest_tolerance {
 	double absolute;
@@ -29,14 +29,14 @@ struct opwest_tolerance {
  *
  * @param dtype     The element type.
  * @param got       The elements; they need not be aligned.
- * @param wanted    The expected elements; they need not be aligned.
+ * @param expected  The expected elements; they need not be aligned.
  * @param count     The number of elements.
  * @param tolerance The tolerance.
  * @param first     Set to the index of the first different element, if any; may be NULL.
  *
  * @return The number of elements outside of the tolerance
  */
-uint32_t opwest_compare(uint8_t dtype, const void *got, const void *wanted, uint32_t count,
+uint32_t opwest_compare(uint8_t dtype, const void *got, const void *expected, uint32_t count,
 			struct opwest_tolerance tolerance, uint32_t *first);
 
 /**

@@ -5,7 +5,7 @@
  *
  * The layout is DLPack's (dmlc/dlpack, include/dlpack/dlpack.h, 0.6 to 1.2): a binary interface
  * that these versions share. Unneeded parts are omitted. The include guard is DLPack's own:
- * where its header was included before, it holds.
+ * if its header was included before, that one applies.
  */
 #ifndef DLPACK_DLPACK_H_
 #define DLPACK_DLPACK_H_

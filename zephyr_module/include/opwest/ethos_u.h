@@ -5,8 +5,8 @@
  *
  * A device of this driver is a devicetree node with the compatible `opwest,ethos-u`. Its hooks are
  * those of accelerator.h; a program is the custom operator payload that Vela makes ("COP1": the
- * NPU's configuration and one command stream). An operator says which arrays the command stream's
- * base pointers stand for:
+ * NPU's configuration and one command stream). An operator specifies the arrays that the base
+ * pointers of the command stream refer to:
  *
  * @code{.c}
  * int32_t infer(const int8_t *image, int8_t *arena, const struct device *npu)

@@ -85,7 +85,7 @@ enum opwest_direction {
 /** The alignment of the data in bytes; the flags have its binary logarithm in bits 4 to 7. */
 #define OPWEST_TENSOR_ALIGN(flags) (1U << ((flags) >> 4))
 
-/** The operator returns a status; without this flag, nothing. */
+/** The operator returns a status; without this flag it returns void. */
 #define OPWEST_OPERATOR_STATUS 0x01U
 /** The operator takes its device as the explicit last argument. */
 #define OPWEST_OPERATOR_DEVICE 0x02U

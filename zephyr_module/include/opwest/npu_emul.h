@@ -4,7 +4,7 @@
  * @brief An emulated accelerator: integer matrix kernels on a separate thread.
  *
  * It is a device of the class in accelerator.h, bound to devicetree nodes that are compatible with
- * `opwest,npu-emul`; on hosts npu_emul_host.h defines devices. Its program (made by
+ * `opwest,npu-emul`; on hosts npu_emul_host.h defines devices. Its program (written by
  * drivers/npu_emul/make_program.py) lists its kernels, each with a number and the scaling
  * of its result:
  *
@@ -42,7 +42,7 @@ struct opwest_npu_emul_conv2d_shape {
 	uint16_t channels_out;
 	uint16_t kernel_height;
 	uint16_t kernel_width;
-	/** In both directions, 1 at least. */
+	/** In both directions, at least 1. */
 	uint16_t stride;
 	/** Rows and columns of zeros on each of the four sides. */
 	uint16_t padding;
@@ -59,10 +59,10 @@ struct opwest_npu_emul_conv2d_shape {
  * @param x       rows x inputs numbers.
  * @param weights outputs x inputs numbers.
  * @param bias    One number per output, or NULL.
- * @param y       rows x outputs numbers; overlaps nothing else.
- * @param rows    1 at least.
- * @param inputs  1 at least.
- * @param outputs 1 at least.
+ * @param y       rows x outputs numbers; must not overlap another argument.
+ * @param rows    At least 1.
+ * @param inputs  At least 1.
+ * @param outputs At least 1.
  *
  * @retval 0        The job is in the queue.
  * @retval -EPERM   The device is not active, or has no owner.
@@ -85,7 +85,7 @@ int opwest_npu_emul_dense(const struct device *dev, uint16_t kernel, const int8_
  * @param x       The image.
  * @param weights The weights.
  * @param bias    One number per channel of the result, or NULL.
- * @param y       The result; overlaps nothing else.
+ * @param y       The result; must not overlap another argument.
  * @param shape   The shape; copied.
  *
  * @retval 0        The job is in the queue.
@@ -105,8 +105,8 @@ int opwest_npu_emul_conv2d(const struct device *dev, uint16_t kernel, const int8
  * @param kernel The kernel's number in the device's program.
  * @param a      count numbers.
  * @param b      count numbers.
- * @param y      count numbers; a or b itself, or overlaps neither.
- * @param count  1 at least.
+ * @param y      count numbers; equal to a or b, or without overlap.
+ * @param count  At least 1.
  *
  * @retval 0        The job is in the queue.
  * @retval -EPERM   The device is not active, or has no owner.
@@ -123,8 +123,8 @@ int opwest_npu_emul_add(const struct device *dev, uint16_t kernel, const int8_t 
  * @param dev    The device, owned by the caller.
  * @param kernel The kernel's number in the device's program.
  * @param x      count numbers.
- * @param y      count numbers; x itself, or does not overlap it.
- * @param count  1 at least.
+ * @param y      count numbers; equal to x, or without overlap.
+ * @param count  At least 1.
  *
  * @retval 0        The job is in the queue.
  * @retval -EPERM   The device is not active, or has no owner.
@@ -159,7 +159,7 @@ enum opwest_npu_emul_point {
 	OPWEST_NPU_EMUL_SYNC,
 	OPWEST_NPU_EMUL_CLOSE,
 	OPWEST_NPU_EMUL_DEACTIVATE,
-	/** A call of one of the functions that enqueue; nothing is enqueued. */
+	/** A call of one of the functions that enqueue; no job is enqueued. */
 	OPWEST_NPU_EMUL_ENQUEUE,
 	/**
 	 * A job: it takes its latency, leaves garbage in its outputs, and sync() returns its error.

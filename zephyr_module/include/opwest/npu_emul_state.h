@@ -84,7 +84,7 @@ struct opwest_npu_emul_data {
 	struct opwest_port_sem wake;
 	/** Signals space in the queue. */
 	struct opwest_port_sem room;
-	/** Signals that nothing is unfinished. */
+	/** Signals that all jobs are finished. */
 	struct opwest_port_sem idle;
 	/** Guards the members below. */
 	struct opwest_port_mutex lock;

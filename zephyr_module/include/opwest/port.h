@@ -54,12 +54,12 @@ bool opwest_port_device_has_hooks(const struct device *dev);
 /**
  * @brief Power a device up before its activation, or down after its deactivation.
  *
- * Device runtime power management on Zephyr (CONFIG_PM_DEVICE_RUNTIME); nothing elsewhere.
+ * Device runtime power management on Zephyr (CONFIG_PM_DEVICE_RUNTIME); no effect elsewhere.
  *
  * @param dev The device.
  * @param on  Up, or down.
  *
- * @retval 0 Done, or nothing to do.
+ * @retval 0 Done, or not required.
  * @return A negative errno
  */
 int opwest_port_device_power(const struct device *dev, bool on);

@@ -4,7 +4,7 @@
  * @brief The system's mutexes, semaphores, threads and time, for drivers.
  *
  * For drivers of accelerators only; models do not use it. On Zephyr these
- * are kernel objects, on a host POSIX threads. Nothing allocates memory.
+ * are kernel objects, on a host POSIX threads. They allocate no memory.
  */
 #ifndef OPWEST_PORT_SYNC_H_
 #define OPWEST_PORT_SYNC_H_
@@ -141,7 +141,7 @@ int opwest_port_sem_take_until(struct opwest_port_sem *sem, int64_t deadline_us)
 /**
  * @brief Start a thread.
  *
- * @param thread Its memory; not that of a running thread.
+ * @param thread Its memory; not in use by a running thread.
  * @param entry  Its function; the thread ends when it returns.
  * @param dev    The device.
  *

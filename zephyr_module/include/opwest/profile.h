@@ -3,8 +3,8 @@
  * @file
  * @brief Measurement of the parts of a model's run: CONFIG_OPWEST_PROFILE.
  *
- * The counts are in the workspace. Without the option nothing of this is in the image, and run is
- * the same code as without this header.
+ * The counts are in the workspace. Without the option the image contains none of this, and the
+ * code of run is unchanged.
  */
 #ifndef OPWEST_PROFILE_H_
 #define OPWEST_PROFILE_H_

@@ -18,7 +18,7 @@ extern "C" {
 #define OPWEST_STACK_UNSURE 256U
 /** The fill pattern of unused stack. */
 #define OPWEST_STACK_FILLED 0xa5U
-/** The most bytes of the measuring function below its variables. */
+/** The maximum bytes that the measuring function uses below its variables. */
 #define OPWEST_STACK_OWN    64U
 
 /**

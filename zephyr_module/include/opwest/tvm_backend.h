@@ -5,7 +5,7 @@
  * builds.
  *
  * Names and signatures are TVM's: include/tvm/runtime/c_backend_api.h and c_runtime_api.h,
- * include/tvm/ffi/c_api.h. Nothing here uses a heap.
+ * include/tvm/ffi/c_api.h. These functions use no heap.
  */
 #ifndef OPWEST_TVM_BACKEND_H_
 #define OPWEST_TVM_BACKEND_H_

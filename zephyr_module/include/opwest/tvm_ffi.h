@@ -4,8 +4,8 @@
  * @brief The calling convention `ffi`: that of tvm-ffi, in TVM since 0.21.
  *
  * Binary interface of include/tvm/ffi/c_api.h (apache/tvm-ffi 0.1, with TVM 0.27): TVMFFIAny,
- * TVMFFITypeIndex, TVMFFISafeCallType. If that header was included before, this one declares
- * nothing.
+ * TVMFFITypeIndex, TVMFFISafeCallType. If that header was included before, that one
+ * applies.
  */
 #ifndef OPWEST_TVM_FFI_H_
 #define OPWEST_TVM_FFI_H_

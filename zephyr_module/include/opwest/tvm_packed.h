@@ -5,8 +5,8 @@
  *
  * Binary interface of apache/tvm 0.11 to 0.18: include/tvm/runtime/c_runtime_api.h (TVMValue,
  * TVMArgTypeCode), include/tvm/runtime/c_backend_api.h (TVMBackendPackedCFunc),
- * include/tvm/runtime/crt/func_registry.h and module.h (the system library). Where TVM's own header
- * was included before, it holds.
+ * include/tvm/runtime/crt/func_registry.h and module.h (the system library). If TVM's own header
+ * was included before, that one applies.
  */
 #ifndef OPWEST_TVM_PACKED_H_
 #define OPWEST_TVM_PACKED_H_

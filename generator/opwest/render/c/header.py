@@ -56,7 +56,7 @@ def _bindings(model: Model, pool: Pool, size: int) -> list[dict[str, str]]:
                     f"pool {pool.name}: the region {node} of board {board} is smaller than its plan: {size} bytes",
                 ),
                 "kind_fault": where_fault(
-                    model, line, f"pool {pool.name}: {node} of board {board} is no zephyr,memory-region"
+                    model, line, f"pool {pool.name}: {node} of board {board} is not a zephyr,memory-region"
                 ),
                 "flash_fault": where_fault(
                     model, line, f"pool {pool.name}: {node} of board {board} is its flash: read only"
@@ -114,10 +114,10 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
 
 def _host_words(devices: list[dict[str, Any]]) -> str:
     if not devices:
-        return "there are no devices"
+        return "no devices"
     if any(d["host_latency_us"] is not None for d in devices):
         return "emulated devices"
-    return "devices that are only names"
+    return "devices without hooks"
 
 
 def _workspace_tail(devices: int, placed: list[dict[str, Any]]) -> list[str]:
@@ -132,6 +132,4 @@ def _workspace_tail(devices: int, placed: list[dict[str, Any]]) -> list[str]:
 def _reentrancy(stateful: list[str]) -> str:
     if not stateful:
         return "."
-    return (
-        f", but for\n * operators that keep state of their own and are therefore not reentrant: {', '.join(stateful)}."
-    )
+    return f", except for\n * stateful operators, which are not reentrant: {', '.join(stateful)}."

@@ -29,7 +29,7 @@ from opwest.render.records.types import (
 from opwest.render.records.values import Definition, Null, Number, Record, Reference, Text, Value
 
 _NUMBERS = 8
-"""How many numbers of a table are on a line."""
+"""The number of table elements per line."""
 
 
 def c_definitions(definitions: Iterable[Definition]) -> str:

@@ -18,7 +18,7 @@ from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import manifest_name
 
 TYPE_CODES: Final = PACKED_ARRAYS.type_codes
-"""What adapters take."""
+"""The kinds of parameters of adapters."""
 
 
 def entry_kind(argument: Argument) -> EntryKind:

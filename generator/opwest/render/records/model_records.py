@@ -301,7 +301,7 @@ def _numbers(symbol: str, type_: Scalar, numbers: Iterable[int | float]) -> Defi
 
 
 def _table(symbol: str, struct: Struct, rows: Sequence[Value], *, is_kept: bool = False) -> list[Definition]:
-    """Return a private table; nothing where it would be empty."""
+    """Return a private table; empty without rows."""
     return [Definition(symbol, Table(struct, len(rows)), tuple(rows), is_kept=is_kept)] if rows else []
 
 

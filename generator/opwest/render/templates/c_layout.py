@@ -18,7 +18,7 @@ _PROSE: Final = re.compile(r"(\s*\* )(\w.*)")
 """A line of text in a comment: no Doxygen command, and not the comment's end."""
 _BLANK: Final = re.compile(r"(?<=[^\\]) (?=[^\s\"])")
 _AFTER: Final = {",": 0, ";": 0, "&&": 0, "||": 0, "?": 1, "=": 1, "==": 2, ">=": 2, "<=": 2, "+": 2, "*": 2, "{": 2}
-"""Tokens that a line may be broken behind where white space follows, and how good such a break is: 0 is best."""
+"""Tokens after which a line may be broken at white space, with the rank of the break: 0 is best."""
 
 
 def fit(text: str) -> str:
@@ -111,7 +111,7 @@ def _broken(indent: str, body: str, end: str, *, last: str = "") -> list[str]:
 
 
 class _Break(NamedTuple):
-    """Where a line may be broken: its first part ends at `end`, the second begins at `next`."""
+    """A possible line break: its first part ends at `end`, the second begins at `next`."""
 
     end: int
     next: int

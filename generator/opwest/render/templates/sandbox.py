@@ -47,7 +47,7 @@ class Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
         self.filters["replace"] = _replaced(self.filters["replace"])
 
     def start(self) -> None:
-        """Begin to count for a new file."""
+        """Reset the counts for a new file."""
         self._passes = 0
 
     def count_pass(self) -> str:

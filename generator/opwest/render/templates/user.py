@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Templates of the user, which replace files of project_template or add files.
 
-They are rendered in a sandbox, since a repository can contain foreign templates: they can access prepared rows, and
-nothing else of Python. Every error has the template's file and line.
+They are rendered in a sandbox, since a repository can contain foreign templates: they can access only prepared
+rows. Every error has the template's file and line.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _UNDEFINED = re.compile(r"'(\w+)' is undefined")
 
 
 class UserRenderer:
-    """Renders the templates of one folder; errors are reported, and the result is then an empty file."""
+    """The renderer of the templates of one directory; it reports errors, and the result is then an empty file."""
 
     def __init__(self, user: UserTemplates, own: Mapping[str, str], faults: Diagnostics) -> None:
         self.user = user
@@ -47,26 +47,26 @@ class UserRenderer:
             table.pop(name, None)  # the same inputs give the same bytes
 
     def has(self, name: str) -> bool:
-        """Whether the user's folder has a template of this path."""
+        """Whether the user's directory has a template of this path."""
         return name in self.user.templates
 
     def check(self) -> None:
-        """Report templates that replace nothing, and all syntax errors, also in unused templates."""
+        """Report templates without a counterpart, and all syntax errors, also in unused templates."""
         for name, text in self.user.templates.items():
             partial = PurePosixPath(name).name.startswith("_")
             if not partial and not is_extra(name) and name not in self.known:
                 self.faults.error(
-                    f"opwest has no template {name!r} that this one could replace",
+                    f"unknown template {name!r}",
                     self.user.place(name),
-                    expected="the path of a file of project_template, extra/… for a file beside those, or a name "
-                    "that begins with _ for one that others include",
+                    expected="the path of a file of project_template, extra/… for an additional file, or a name "
+                    "with a leading _ for an included template",
                     hint=nearest(name, self.known),
                 )
             try:
                 self._environment.parse(text, name, str(self.user.place(name)))
             except jinja2.TemplateSyntaxError as error:
                 self.faults.error(
-                    f"the template is broken: {beginning(error.message or '')}", self.user.place(name, error.lineno)
+                    f"invalid template: {beginning(error.message or '')}", self.user.place(name, error.lineno)
                 )
             except RecursionError:
                 self.faults.error("the template is nested too deeply", self.user.place(name))
@@ -85,7 +85,7 @@ class UserRenderer:
         except jinja2.TemplateSyntaxError as error:
             place = error.name if error.name is not None and self.has(error.name) else name
             self.faults.error(
-                f"the template is broken: {beginning(error.message or '')}", self.user.place(place, error.lineno)
+                f"invalid template: {beginning(error.message or '')}", self.user.place(place, error.lineno)
             )
         except Exception as error:  # any fault of a template; errors of the machine propagate
             if isinstance(error, OSError) and not isinstance(error, jinja2.TemplateError):
@@ -96,14 +96,14 @@ class UserRenderer:
     def _report(self, name: str, error: Exception, rows: Mapping[str, Any]) -> None:
         hint = None
         if isinstance(error, jinja2.TemplateNotFound):
-            message = f"there is no template {error.message!r} to include"
+            message = f"unknown template {error.message!r} in include"
             hint = nearest(error.message or "", [*self.user.templates, *(f"opwest/{known}" for known in self.known)])
         elif isinstance(error, jinja2.UndefinedError):
             message = str(error)
             if undefined := _UNDEFINED.fullmatch(message):
                 hint = nearest(undefined[1], rows)
         elif isinstance(error, SecurityError):
-            message = f"a template may not do this: {error}"
+            message = f"not permitted in templates: {error}"
         elif isinstance(error, RecursionError):
             message = "the template includes itself, or is nested too deeply"
         else:

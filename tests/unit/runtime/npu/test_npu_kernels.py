@@ -161,7 +161,7 @@ def test_script_writes_the_documented_bytes(tmp_path):
         (["dense,shift=48"], "shift=48 of dense is not in 0..47"),
         (["dense,multiplier=0"], "multiplier=0 of dense is not in 1..2147483647"),
         (["dense,least=3,most=2"], "least=3 of dense is above most=2"),
-        (["dense,id=1", "relu,id=1"], "id=1 is there twice"),
+        (["dense,id=1", "relu,id=1"], "id=1 is defined twice"),
         (["dense,id"], "'id' in 'dense,id'"),
         (["dense,id=1,id=1"], "each key once"),
         (["dense,id=x"], "invalid literal"),

@@ -8,7 +8,7 @@ set(asynchronous_FILES
   src/asynchronous_run.c
 )
 
-# Files that the runtime must have: a copy in an application has only those that its models use.
+# Required files of the runtime: a copy in an application contains only those that its models use.
 set(asynchronous_RUNTIME
   src/devices.c
 )

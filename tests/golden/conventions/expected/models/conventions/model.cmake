@@ -10,7 +10,7 @@ set(conventions_FILES
   src/conventions_tvm_crt.c
 )
 
-# Files that the runtime must have: a copy in an application has only those that its models use.
+# Required files of the runtime: a copy in an application contains only those that its models use.
 set(conventions_RUNTIME
   src/devices.c
   src/tvm_backend.c

@@ -8,7 +8,7 @@ set(accelerated_FILES
   src/accelerated_run.c
 )
 
-# Files that the runtime must have: a copy in an application has only those that its models use.
+# Required files of the runtime: a copy in an application contains only those that its models use.
 set(accelerated_RUNTIME
   src/devices.c
 )

@@ -7,7 +7,7 @@ set(many_kinds_FILES
   src/many_kinds_run.c
 )
 
-# Files that the runtime must have: a copy in an application has only those that its models use.
+# Required files of the runtime: a copy in an application contains only those that its models use.
 set(many_kinds_RUNTIME
 )
 set(many_kinds_LINKER)

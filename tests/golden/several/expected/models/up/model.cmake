@@ -7,7 +7,7 @@ set(up_FILES
   src/up_run.c
 )
 
-# Files that the runtime must have: a copy in an application has only those that its models use.
+# Required files of the runtime: a copy in an application contains only those that its models use.
 set(up_RUNTIME
 )
 set(up_LINKER)

@@ -7,7 +7,7 @@ set(several_targets_FILES
   src/several_targets_run.c
 )
 
-# Files that the runtime must have: a copy in an application has only those that its models use.
+# Required files of the runtime: a copy in an application contains only those that its models use.
 set(several_targets_RUNTIME
 )
 set(several_targets_LINKER)

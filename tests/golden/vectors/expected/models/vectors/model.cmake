@@ -7,7 +7,7 @@ set(vectors_FILES
   src/vectors_run.c
 )
 
-# Files that the runtime must have: a copy in an application has only those that its models use.
+# Required files of the runtime: a copy in an application contains only those that its models use.
 set(vectors_RUNTIME
 )
 set(vectors_LINKER)

@@ -274,7 +274,7 @@ static const struct device asynchronous_host_right = {"right", NULL, NULL, NULL}
 static const struct device asynchronous_host_narrow = {"narrow", NULL, NULL, NULL};
 static const struct device asynchronous_host_plain = {"plain", NULL, NULL, NULL};
 /**
- * The device context of a host: devices that are only names. On Zephyr <asynchronous_devicetree.h>
+ * The device context of a host: devices without hooks. On Zephyr <asynchronous_devicetree.h>
  * defines it.
  */
 #define ASYNCHRONOUS_DEVICES_DT_INIT { \

@@ -69,7 +69,7 @@ BUILD_ASSERT(0,
 #endif
 #if !DT_SAME_NODE(DT_NODELABEL(isram), DT_CHOSEN(zephyr_sram))
 BUILD_ASSERT(DT_NODE_HAS_COMPAT(DT_NODELABEL(isram), zephyr_memory_region),
-	"manifest.yaml:20: pool shared: nodelabel isram of board mps3/corstone300/an547 is no "
+	"manifest.yaml:20: pool shared: nodelabel isram of board mps3/corstone300/an547 is not a "
 		"zephyr,memory-region");
 #endif
 BUILD_ASSERT(DT_REG_SIZE(DT_NODELABEL(isram)) >= ASYNCHRONOUS_POOL_SHARED_SIZE,
@@ -87,7 +87,7 @@ BUILD_ASSERT(0,
 #endif
 #if !DT_SAME_NODE(DT_NODELABEL(sram1), DT_CHOSEN(zephyr_sram))
 BUILD_ASSERT(DT_NODE_HAS_COMPAT(DT_NODELABEL(sram1), zephyr_memory_region),
-	"manifest.yaml:21: pool shared: nodelabel sram1 of board mps2/an385 is no "
+	"manifest.yaml:21: pool shared: nodelabel sram1 of board mps2/an385 is not a "
 		"zephyr,memory-region");
 #endif
 BUILD_ASSERT(DT_REG_SIZE(DT_NODELABEL(sram1)) >= ASYNCHRONOUS_POOL_SHARED_SIZE,

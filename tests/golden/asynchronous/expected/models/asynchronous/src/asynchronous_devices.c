@@ -12,7 +12,7 @@ bool asynchronous_reaches_raw(const uint8_t *buffer);
 bool asynchronous_reaches_report(const uint8_t *buffer);
 
 #ifndef __ZEPHYR__
-/* A host has one memory that all devices reach. */
+/* On a host all devices can access all memory. */
 bool asynchronous_reaches_control(const uint8_t *buffer)
 {
 	return buffer != NULL;

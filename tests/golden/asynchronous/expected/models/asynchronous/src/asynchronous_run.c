@@ -138,7 +138,7 @@ int asynchronous_close(struct asynchronous_workspace *workspace,
 	return opwest_devices_deactivate(&device_set, workspace->slots, &workspace->status);
 }
 
-/* The failure paths are separate functions: a run without failures does not pay for them. */
+/* Failure paths are separate functions, so that they add no cost to a run without failures. */
 static int __attribute__((noinline, cold)) abandoned(int rc,
 	struct asynchronous_workspace *workspace)
 {

@@ -74,7 +74,7 @@ static void skip_out_of_reach(void)
 {
 	if (run_once() == -EFAULT) {
 		TC_PRINT(
-			"asynchronous: a device does not reach this test's buffers on this "
+			"asynchronous: a device cannot access the buffers of this test on this "
 			"board\n");
 		ztest_test_skip();
 	}
@@ -95,8 +95,8 @@ static void run_example(void)
 
 	if (rc != 0 && workspace.status.step != OPWEST_NO_STEP) {
 		TC_PRINT(
-			"asynchronous: run on zeros returned %d in step %d, %s: give manifest.yaml "
-			"vectors (tests:)\n",
+			"asynchronous: run on zeros returned %d in step %d, %s: add vectors to "
+			"manifest.yaml (tests:)\n",
 			rc, (int)workspace.status.step, failed_step());
 		ztest_test_skip();
 	}
@@ -118,7 +118,7 @@ static void keep_outputs(void)
 	memcpy(opwest_kept_sum, asynchronous_output_sum, ASYNCHRONOUS_OUTPUT_SUM_SIZE);
 }
 
-static void outputs_are_as_kept(const char *after)
+static void check_kept_outputs(const char *after)
 {
 	zassert_mem_equal(opwest_kept_scores, workspace.output.scores,
 		ASYNCHRONOUS_OUTPUT_SCORES_SIZE,
@@ -139,14 +139,14 @@ ZTEST(asynchronous, test_runs_repeat)
 	run_example();
 	keep_outputs();
 	run_example();
-	outputs_are_as_kept("in a second run on the same input");
+	check_kept_outputs("in a second run on the same input");
 	zassert_equal(asynchronous_close(&workspace, &devices), 0, "close");
 	open_on(OPWEST_SUITE_FILL);
 	run_example();
-	outputs_are_as_kept("when the model is closed and opened again");
+	check_kept_outputs("when the model is closed and opened again");
 }
 
-ZTEST(asynchronous, test_workspace_may_hold_anything)
+ZTEST(asynchronous, test_workspace_content_is_ignored)
 {
 	skip_out_of_reach();
 	open_on(0x00);
@@ -155,11 +155,11 @@ ZTEST(asynchronous, test_workspace_may_hold_anything)
 	zassert_equal(asynchronous_close(&workspace, &devices), 0, "close");
 	open_on(OPWEST_SUITE_FILL);
 	run_example();
-	outputs_are_as_kept("with what the workspace held before");
+	check_kept_outputs("with the previous content of the workspace");
 	zassert_equal(asynchronous_close(&workspace, &devices), 0, "close");
 	open_on(0xff);
 	run_example();
-	outputs_are_as_kept("with what the workspace held before");
+	check_kept_outputs("with the previous content of the workspace");
 }
 
 #ifdef OPWEST_SUITE_MEASURES_STACK
@@ -171,7 +171,7 @@ ZTEST(asynchronous, test_stack_of_run)
 
 	const uint32_t used = opwest_stack_measure(run_example);
 
-	TC_PRINT("asynchronous: run took %" PRIu32 " bytes of stack\n", used);
+	TC_PRINT("asynchronous: run used %" PRIu32 " bytes of stack\n", used);
 }
 #endif
 
@@ -185,10 +185,10 @@ ZTEST(asynchronous, test_open_and_close)
 		"close without a device context");
 	zassert_equal(asynchronous_close(&workspace, &devices), -EALREADY, "close before open");
 	open_on(OPWEST_SUITE_FILL);
-	zassert_true(workspace.opened, "open says so in the workspace");
+	zassert_true(workspace.opened, "opened is not set by open");
 	zassert_equal(asynchronous_open(&workspace, &devices), -EALREADY, "a second open");
 	zassert_equal(asynchronous_close(&workspace, &devices), 0, "close");
-	zassert_false(workspace.opened, "close says so in the workspace");
+	zassert_false(workspace.opened, "opened is not cleared by close");
 	zassert_equal(asynchronous_close(&workspace, &devices), -EALREADY, "a second close");
 	open_on(OPWEST_SUITE_FILL);
 }
@@ -230,7 +230,7 @@ ZTEST(asynchronous, test_open_checks_its_memory_and_devices)
 	given.dsp = NULL;
 	zassert_equal(asynchronous_open(&workspace, &given), -ENODEV, "device dsp is NULL");
 	given.dsp = devices.dsp;
-	zassert_false(workspace.opened, "what was refused is not open");
+	zassert_false(workspace.opened, "opened is set by an open that failed");
 	open_on(OPWEST_SUITE_FILL);
 }
 
@@ -291,22 +291,22 @@ ZTEST(asynchronous, test_run_checks_its_arguments)
 
 	given.left = NULL;
 	zassert_equal(asynchronous_run(&inputs, &outputs, &workspace, &given), -EINVAL,
-		"device left is another than in open");
+		"device left differs from that of open");
 	given.left = devices.left;
 
 	given.right = NULL;
 	zassert_equal(asynchronous_run(&inputs, &outputs, &workspace, &given), -EINVAL,
-		"device right is another than in open");
+		"device right differs from that of open");
 	given.right = devices.right;
 
 	given.narrow = NULL;
 	zassert_equal(asynchronous_run(&inputs, &outputs, &workspace, &given), -EINVAL,
-		"device narrow is another than in open");
+		"device narrow differs from that of open");
 	given.narrow = devices.narrow;
 
 	given.plain = NULL;
 	zassert_equal(asynchronous_run(&inputs, &outputs, &workspace, &given), -EINVAL,
-		"device plain is another than in open");
+		"device plain differs from that of open");
 	given.plain = devices.plain;
 
 	zassert_equal(asynchronous_close(&workspace, &devices), 0, "close");

@@ -210,8 +210,8 @@ struct conventions_workspace {
 static const struct device conventions_host_npu = {"npu", NULL, NULL, NULL};
 static const struct device conventions_host_dma = {"dma", NULL, NULL, NULL};
 /**
- * The device context of a host: devices that are only names. On Zephyr <conventions_devicetree.h>
- * defines it.
+ * The device context of a host: devices without hooks. On Zephyr <conventions_devicetree.h> defines
+ * it.
  */
 #define CONVENTIONS_DEVICES_DT_INIT { \
 	&conventions_host_npu, \

@@ -382,7 +382,7 @@ static const struct launch_arrays launch_constant = {
 int32_t conventions_bridge_launch(const int32_t *arg0, int32_t arg1, int32_t *arg2, uint8_t *arg3,
 	const struct device *arg4)
 {
-	/* Not on the stack, because the operator returns before its work is done. */
+	/* Not on the stack, because the operator returns before its work is complete. */
 	struct launch_arrays *const arrays = (struct launch_arrays *)(void *)arg3;
 	int32_t code;
 
@@ -425,7 +425,7 @@ static const int32_t launch_packed_codes[] = {kTVMDLTensorHandle, kTVMArgInt, kT
 int32_t conventions_bridge_launch_packed(const int32_t *arg0, int32_t arg1, int32_t *arg2,
 	uint8_t *arg3, const struct device *arg4)
 {
-	/* Not on the stack, because the operator returns before its work is done. */
+	/* Not on the stack, because the operator returns before its work is complete. */
 	struct launch_packed_arrays *const arrays = (struct launch_packed_arrays *)(void *)arg3;
 	int32_t code;
 

@@ -17,13 +17,13 @@ int32_t conventions_bridge_total(const int32_t *, int32_t *, uint8_t *);
 void conventions__negate(int32_t *);
 
 /* Checks number and types of arguments. */
-static int takes(const int *codes, int count, const int *wanted, int wanted_count)
+static int takes(const int *codes, int count, const int *expected, int expected_count)
 {
-	if (count != wanted_count) {
+	if (count != expected_count) {
 		return 0;
 	}
 	for (int i = 0; i < count; i++) {
-		if (codes[i] != wanted[i]) {
+		if (codes[i] != expected[i]) {
 			return 0;
 		}
 	}

@@ -87,8 +87,8 @@ static void run_example(void)
 
 	if (rc != 0 && workspace.status.step != OPWEST_NO_STEP) {
 		TC_PRINT(
-			"conventions: run on zeros returned %d in step %d, %s: give manifest.yaml "
-			"vectors (tests:)\n",
+			"conventions: run on zeros returned %d in step %d, %s: add vectors to "
+			"manifest.yaml (tests:)\n",
 			rc, (int)workspace.status.step, failed_step());
 		ztest_test_skip();
 	}
@@ -108,7 +108,7 @@ static void keep_outputs(void)
 	memcpy(opwest_kept_seen, conventions_output_seen, CONVENTIONS_OUTPUT_SEEN_SIZE);
 }
 
-static void outputs_are_as_kept(const char *after)
+static void check_kept_outputs(const char *after)
 {
 	zassert_mem_equal(opwest_kept_scores, conventions_output_scores,
 		CONVENTIONS_OUTPUT_SCORES_SIZE,
@@ -125,14 +125,14 @@ ZTEST(conventions, test_runs_repeat)
 	run_example();
 	keep_outputs();
 	run_example();
-	outputs_are_as_kept("in a second run on the same input");
+	check_kept_outputs("in a second run on the same input");
 	zassert_equal(conventions_close(&workspace, &devices), 0, "close");
 	open_on(OPWEST_SUITE_FILL);
 	run_example();
-	outputs_are_as_kept("when the model is closed and opened again");
+	check_kept_outputs("when the model is closed and opened again");
 }
 
-ZTEST(conventions, test_workspace_may_hold_anything)
+ZTEST(conventions, test_workspace_content_is_ignored)
 {
 	open_on(0x00);
 	run_example();
@@ -140,11 +140,11 @@ ZTEST(conventions, test_workspace_may_hold_anything)
 	zassert_equal(conventions_close(&workspace, &devices), 0, "close");
 	open_on(OPWEST_SUITE_FILL);
 	run_example();
-	outputs_are_as_kept("with what the workspace held before");
+	check_kept_outputs("with the previous content of the workspace");
 	zassert_equal(conventions_close(&workspace, &devices), 0, "close");
 	open_on(0xff);
 	run_example();
-	outputs_are_as_kept("with what the workspace held before");
+	check_kept_outputs("with the previous content of the workspace");
 }
 
 #ifdef OPWEST_SUITE_MEASURES_STACK
@@ -155,7 +155,7 @@ ZTEST(conventions, test_stack_of_run)
 
 	const uint32_t used = opwest_stack_measure(run_example);
 
-	TC_PRINT("conventions: run took %" PRIu32 " bytes of stack\n", used);
+	TC_PRINT("conventions: run used %" PRIu32 " bytes of stack\n", used);
 }
 #endif
 
@@ -168,10 +168,10 @@ ZTEST(conventions, test_open_and_close)
 		"close without a device context");
 	zassert_equal(conventions_close(&workspace, &devices), -EALREADY, "close before open");
 	open_on(OPWEST_SUITE_FILL);
-	zassert_true(workspace.opened, "open says so in the workspace");
+	zassert_true(workspace.opened, "opened is not set by open");
 	zassert_equal(conventions_open(&workspace, &devices), -EALREADY, "a second open");
 	zassert_equal(conventions_close(&workspace, &devices), 0, "close");
-	zassert_false(workspace.opened, "close says so in the workspace");
+	zassert_false(workspace.opened, "opened is not cleared by close");
 	zassert_equal(conventions_close(&workspace, &devices), -EALREADY, "a second close");
 	open_on(OPWEST_SUITE_FILL);
 }
@@ -195,7 +195,7 @@ ZTEST(conventions, test_open_checks_its_memory_and_devices)
 	given.dma = NULL;
 	zassert_equal(conventions_open(&workspace, &given), -ENODEV, "device dma is NULL");
 	given.dma = devices.dma;
-	zassert_false(workspace.opened, "what was refused is not open");
+	zassert_false(workspace.opened, "opened is set by an open that failed");
 	open_on(OPWEST_SUITE_FILL);
 }
 
@@ -279,12 +279,12 @@ ZTEST(conventions, test_run_checks_its_arguments)
 
 	given.npu = NULL;
 	zassert_equal(conventions_run(&inputs, &outputs, &workspace, &given), -EINVAL,
-		"device npu is another than in open");
+		"device npu differs from that of open");
 	given.npu = devices.npu;
 
 	given.dma = NULL;
 	zassert_equal(conventions_run(&inputs, &outputs, &workspace, &given), -EINVAL,
-		"device dma is another than in open");
+		"device dma differs from that of open");
 	given.dma = devices.dma;
 
 	zassert_equal(conventions_close(&workspace, &devices), 0, "close");

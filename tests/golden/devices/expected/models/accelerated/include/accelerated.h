@@ -168,8 +168,8 @@ static const struct device accelerated_host_second = {"second", NULL, NULL, NULL
 static const struct device accelerated_host_third = {"third", NULL, NULL, NULL};
 static const struct device accelerated_host_fourth = {"fourth", NULL, NULL, NULL};
 /**
- * The device context of a host: devices that are only names. On Zephyr <accelerated_devicetree.h>
- * defines it.
+ * The device context of a host: devices without hooks. On Zephyr <accelerated_devicetree.h> defines
+ * it.
  */
 #define ACCELERATED_DEVICES_DT_INIT { \
 	&accelerated_host_first, \

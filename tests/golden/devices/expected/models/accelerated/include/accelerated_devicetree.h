@@ -46,7 +46,7 @@ BUILD_ASSERT(0,
 #endif
 #if !DT_SAME_NODE(DT_NODELABEL(isram), DT_CHOSEN(zephyr_sram))
 BUILD_ASSERT(DT_NODE_HAS_COMPAT(DT_NODELABEL(isram), zephyr_memory_region),
-	"manifest.yaml:18: pool fast: nodelabel isram of board mps3/corstone300/an547 is no "
+	"manifest.yaml:18: pool fast: nodelabel isram of board mps3/corstone300/an547 is not a "
 		"zephyr,memory-region");
 #endif
 BUILD_ASSERT(DT_REG_SIZE(DT_NODELABEL(isram)) >= ACCELERATED_POOL_FAST_SIZE,
@@ -64,7 +64,7 @@ BUILD_ASSERT(0,
 #endif
 #if !DT_SAME_NODE(DT_CHOSEN(zephyr_dtcm), DT_CHOSEN(zephyr_sram))
 BUILD_ASSERT(DT_NODE_HAS_COMPAT(DT_CHOSEN(zephyr_dtcm), zephyr_memory_region),
-	"manifest.yaml:19: pool fast: chosen zephyr,dtcm of board mps2/an385 is no "
+	"manifest.yaml:19: pool fast: chosen zephyr,dtcm of board mps2/an385 is not a "
 		"zephyr,memory-region");
 #endif
 BUILD_ASSERT(DT_REG_SIZE(DT_CHOSEN(zephyr_dtcm)) >= ACCELERATED_POOL_FAST_SIZE,

@@ -11,7 +11,7 @@ bool accelerated_reaches_control(const uint8_t *buffer);
 bool accelerated_reaches_y(const uint8_t *buffer);
 
 #ifndef __ZEPHYR__
-/* A host has one memory that all devices reach. */
+/* On a host all devices can access all memory. */
 bool accelerated_reaches_control(const uint8_t *buffer)
 {
 	return buffer != NULL;
@@ -28,11 +28,13 @@ bool accelerated_reaches_y(const uint8_t *buffer)
 
 bool accelerated_reaches_control(const uint8_t *buffer)
 {
-	return buffer != NULL; /* no region is known that all its devices reach: not checked */
+	return buffer != NULL;
+		/* not checked: no region is known to be reachable by all its devices */
 }
 
 bool accelerated_reaches_y(const uint8_t *buffer)
 {
-	return buffer != NULL; /* no region is known that all its devices reach: not checked */
+	return buffer != NULL;
+		/* not checked: no region is known to be reachable by all its devices */
 }
 #endif /* __ZEPHYR__ */

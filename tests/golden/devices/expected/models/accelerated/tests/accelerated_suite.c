@@ -66,7 +66,8 @@ static void skip_out_of_reach(void)
 {
 	if (run_once() == -EFAULT) {
 		TC_PRINT(
-			"accelerated: a device does not reach this test's buffers on this board\n");
+			"accelerated: a device cannot access the buffers of this test on this "
+			"board\n");
 		ztest_test_skip();
 	}
 }
@@ -82,8 +83,8 @@ static void run_example(void)
 
 	if (rc != 0 && workspace.status.step != OPWEST_NO_STEP) {
 		TC_PRINT(
-			"accelerated: run on zeros returned %d in step %d, %s: give manifest.yaml "
-			"vectors (tests:)\n",
+			"accelerated: run on zeros returned %d in step %d, %s: add vectors to "
+			"manifest.yaml (tests:)\n",
 			rc, (int)workspace.status.step, failed_step());
 		ztest_test_skip();
 	}
@@ -102,7 +103,7 @@ static void keep_outputs(void)
 	memcpy(opwest_kept_y, accelerated_output_y, ACCELERATED_OUTPUT_Y_SIZE);
 }
 
-static void outputs_are_as_kept(const char *after)
+static void check_kept_outputs(const char *after)
 {
 	zassert_mem_equal(opwest_kept_y, accelerated_output_y, ACCELERATED_OUTPUT_Y_SIZE,
 		"output y changes %s", after);
@@ -115,14 +116,14 @@ ZTEST(accelerated, test_runs_repeat)
 	run_example();
 	keep_outputs();
 	run_example();
-	outputs_are_as_kept("in a second run on the same input");
+	check_kept_outputs("in a second run on the same input");
 	zassert_equal(accelerated_close(&workspace, &devices), 0, "close");
 	open_on(OPWEST_SUITE_FILL);
 	run_example();
-	outputs_are_as_kept("when the model is closed and opened again");
+	check_kept_outputs("when the model is closed and opened again");
 }
 
-ZTEST(accelerated, test_workspace_may_hold_anything)
+ZTEST(accelerated, test_workspace_content_is_ignored)
 {
 	skip_out_of_reach();
 	open_on(0x00);
@@ -131,11 +132,11 @@ ZTEST(accelerated, test_workspace_may_hold_anything)
 	zassert_equal(accelerated_close(&workspace, &devices), 0, "close");
 	open_on(OPWEST_SUITE_FILL);
 	run_example();
-	outputs_are_as_kept("with what the workspace held before");
+	check_kept_outputs("with the previous content of the workspace");
 	zassert_equal(accelerated_close(&workspace, &devices), 0, "close");
 	open_on(0xff);
 	run_example();
-	outputs_are_as_kept("with what the workspace held before");
+	check_kept_outputs("with the previous content of the workspace");
 }
 
 #ifdef OPWEST_SUITE_MEASURES_STACK
@@ -147,7 +148,7 @@ ZTEST(accelerated, test_stack_of_run)
 
 	const uint32_t used = opwest_stack_measure(run_example);
 
-	TC_PRINT("accelerated: run took %" PRIu32 " bytes of stack\n", used);
+	TC_PRINT("accelerated: run used %" PRIu32 " bytes of stack\n", used);
 }
 #endif
 
@@ -160,10 +161,10 @@ ZTEST(accelerated, test_open_and_close)
 		"close without a device context");
 	zassert_equal(accelerated_close(&workspace, &devices), -EALREADY, "close before open");
 	open_on(OPWEST_SUITE_FILL);
-	zassert_true(workspace.opened, "open says so in the workspace");
+	zassert_true(workspace.opened, "opened is not set by open");
 	zassert_equal(accelerated_open(&workspace, &devices), -EALREADY, "a second open");
 	zassert_equal(accelerated_close(&workspace, &devices), 0, "close");
-	zassert_false(workspace.opened, "close says so in the workspace");
+	zassert_false(workspace.opened, "opened is not cleared by close");
 	zassert_equal(accelerated_close(&workspace, &devices), -EALREADY, "a second close");
 	open_on(OPWEST_SUITE_FILL);
 }
@@ -201,7 +202,7 @@ ZTEST(accelerated, test_open_checks_its_memory_and_devices)
 	given.fourth = NULL;
 	zassert_equal(accelerated_open(&workspace, &given), -ENODEV, "device fourth is NULL");
 	given.fourth = devices.fourth;
-	zassert_false(workspace.opened, "what was refused is not open");
+	zassert_false(workspace.opened, "opened is set by an open that failed");
 	open_on(OPWEST_SUITE_FILL);
 }
 
@@ -238,22 +239,22 @@ ZTEST(accelerated, test_run_checks_its_arguments)
 
 	given.first = NULL;
 	zassert_equal(accelerated_run(&inputs, &outputs, &workspace, &given), -EINVAL,
-		"device first is another than in open");
+		"device first differs from that of open");
 	given.first = devices.first;
 
 	given.second = NULL;
 	zassert_equal(accelerated_run(&inputs, &outputs, &workspace, &given), -EINVAL,
-		"device second is another than in open");
+		"device second differs from that of open");
 	given.second = devices.second;
 
 	given.third = NULL;
 	zassert_equal(accelerated_run(&inputs, &outputs, &workspace, &given), -EINVAL,
-		"device third is another than in open");
+		"device third differs from that of open");
 	given.third = devices.third;
 
 	given.fourth = NULL;
 	zassert_equal(accelerated_run(&inputs, &outputs, &workspace, &given), -EINVAL,
-		"device fourth is another than in open");
+		"device fourth differs from that of open");
 	given.fourth = devices.fourth;
 
 	zassert_equal(accelerated_close(&workspace, &devices), 0, "close");

@@ -153,8 +153,8 @@ static void run_example(void)
 
 	if (rc != 0 && workspace.status.step != OPWEST_NO_STEP) {
 		TC_PRINT(
-			"many_kinds: run on zeros returned %d in step %d, %s: give manifest.yaml "
-			"vectors (tests:)\n",
+			"many_kinds: run on zeros returned %d in step %d, %s: add vectors to "
+			"manifest.yaml (tests:)\n",
 			rc, (int)workspace.status.step, failed_step());
 		ztest_test_skip();
 	}
@@ -175,7 +175,7 @@ ZTEST(many_kinds, test_stack_of_run)
 
 	const uint32_t used = opwest_stack_measure(run_example);
 
-	TC_PRINT("many_kinds: run took %" PRIu32 " bytes of stack\n", used);
+	TC_PRINT("many_kinds: run used %" PRIu32 " bytes of stack\n", used);
 }
 #endif
 
@@ -188,10 +188,10 @@ ZTEST(many_kinds, test_open_and_close)
 		"close without a device context");
 	zassert_equal(many_kinds_close(&workspace, &devices), -EALREADY, "close before open");
 	open_on(OPWEST_SUITE_FILL);
-	zassert_true(workspace.opened, "open says so in the workspace");
+	zassert_true(workspace.opened, "opened is not set by open");
 	zassert_equal(many_kinds_open(&workspace, &devices), -EALREADY, "a second open");
 	zassert_equal(many_kinds_close(&workspace, &devices), 0, "close");
-	zassert_false(workspace.opened, "close says so in the workspace");
+	zassert_false(workspace.opened, "opened is not cleared by close");
 	zassert_equal(many_kinds_close(&workspace, &devices), -EALREADY, "a second close");
 	open_on(OPWEST_SUITE_FILL);
 }
@@ -211,7 +211,7 @@ ZTEST(many_kinds, test_open_checks_its_memory)
 	other.slow = workspace.slow + 1;
 	zassert_equal(many_kinds_open(&other, &devices), -EINVAL, "pool slow is misaligned");
 	other.slow = workspace.slow;
-	zassert_false(workspace.opened, "what was refused is not open");
+	zassert_false(workspace.opened, "opened is set by an open that failed");
 	open_on(OPWEST_SUITE_FILL);
 }
 

@@ -91,9 +91,7 @@ struct minimal_workspace {
 	} OPWEST_PROFILE_LIST(minimal, workspace)
 
 #ifndef __ZEPHYR__
-/**
- * The device context of a host: there are no devices. On Zephyr <minimal_devicetree.h> defines it.
- */
+/** The device context of a host: no devices. On Zephyr <minimal_devicetree.h> defines it. */
 #define MINIMAL_DEVICES_DT_INIT {0}
 #endif
 

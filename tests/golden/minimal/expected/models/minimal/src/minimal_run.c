@@ -44,7 +44,7 @@ int minimal_close(struct minimal_workspace *workspace, const struct minimal_devi
 	return 0;
 }
 
-/* The failure path is a separate function: a run without failures does not pay for it. */
+/* The failure path is a separate function, so that it adds no cost to a run without failures. */
 static int __attribute__((noinline, cold)) failed(int32_t code, struct minimal_workspace *workspace,
 	uint16_t step)
 {

@@ -70,8 +70,8 @@ static void run_example(void)
 
 	if (rc != 0 && workspace.status.step != OPWEST_NO_STEP) {
 		TC_PRINT(
-			"minimal: run on zeros returned %d in step %d, %s: give manifest.yaml "
-			"vectors (tests:)\n",
+			"minimal: run on zeros returned %d in step %d, %s: add vectors to "
+			"manifest.yaml (tests:)\n",
 			rc, (int)workspace.status.step, failed_step());
 		ztest_test_skip();
 	}
@@ -89,7 +89,7 @@ static void keep_outputs(void)
 	memcpy(opwest_kept_y, minimal_output_y, MINIMAL_OUTPUT_Y_SIZE);
 }
 
-static void outputs_are_as_kept(const char *after)
+static void check_kept_outputs(const char *after)
 {
 	zassert_mem_equal(opwest_kept_y, minimal_output_y, MINIMAL_OUTPUT_Y_SIZE,
 		"output y changes %s", after);
@@ -101,14 +101,14 @@ ZTEST(minimal, test_runs_repeat)
 	run_example();
 	keep_outputs();
 	run_example();
-	outputs_are_as_kept("in a second run on the same input");
+	check_kept_outputs("in a second run on the same input");
 	zassert_equal(minimal_close(&workspace, &devices), 0, "close");
 	open_on(OPWEST_SUITE_FILL);
 	run_example();
-	outputs_are_as_kept("when the model is closed and opened again");
+	check_kept_outputs("when the model is closed and opened again");
 }
 
-ZTEST(minimal, test_workspace_may_hold_anything)
+ZTEST(minimal, test_workspace_content_is_ignored)
 {
 	open_on(0x00);
 	run_example();
@@ -116,11 +116,11 @@ ZTEST(minimal, test_workspace_may_hold_anything)
 	zassert_equal(minimal_close(&workspace, &devices), 0, "close");
 	open_on(OPWEST_SUITE_FILL);
 	run_example();
-	outputs_are_as_kept("with what the workspace held before");
+	check_kept_outputs("with the previous content of the workspace");
 	zassert_equal(minimal_close(&workspace, &devices), 0, "close");
 	open_on(0xff);
 	run_example();
-	outputs_are_as_kept("with what the workspace held before");
+	check_kept_outputs("with the previous content of the workspace");
 }
 
 #ifdef OPWEST_SUITE_MEASURES_STACK
@@ -131,7 +131,7 @@ ZTEST(minimal, test_stack_of_run)
 
 	const uint32_t used = opwest_stack_measure(run_example);
 
-	TC_PRINT("minimal: run took %" PRIu32 " bytes of stack\n", used);
+	TC_PRINT("minimal: run used %" PRIu32 " bytes of stack\n", used);
 }
 #endif
 
@@ -143,10 +143,10 @@ ZTEST(minimal, test_open_and_close)
 	zassert_equal(minimal_close(&workspace, NULL), -EINVAL, "close without a device context");
 	zassert_equal(minimal_close(&workspace, &devices), -EALREADY, "close before open");
 	open_on(OPWEST_SUITE_FILL);
-	zassert_true(workspace.opened, "open says so in the workspace");
+	zassert_true(workspace.opened, "opened is not set by open");
 	zassert_equal(minimal_open(&workspace, &devices), -EALREADY, "a second open");
 	zassert_equal(minimal_close(&workspace, &devices), 0, "close");
-	zassert_false(workspace.opened, "close says so in the workspace");
+	zassert_false(workspace.opened, "opened is not cleared by close");
 	zassert_equal(minimal_close(&workspace, &devices), -EALREADY, "a second close");
 	open_on(OPWEST_SUITE_FILL);
 }

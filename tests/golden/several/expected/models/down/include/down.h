@@ -106,7 +106,7 @@ struct down_workspace {
 	} OPWEST_PROFILE_LIST(down, workspace)
 
 #ifndef __ZEPHYR__
-/** The device context of a host: there are no devices. On Zephyr <down_devicetree.h> defines it. */
+/** The device context of a host: no devices. On Zephyr <down_devicetree.h> defines it. */
 #define DOWN_DEVICES_DT_INIT {0}
 #endif
 

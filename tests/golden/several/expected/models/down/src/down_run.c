@@ -52,7 +52,7 @@ int down_close(struct down_workspace *workspace, const struct down_devices *devi
 	return 0;
 }
 
-/* The failure path is a separate function: a run without failures does not pay for it. */
+/* The failure path is a separate function, so that it adds no cost to a run without failures. */
 static int __attribute__((noinline, cold)) failed(int32_t code, struct down_workspace *workspace,
 	uint16_t step)
 {

@@ -106,7 +106,7 @@ struct up_workspace {
 	} OPWEST_PROFILE_LIST(up, workspace)
 
 #ifndef __ZEPHYR__
-/** The device context of a host: there are no devices. On Zephyr <up_devicetree.h> defines it. */
+/** The device context of a host: no devices. On Zephyr <up_devicetree.h> defines it. */
 #define UP_DEVICES_DT_INIT {0}
 #endif
 

@@ -52,7 +52,7 @@ int up_close(struct up_workspace *workspace, const struct up_devices *devices)
 	return 0;
 }
 
-/* The failure path is a separate function: a run without failures does not pay for it. */
+/* The failure path is a separate function, so that it adds no cost to a run without failures. */
 static int __attribute__((noinline, cold)) failed(int32_t code, struct up_workspace *workspace,
 	uint16_t step)
 {

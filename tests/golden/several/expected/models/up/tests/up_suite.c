@@ -69,7 +69,7 @@ static void run_example(void)
 
 	if (rc != 0 && workspace.status.step != OPWEST_NO_STEP) {
 		TC_PRINT(
-			"up: run on zeros returned %d in step %d, %s: give manifest.yaml vectors "
+			"up: run on zeros returned %d in step %d, %s: add vectors to manifest.yaml "
 			"(tests:)\n",
 			rc, (int)workspace.status.step, failed_step());
 		ztest_test_skip();
@@ -88,7 +88,7 @@ static void keep_outputs(void)
 	memcpy(opwest_kept_y, up_output_y, UP_OUTPUT_Y_SIZE);
 }
 
-static void outputs_are_as_kept(const char *after)
+static void check_kept_outputs(const char *after)
 {
 	zassert_mem_equal(opwest_kept_y, up_output_y, UP_OUTPUT_Y_SIZE,
 		"output y changes %s", after);
@@ -100,14 +100,14 @@ ZTEST(up, test_runs_repeat)
 	run_example();
 	keep_outputs();
 	run_example();
-	outputs_are_as_kept("in a second run on the same input");
+	check_kept_outputs("in a second run on the same input");
 	zassert_equal(up_close(&workspace, &devices), 0, "close");
 	open_on(OPWEST_SUITE_FILL);
 	run_example();
-	outputs_are_as_kept("when the model is closed and opened again");
+	check_kept_outputs("when the model is closed and opened again");
 }
 
-ZTEST(up, test_workspace_may_hold_anything)
+ZTEST(up, test_workspace_content_is_ignored)
 {
 	open_on(0x00);
 	run_example();
@@ -115,11 +115,11 @@ ZTEST(up, test_workspace_may_hold_anything)
 	zassert_equal(up_close(&workspace, &devices), 0, "close");
 	open_on(OPWEST_SUITE_FILL);
 	run_example();
-	outputs_are_as_kept("with what the workspace held before");
+	check_kept_outputs("with the previous content of the workspace");
 	zassert_equal(up_close(&workspace, &devices), 0, "close");
 	open_on(0xff);
 	run_example();
-	outputs_are_as_kept("with what the workspace held before");
+	check_kept_outputs("with the previous content of the workspace");
 }
 
 #ifdef OPWEST_SUITE_MEASURES_STACK
@@ -130,7 +130,7 @@ ZTEST(up, test_stack_of_run)
 
 	const uint32_t used = opwest_stack_measure(run_example);
 
-	TC_PRINT("up: run took %" PRIu32 " bytes of stack\n", used);
+	TC_PRINT("up: run used %" PRIu32 " bytes of stack\n", used);
 }
 #endif
 
@@ -142,10 +142,10 @@ ZTEST(up, test_open_and_close)
 	zassert_equal(up_close(&workspace, NULL), -EINVAL, "close without a device context");
 	zassert_equal(up_close(&workspace, &devices), -EALREADY, "close before open");
 	open_on(OPWEST_SUITE_FILL);
-	zassert_true(workspace.opened, "open says so in the workspace");
+	zassert_true(workspace.opened, "opened is not set by open");
 	zassert_equal(up_open(&workspace, &devices), -EALREADY, "a second open");
 	zassert_equal(up_close(&workspace, &devices), 0, "close");
-	zassert_false(workspace.opened, "close says so in the workspace");
+	zassert_false(workspace.opened, "opened is not cleared by close");
 	zassert_equal(up_close(&workspace, &devices), -EALREADY, "a second close");
 	open_on(OPWEST_SUITE_FILL);
 }
@@ -159,7 +159,7 @@ ZTEST(up, test_open_checks_its_memory)
 	other.sram = workspace.sram + 1;
 	zassert_equal(up_open(&other, &devices), -EINVAL, "pool sram is misaligned");
 	other.sram = workspace.sram;
-	zassert_false(workspace.opened, "what was refused is not open");
+	zassert_false(workspace.opened, "opened is set by an open that failed");
 	open_on(OPWEST_SUITE_FILL);
 }
 

@@ -108,8 +108,7 @@ struct several_targets_workspace {
 
 #ifndef __ZEPHYR__
 /**
- * The device context of a host: there are no devices. On Zephyr <several_targets_devicetree.h>
- * defines it.
+ * The device context of a host: no devices. On Zephyr <several_targets_devicetree.h> defines it.
  */
 #define SEVERAL_TARGETS_DEVICES_DT_INIT {0}
 #endif

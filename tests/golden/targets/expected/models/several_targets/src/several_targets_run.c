@@ -54,7 +54,7 @@ int several_targets_close(struct several_targets_workspace *workspace,
 	return 0;
 }
 
-/* The failure path is a separate function: a run without failures does not pay for it. */
+/* The failure path is a separate function, so that it adds no cost to a run without failures. */
 static int __attribute__((noinline, cold)) failed(int32_t code,
 	struct several_targets_workspace *workspace, uint16_t step)
 {

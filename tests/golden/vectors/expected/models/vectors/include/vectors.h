@@ -196,9 +196,7 @@ struct vectors_workspace {
 	} OPWEST_PROFILE_LIST(vectors, workspace)
 
 #ifndef __ZEPHYR__
-/**
- * The device context of a host: there are no devices. On Zephyr <vectors_devicetree.h> defines it.
- */
+/** The device context of a host: no devices. On Zephyr <vectors_devicetree.h> defines it. */
 #define VECTORS_DEVICES_DT_INIT {0}
 #endif
 

@@ -58,7 +58,7 @@ int vectors_close(struct vectors_workspace *workspace, const struct vectors_devi
 	return 0;
 }
 
-/* The failure path is a separate function: a run without failures does not pay for it. */
+/* The failure path is a separate function, so that it adds no cost to a run without failures. */
 static int __attribute__((noinline, cold)) failed(int32_t code, struct vectors_workspace *workspace,
 	uint16_t step)
 {

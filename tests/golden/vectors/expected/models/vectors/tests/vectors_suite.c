@@ -151,37 +151,37 @@ static void run_example(void)
 
 static bool opwest_check_y(const struct vectors *set, uint32_t index, bool show)
 {
-	const float *const wanted = &set->output_y[(size_t)index * VECTORS_OUTPUT_Y_ELEMENTS];
+	const float *const expected = &set->output_y[(size_t)index * VECTORS_OUTPUT_Y_ELEMENTS];
 	const float *const got = vectors_output_y;
 	const struct opwest_tolerance tolerance = {1e-06, 1e-05};
 	uint32_t first = 0U;
-	const uint32_t differ = opwest_compare(VECTORS_OUTPUT_Y_DTYPE, got, wanted,
+	const uint32_t differ = opwest_compare(VECTORS_OUTPUT_Y_DTYPE, got, expected,
 		VECTORS_OUTPUT_Y_ELEMENTS, tolerance, &first);
 
 	if (differ != 0U && show) {
-		TC_PRINT("%s, case %" PRIu32 ": output y[%" PRIu32 "] is %.9g, wanted %.9g "
-			"within 1e-06 + 1e-05 * |wanted|"
+		TC_PRINT("%s, case %" PRIu32 ": output y[%" PRIu32 "] is %.9g, expected %.9g "
+			"within 1e-06 + 1e-05 * |expected|"
 				"; %" PRIu32 " of %" PRIu32 " elements differ\n",
-			set->file, index, first, (double)got[first], (double)wanted[first], differ,
-				(uint32_t)VECTORS_OUTPUT_Y_ELEMENTS);
+			set->file, index, first, (double)got[first], (double)expected[first],
+				differ, (uint32_t)VECTORS_OUTPUT_Y_ELEMENTS);
 	}
 	return differ == 0U;
 }
 
 static bool opwest_check_q(const struct vectors *set, uint32_t index, bool show)
 {
-	const int8_t *const wanted = &set->output_q[(size_t)index * VECTORS_OUTPUT_Q_ELEMENTS];
+	const int8_t *const expected = &set->output_q[(size_t)index * VECTORS_OUTPUT_Q_ELEMENTS];
 	const int8_t *const got = workspace.output.q;
 	const struct opwest_tolerance tolerance = {1.0, 0.0};
 	uint32_t first = 0U;
-	const uint32_t differ = opwest_compare(VECTORS_OUTPUT_Q_DTYPE, got, wanted,
+	const uint32_t differ = opwest_compare(VECTORS_OUTPUT_Q_DTYPE, got, expected,
 		VECTORS_OUTPUT_Q_ELEMENTS, tolerance, &first);
 
 	if (differ != 0U && show) {
 		TC_PRINT("%s, case %" PRIu32 ": output q[%" PRIu32 "] is %" PRId32
-			", wanted %" PRId32 " "
+			", expected %" PRId32 " "
 			"within 1" "; %" PRIu32 " of %" PRIu32 " elements differ\n",
-			set->file, index, first, (int32_t)got[first], (int32_t)wanted[first],
+			set->file, index, first, (int32_t)got[first], (int32_t)expected[first],
 				differ, (uint32_t)VECTORS_OUTPUT_Q_ELEMENTS);
 	}
 	return differ == 0U;
@@ -189,19 +189,19 @@ static bool opwest_check_q(const struct vectors *set, uint32_t index, bool show)
 
 static bool opwest_check_total(const struct vectors *set, uint32_t index, bool show)
 {
-	const int64_t *const wanted =
+	const int64_t *const expected =
 		&set->output_total[(size_t)index * VECTORS_OUTPUT_TOTAL_ELEMENTS];
 	const int64_t *const got = vectors_output_total;
 	const struct opwest_tolerance tolerance = {0.0, 0.0};
 	uint32_t first = 0U;
-	const uint32_t differ = opwest_compare(VECTORS_OUTPUT_TOTAL_DTYPE, got, wanted,
+	const uint32_t differ = opwest_compare(VECTORS_OUTPUT_TOTAL_DTYPE, got, expected,
 		VECTORS_OUTPUT_TOTAL_ELEMENTS, tolerance, &first);
 
 	if (differ != 0U && show) {
 		TC_PRINT("%s, case %" PRIu32 ": output total[%" PRIu32 "] is %" PRId64
-			", wanted %" PRId64 " "
+			", expected %" PRId64 " "
 			"exactly" "; %" PRIu32 " of %" PRIu32 " elements differ\n",
-			set->file, index, first, got[first], wanted[first], differ,
+			set->file, index, first, got[first], expected[first], differ,
 				(uint32_t)VECTORS_OUTPUT_TOTAL_ELEMENTS);
 	}
 	return differ == 0U;
@@ -209,26 +209,27 @@ static bool opwest_check_total(const struct vectors *set, uint32_t index, bool s
 
 static bool opwest_check_signs(const struct vectors *set, uint32_t index, bool show)
 {
-	const uint16_t *const wanted =
+	const uint16_t *const expected =
 		&set->output_signs[(size_t)index * VECTORS_OUTPUT_SIGNS_ELEMENTS];
 	const uint16_t *const got = vectors_output_signs;
 	const struct opwest_tolerance tolerance = {0.0, 0.001};
 	uint32_t first = 0U;
-	const uint32_t differ = opwest_compare(VECTORS_OUTPUT_SIGNS_DTYPE, got, wanted,
+	const uint32_t differ = opwest_compare(VECTORS_OUTPUT_SIGNS_DTYPE, got, expected,
 		VECTORS_OUTPUT_SIGNS_ELEMENTS, tolerance, &first);
 
 	if (differ != 0U && show) {
-		TC_PRINT("%s, case %" PRIu32 ": output signs[%" PRIu32 "] is %.5g, wanted %.5g "
-			"within 0.001 * |wanted|" "; %" PRIu32 " of %" PRIu32 " elements differ\n",
+		TC_PRINT("%s, case %" PRIu32 ": output signs[%" PRIu32 "] is %.5g, expected %.5g "
+			"within 0.001 * |expected|"
+				"; %" PRIu32 " of %" PRIu32 " elements differ\n",
 			set->file, index, first,
 				opwest_float_value(VECTORS_OUTPUT_SIGNS_DTYPE, &got[first]),
-				opwest_float_value(VECTORS_OUTPUT_SIGNS_DTYPE, &wanted[first]),
+				opwest_float_value(VECTORS_OUTPUT_SIGNS_DTYPE, &expected[first]),
 				differ, (uint32_t)VECTORS_OUTPUT_SIGNS_ELEMENTS);
 	}
 	return differ == 0U;
 }
 
-static bool is_as_wanted(const struct vectors *set, uint32_t index, bool show)
+static bool matches_vectors(const struct vectors *set, uint32_t index, bool show)
 {
 	bool good = true;
 
@@ -259,12 +260,13 @@ ZTEST(vectors, test_vectors)
 	open_on(OPWEST_SUITE_FILL);
 	for (size_t set = 0U; set < sizeof(vectors) / sizeof(vectors[0]); set++) {
 		for (uint32_t i = 0U; i < vectors[set].count; i++) {
-			wrong += is_as_wanted(&vectors[set], i,
+			wrong += matches_vectors(&vectors[set], i,
 				wrong < OPWEST_SUITE_MOST_SHOWN) ? 0U : 1U;
 		}
 		cases += vectors[set].count;
 	}
-	TC_PRINT("vectors: %" PRIu32 " of %" PRIu32 " cases are as wanted\n", cases - wrong, cases);
+	TC_PRINT("vectors: %" PRIu32 " of %" PRIu32 " cases match the vectors\n", cases - wrong,
+		cases);
 	zassert_equal(wrong, 0U, "%" PRIu32 " of %" PRIu32 " cases differ from the vectors", wrong,
 		cases);
 }
@@ -277,7 +279,7 @@ static void keep_outputs(void)
 	memcpy(opwest_kept_signs, vectors_output_signs, VECTORS_OUTPUT_SIGNS_SIZE);
 }
 
-static void outputs_are_as_kept(const char *after)
+static void check_kept_outputs(const char *after)
 {
 	zassert_mem_equal(opwest_kept_y, vectors_output_y, VECTORS_OUTPUT_Y_SIZE,
 		"output y changes %s", after);
@@ -295,14 +297,14 @@ ZTEST(vectors, test_runs_repeat)
 	run_example();
 	keep_outputs();
 	run_example();
-	outputs_are_as_kept("in a second run on the same input");
+	check_kept_outputs("in a second run on the same input");
 	zassert_equal(vectors_close(&workspace, &devices), 0, "close");
 	open_on(OPWEST_SUITE_FILL);
 	run_example();
-	outputs_are_as_kept("when the model is closed and opened again");
+	check_kept_outputs("when the model is closed and opened again");
 }
 
-ZTEST(vectors, test_workspace_may_hold_anything)
+ZTEST(vectors, test_workspace_content_is_ignored)
 {
 	open_on(0x00);
 	run_example();
@@ -310,11 +312,11 @@ ZTEST(vectors, test_workspace_may_hold_anything)
 	zassert_equal(vectors_close(&workspace, &devices), 0, "close");
 	open_on(OPWEST_SUITE_FILL);
 	run_example();
-	outputs_are_as_kept("with what the workspace held before");
+	check_kept_outputs("with the previous content of the workspace");
 	zassert_equal(vectors_close(&workspace, &devices), 0, "close");
 	open_on(0xff);
 	run_example();
-	outputs_are_as_kept("with what the workspace held before");
+	check_kept_outputs("with the previous content of the workspace");
 }
 
 #ifdef OPWEST_SUITE_MEASURES_STACK
@@ -325,7 +327,7 @@ ZTEST(vectors, test_stack_of_run)
 
 	const uint32_t used = opwest_stack_measure(run_example);
 
-	TC_PRINT("vectors: run took %" PRIu32 " bytes of stack\n", used);
+	TC_PRINT("vectors: run used %" PRIu32 " bytes of stack\n", used);
 }
 #endif
 
@@ -337,10 +339,10 @@ ZTEST(vectors, test_open_and_close)
 	zassert_equal(vectors_close(&workspace, NULL), -EINVAL, "close without a device context");
 	zassert_equal(vectors_close(&workspace, &devices), -EALREADY, "close before open");
 	open_on(OPWEST_SUITE_FILL);
-	zassert_true(workspace.opened, "open says so in the workspace");
+	zassert_true(workspace.opened, "opened is not set by open");
 	zassert_equal(vectors_open(&workspace, &devices), -EALREADY, "a second open");
 	zassert_equal(vectors_close(&workspace, &devices), 0, "close");
-	zassert_false(workspace.opened, "close says so in the workspace");
+	zassert_false(workspace.opened, "opened is not cleared by close");
 	zassert_equal(vectors_close(&workspace, &devices), -EALREADY, "a second close");
 	open_on(OPWEST_SUITE_FILL);
 }
@@ -354,7 +356,7 @@ ZTEST(vectors, test_open_checks_its_memory)
 	other.sram = workspace.sram + 1;
 	zassert_equal(vectors_open(&other, &devices), -EINVAL, "pool sram is misaligned");
 	other.sram = workspace.sram;
-	zassert_false(workspace.opened, "what was refused is not open");
+	zassert_false(workspace.opened, "opened is set by an open that failed");
 	open_on(OPWEST_SUITE_FILL);
 }
 
