@@ -176,9 +176,7 @@ def held_out_header(images: NDArray[np.int8], labels: NDArray[np.int64], predict
 def main() -> None:
     """Train, quantize, report and write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--output", type=Path, default=EXAMPLE, help="output directory (default: the example itself)"
-    )
+    parser.add_argument("--output", type=Path, default=EXAMPLE, help="output directory (default: the example itself)")
     output = parser.parse_args().output
 
     started = time.perf_counter()
