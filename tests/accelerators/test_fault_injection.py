@@ -151,7 +151,7 @@ def test_every_call_may_fail(program, script, record_property):
     assert doubles >= 4_700
 
 
-def test_what_succeeded_is_undone_once_in_reverse(program, script):
+def test_successful_hooks_are_undone_once_in_reverse(program, script):
     """Looks at nothing but the calls that were made: no oracle."""
     text = play(program, "".join(case.line + "\n" for case, _ in script))
     opposite = {"A": "D", "O": "C"}
@@ -185,7 +185,7 @@ def test_what_succeeded_is_undone_once_in_reverse(program, script):
         assert said.splitlines()[-2].startswith("run, right 0 (0 65535 0 255) opened:"), f"{case.line}\n{said}"
 
 
-def test_a_time_out_deactivates_everything(script):
+def test_timeout_deactivates_all_devices(script):
     """The oracle's own cases hold what they are meant to: every sync timed out, and the model was opened again."""
     lost = [oracle for case, oracle in script if any("run -1 " in line for line in oracle.lines)]
     waited = [t for oracle in lost for t in oracle.history if t.startswith("S")]
@@ -198,7 +198,7 @@ def test_a_time_out_deactivates_everything(script):
         assert oracle.status == GOOD
 
 
-def test_devices_that_are_missing(program):
+def test_missing_devices(program):
     for subject in SUBJECTS:
         for index, member in enumerate(subject.members):
             masks = " ".join(f"{mask:x}" for mask in masks_of(subject))

@@ -89,7 +89,7 @@ def _wrong(planned, change):
 
 
 @pytest.mark.parametrize("operation", ["flush", "flush_and_invalidate", "invalidate"])
-def test_the_machine_finds_missing_maintenance(planned, operation):
+def test_machine_model_detects_missing_maintenance(planned, operation):
     def without(listed):
         return [a for a in listed if not (isinstance(a, Cache) and a.operation == operation)]
 
@@ -98,7 +98,7 @@ def test_the_machine_finds_missing_maintenance(planned, operation):
     assert wrong > 5
 
 
-def test_the_machine_finds_missing_and_late_waits(planned):
+def test_machine_model_detects_missing_and_late_waits(planned):
     def without(listed):
         return [a for a in listed if not isinstance(a, Wait)]
 
@@ -115,7 +115,7 @@ def test_the_machine_finds_missing_and_late_waits(planned):
     assert wrong[1] > 20
 
 
-def test_the_machine_finds_memory_that_is_given_away_early(planned):
+def test_machine_model_detects_early_release_of_memory(planned):
     """A plan for the schedule without launches: buffers die at the end of their last step."""
     from opwest.plan.memory import plan_memory
     from opwest.plan.schedule import Life, Schedule

@@ -94,7 +94,7 @@ def test_models_share_emulated_devices(app, tmp_path):
 
 
 @pytest.mark.parametrize("emulated", [False, True], ids=["guarded", "emulated"])
-def test_the_thread_sanitizer_finds_nothing(app, metadata, emulated, tmp_path):
+def test_thread_sanitizer_reports_no_race(app, metadata, emulated, tmp_path):
     if metadata == "llvm":
         skip_here("objects that LLVM made have no instrumentation for the thread sanitizer")
     flags = [*THREADED, *(["-DEMULATED"] if emulated else [])]
@@ -103,7 +103,7 @@ def test_the_thread_sanitizer_finds_nothing(app, metadata, emulated, tmp_path):
     assert play(program, "", str(RUNS), str(of_one)).splitlines() == _good(RUNS, of_one)
 
 
-def test_without_one_order_they_would_deadlock(tmp_path):
+def test_different_orders_would_deadlock(tmp_path):
     """The test above can fail: with each model's own order, they wait for each other until the time-out."""
     app = _generate(tmp_path, "c", 500)
     devices = (RUNTIME / "src" / "devices.c").read_text()

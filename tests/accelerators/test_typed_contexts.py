@@ -231,7 +231,7 @@ def _compile(compiler: str, app: Path, text: str) -> subprocess.CompletedProcess
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_the_wrong_handle_does_not_compile(typed, compiler):
+def test_wrong_handle_does_not_compile(typed, compiler):
     need_compiler(compiler)
     for text in GOOD.values():
         done = _compile(compiler, typed, text)
@@ -245,7 +245,7 @@ def test_the_wrong_handle_does_not_compile(typed, compiler):
         )
 
 
-def test_the_manifest_may_not_mix_handles(tmp_path):
+def test_mixed_handles_are_rejected(tmp_path):
     with pytest.raises(OpwestError) as caught:
         projects.check([_typed(tmp_path / "wrong", device_of_alpha="b")], Diagnostics())
     assert "is passed as `const struct beta_npu *`, operator 'on_alpha' takes `struct alpha_npu *`" in str(caught.value)

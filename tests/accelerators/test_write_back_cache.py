@@ -144,7 +144,7 @@ def _wrong(said: str) -> tuple[int, int]:
     return int(runs), int(wrong)
 
 
-def test_results_are_right_behind_a_cache(program, chosen):
+def test_results_are_correct_with_a_write_back_cache(program, chosen):
     assert len(chosen) == MODELS
     said = play(program, "", "1", str(ROUNDS), "0")
     assert _wrong(said) == (MODELS * TURNS * ROUNDS, 0), said
@@ -152,7 +152,7 @@ def test_results_are_right_behind_a_cache(program, chosen):
 
 
 @pytest.mark.parametrize("left_out", [1, 2, 4, 7], ids=["flush", "flush_and_invalidate", "invalidate", "all"])
-def test_results_are_wrong_without_maintenance(program, left_out):
+def test_results_are_wrong_without_cache_maintenance(program, left_out):
     said = play(program, "", "1", str(ROUNDS), str(left_out))
     print(said)
     runs, wrong = _wrong(said)
@@ -161,7 +161,7 @@ def test_results_are_wrong_without_maintenance(program, left_out):
         assert said.count(": wrong") >= MODELS - 2, "what is maintained need not reach an output"
 
 
-def test_the_generated_main_brings_whole_lines(chosen, tmp_path):
+def test_generated_main_pads_buffers_to_cache_lines(chosen, tmp_path):
     """A buffer of the caller that the cache is maintained for ends with a line: invalidating drops nothing else."""
     found = 0
     for graph, path, model, _ in chosen:

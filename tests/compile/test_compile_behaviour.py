@@ -31,7 +31,7 @@ def program(request, app, tmp_path_factory):
     return build(app, tmp_path_factory.mktemp(request.param), SOURCE, compiler, flags)
 
 
-def test_cases_are_all_known(program):
+def test_all_cases_exist(program):
     assert execute(program).stdout.split() == CASES
 
 

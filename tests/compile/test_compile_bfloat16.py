@@ -169,7 +169,7 @@ def test_check_notes_what_is_rounded(opwest, project):
     assert "array 'y': 4 values were rounded to bfloat16" in said.err
 
 
-def test_check_refuses_other_types_and_scalars_in_arrays(opwest, project):
+def test_check_rejects_other_types_and_scalars_in_arrays(opwest, project):
     manifest = project / "manifest.yaml"
     np.save(project / "w.npy", W.astype(np.int32))
     said = opwest("check", manifest, code=1).err
@@ -184,7 +184,7 @@ def test_check_refuses_other_types_and_scalars_in_arrays(opwest, project):
 
 
 @pytest.mark.parametrize("kind", ["float32", "uint16", "V2"])
-def test_a_run_on_the_host(opwest, project, metadata, kind, tmp_path):
+def test_run_on_the_host(opwest, project, metadata, kind, tmp_path):
     need_compiler("cc")
     app = generated(opwest, project, metadata)
     path = tmp_path / "x.npy"
@@ -230,7 +230,7 @@ def test_vectors_within_a_tolerance(opwest, project, metadata, tmp_path):
     assert "output y[0] is 5, wanted 5.094 within 0.01 * |wanted|; 4 of 4 elements differ" in done.stdout
 
 
-def test_the_runtime_knows_the_values(tmp_path):
+def test_runtime_has_the_described_values(tmp_path):
     """opwest_compare and opwest_float_value on every bfloat16."""
     need_compiler("gcc", SANITIZED, link=True)
     source = tmp_path / "main.c"
@@ -268,7 +268,7 @@ class _Link:
         return self.memory[offset:]
 
 
-def test_a_board_gives_numbers_back():
+def test_board_returns_bfloat16_as_numbers():
     tensors = tuple(Tensor(name, role, "bfloat16", 8, (4,)) for name, role in (("x", "input"), ("y", "output")))
     served = Served(0, "brain", tensors)
     outcome = run_model(_Link(), served, {"x": bits_of(X)}, repeat=1, progress=Progress(None))
@@ -276,6 +276,6 @@ def test_a_board_gives_numbers_back():
     np.testing.assert_array_equal(outcome.outputs["y"], X)
 
 
-def test_the_report_shows_it(opwest, project, tmp_path):
+def test_report_shows_bfloat16(opwest, project, tmp_path):
     opwest("report", project / "manifest.yaml", "-o", tmp_path / "report.html")
     assert "bfloat16 [4]" in (tmp_path / "report.html").read_text()

@@ -37,7 +37,7 @@ def test_cases(program):
     assert not failed
 
 
-def test_an_operator_that_fails_says_why(program):
+def test_failing_operator_reports_its_reason(program):
     done = execute(program, "refused")
     assert done.stderr == "opwest: operator: Assert fail: arguments of scale\n"
 

@@ -117,7 +117,7 @@ def test_zephyr_only_files_compile_against_stubs(app, compiler, tmp_path):
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_a_board_without_a_node_is_a_build_error(compiler, tmp_path):
+def test_board_without_a_node_is_a_build_error(compiler, tmp_path):
     need_compiler(compiler)
     app = golden_app("asynchronous", tmp_path)
     source = app / "models" / "asynchronous" / "src" / "asynchronous_devices.c"
@@ -181,7 +181,7 @@ def test_cpp_program_links_and_runs(name, metadata, tmp_path):
 
 
 @pytest.mark.parametrize("name", BUILDABLE)
-def test_generated_application_runs_clean_under_sanitizers(name, metadata, tmp_path):
+def test_generated_application_passes_sanitizers(name, metadata, tmp_path):
     """The main.c that opwest writes, as it is."""
     need_compiler("gcc", ("-fsanitize=address,undefined",), link=True)
     app = golden_app(name, tmp_path, metadata)
@@ -196,7 +196,7 @@ def test_generated_application_runs_clean_under_sanitizers(name, metadata, tmp_p
         assert f"{model['name']}: run returned 0" in done.stdout
 
 
-def test_runtime_headers_stand_alone(tmp_path):
+def test_runtime_headers_are_self_contained(tmp_path):
     """Each header compiles by itself, first, in C and in C++."""
     for header in sorted((ROOT / "zephyr_module" / "include" / "opwest").glob("*.h")):
         if header.name in ("stack.h", "zephyr.h"):

@@ -105,7 +105,7 @@ def answers(app, work):
     return execute(build(app, work / "build", work / "main.c"))
 
 
-def test_in_place_needs_less_and_answers_the_same(tmp_path, metadata):
+def test_in_place_needs_less_memory_with_equal_results(tmp_path, metadata):
     need_compiler("gcc")
     apart, size_apart = made(tmp_path / "apart", metadata, "", "")
     both, size_both = made(tmp_path / "both", metadata, ", in_place: [x]", ", in_place: [a, b]")
@@ -121,7 +121,7 @@ def test_in_place_needs_less_and_answers_the_same(tmp_path, metadata):
         assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
 
 
-def test_the_lock_says_how_memory_was_planned(tmp_path):
+def test_lock_records_the_memory_planner(tmp_path):
     need_compiler("gcc")
     app, size = made(tmp_path / "app", "c", "", "")
     (model,) = read_record(app)["models"]

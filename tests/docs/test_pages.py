@@ -16,7 +16,7 @@ TOOLS = ("arm-none-eabi-gcc", "gcc")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_every_block_of_commands_is_accounted_for(page: Path) -> None:
+def test_every_block_of_commands_is_run_or_has_a_reason(page: Path) -> None:
     for block in blocks(page):
         if block.language not in COMMANDS:
             continue
@@ -56,7 +56,7 @@ def need_tools(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", runnable(zephyr=False), ids=lambda page: page.stem)
-def test_the_commands_of_a_page(page: Path, tmp_path: Path) -> None:
+def test_commands_of_a_page(page: Path, tmp_path: Path) -> None:
     """All but those that need a Zephyr workspace, which tests/zephyr/test_pages_on_zephyr.py runs."""
     need_tools(page)
     folder = tmp_path / "page"

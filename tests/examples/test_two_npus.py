@@ -114,7 +114,7 @@ def test_both_branches_are_launched_before_anything_is_waited_for():
     ]
 
 
-def test_in_the_given_order_the_first_branch_ends_before_the_second_begins(tmp_path):
+def test_in_the_given_order_branches_do_not_overlap(tmp_path):
     example = copy_example(tmp_path)
     edit(example / "manifest.yaml", ("order: any", "order: given"))
     assert schedule_of(example / "manifest.yaml") == [
@@ -123,14 +123,14 @@ def test_in_the_given_order_the_first_branch_ends_before_the_second_begins(tmp_p
     ]
 
 
-def test_the_readme_shows_the_real_schedule():
+def test_schedule_in_the_readme_is_current():
     done = opwest("check", "--schedule", EXAMPLE / "manifest.yaml")
     assert done.returncode == 0, done.stderr
     timeline = done.stdout[done.stdout.index("two_npus: schedule") :]
     assert timeline.strip() in (EXAMPLE / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_serial_model_differs_only_in_how_it_runs():
+def test_serial_model_differs_only_in_how_it_runs():
     """What both manifests say is the same, but for waiting."""
     overlapped, serial = (yaml.safe_load((EXAMPLE / name).read_text(encoding="utf-8")) for name in BOTH)
     for operator in overlapped["operators"].values():
@@ -142,7 +142,7 @@ def test_the_serial_model_differs_only_in_how_it_runs():
     assert {part: overlapped[part] for part in parts} == {part: serial[part] for part in parts}
 
 
-def test_a_step_on_the_device_with_the_other_program_is_refused(tmp_path):
+def test_step_on_a_device_with_another_program_is_rejected(tmp_path):
     example = copy_example(tmp_path)
     edit(
         example / "manifest.yaml",
@@ -155,11 +155,11 @@ def test_a_step_on_the_device_with_the_other_program_is_refused(tmp_path):
     assert shown in (EXAMPLE / "README.md").read_text(encoding="utf-8")
 
 
-def test_alone_the_model_answers_as_numpy_does(tmp_path):
+def test_single_model_equals_numpy(tmp_path):
     check_console(run_on_host(generate([EXAMPLE / "manifest.yaml"], tmp_path / "app")), ["two_npus"])
 
 
-def test_beside_the_serial_model_it_takes_less_time(tmp_path):
+def test_overlapped_model_is_faster_than_the_serial_one(tmp_path):
     console = run_on_host(generate([EXAMPLE / name for name in BOTH], tmp_path / "app"))
     check_console(console, ["two_npus", "two_npus_serial"])
     check_ratio(console)

@@ -22,7 +22,7 @@ AGAIN = "check the connection for lost characters; the image may be from another
 @pytest.mark.parametrize(
     ("dtype", "size", "shape"), [("object", 8, "1"), ("int16", 4, "3"), ("int8", 0, "0"), ("float32", 4, "-1 -1")]
 )
-def test_a_tensor_that_cannot_be(dtype: str, size: int, shape: str) -> None:
+def test_invalid_tensor_description(dtype: str, size: int, shape: str) -> None:
     with pytest.raises(LinkError) as caught:
         _Shell([MODEL.format(dtype, size, shape).encode()]).describe()
     seen = f"{dtype} {[int(word) for word in shape.split()]} of {size} bytes"
@@ -31,13 +31,13 @@ def test_a_tensor_that_cannot_be(dtype: str, size: int, shape: str) -> None:
 
 
 @pytest.mark.parametrize("line", ["done 0 - u - - - 1 2", "done 0 -", "error -1 EPERM"])
-def test_an_action_with_half_an_answer(line: str) -> None:
+def test_action_with_an_incomplete_response(line: str) -> None:
     [model] = _Shell([MODEL.format("int8", 1, "1").encode()]).describe()
     with pytest.raises(LinkError, match="unexpected response to 'opwest open m'"):
         _Shell([f"@opwest {line}\n".encode()]).act(model, Action.OPEN)
 
 
-def test_an_empty_line_is_a_lost_line() -> None:
+def test_empty_line_counts_as_lost() -> None:
     with pytest.raises(LinkError, match="lost the serial device"):  # asked again, and nothing more comes
         _Shell([b"@opwest \n@opwest end\n"]).describe()
 
@@ -71,7 +71,7 @@ def smp(number: int, change: dict[str, Any]) -> str:
         (0, {"buf_size": "x"}, "['y']"),
     ],
 )
-def test_answers_over_smp(number: int, change: dict[str, Any], said: str) -> None:
+def test_invalid_smp_responses(number: int, change: dict[str, Any], said: str) -> None:
     assert smp(number, change) == said
 
 

@@ -99,7 +99,7 @@ def test_manifests_of_the_schema(manifest: dict[str, Any], folder: Path) -> None
 
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
 @given(value=values(SCHEMA), key=st.sampled_from(sorted(SCHEMA["properties"])))
-def test_any_value_under_any_key(value: dict[str, Any], key: str, folder: Path) -> None:
+def test_misplaced_values_are_reported_by_key(value: dict[str, Any], key: str, folder: Path) -> None:
     """A part of a manifest where it does not belong: told with its line, by its key."""
     path = folder / "manifest.yaml"
     path.write_text(json.dumps({"version": 1, "model": "m", key: value}), encoding="utf-8", errors="surrogatepass")

@@ -94,7 +94,7 @@ int main(void)
 """
 
 
-def test_what_packed_calls_do_not_tell_is_named(tmp_path):
+def test_information_missing_in_packed_calls_is_named(tmp_path):
     """An operator that reads its elements through helpers alone has no element type; its main says nothing either."""
     files = made.packed(shapes=False)
     name = "codegen/host/src/default_lib1.c"
@@ -119,7 +119,7 @@ def test_what_packed_calls_do_not_tell_is_named(tmp_path):
         (b"(((DLTensor*)stack_array) + 1)", b"stack_elsewhere"),
     ],
 )
-def test_packed_calls_that_can_not_be_are_not_believed(seen, written, tmp_path):
+def test_impossible_packed_calls_are_ignored(seen, written, tmp_path):
     files = made.packed()
     name = "codegen/host/src/default_lib1.c"
     assert seen in files[name]

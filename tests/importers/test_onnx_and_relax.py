@@ -70,7 +70,7 @@ def module():
     return builder.get()
 
 
-def test_module_at_hand(module, tmp_path):
+def test_relax_module(module, tmp_path):
     import_module(module, tmp_path / "model", Options(model="sums"), outputs=["same", "total", "flat", "three"])
     cases = [[np.array([[1, -2, 3], [0.5, 1e-8, -7]], np.float32)]]
     [[same, total, flat, three]] = Built(tmp_path / "model", tmp_path).run(cases)
@@ -81,7 +81,7 @@ def test_module_at_hand(module, tmp_path):
     assert three.tolist() == [0, 1, 2]
 
 
-def test_what_stays_between_loops_is_planned(tmp_path):
+def test_buffers_between_loops_are_planned(tmp_path):
     from tvm import relax
 
     builder = relax.BlockBuilder()

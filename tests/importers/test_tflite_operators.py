@@ -77,7 +77,7 @@ def test_int8_convolutions(case, tmp_path):
     assert all(np.array_equal(a[0], b[0]) for a, b in zip(found, wanted, strict=True))
 
 
-def test_padding_is_asked_about_once_for_all_channels(tmp_path):
+def test_padding_condition_is_evaluated_once_for_all_channels(tmp_path):
     """Rows before the loop over columns, columns before the channels: not for each product."""
     imported(convolution(3, 8, 0), tmp_path)
     text = (tmp_path / "model" / "operators.c").read_text()

@@ -89,6 +89,6 @@ def test_every_expected_output_has_its_input() -> None:
     assert {path.with_suffix(".yaml") for path in HERE.rglob("*.expected")} <= set(CASES)
 
 
-def test_a_second_manifest_goes_with_a_case() -> None:
+def test_every_second_manifest_has_a_case() -> None:
     seconds = list(HERE.rglob("*.second.yaml"))
     assert {path.with_name(path.name.replace(".second.", ".")) for path in seconds} <= set(CASES)

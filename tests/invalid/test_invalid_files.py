@@ -36,7 +36,7 @@ def test_missing(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
-def test_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "digits").mkdir()
     assert check("digits", capsys) == (
         "digits: error: the manifest is a folder\n  expected: a YAML file\n"
@@ -52,7 +52,7 @@ def test_too_large(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
-def test_constant_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_constant_without_read_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "secret.bin"
     path.touch()
 
@@ -96,7 +96,7 @@ def test_command(workshop: Workshop) -> None:
     assert done.stderr == (HERE / "yaml/unclosed_list.expected").read_text()
 
 
-def test_a_pipe_as_manifest_is_refused_at_once(tmp_path, capsys):
+def test_named_pipe_as_manifest_is_rejected_without_blocking(tmp_path, capsys):
     os.mkfifo(tmp_path / "pipe.yaml")
     assert main(["check", str(tmp_path / "pipe.yaml")]) == 1
     assert "pipe.yaml: error: the manifest is not a regular file" in capsys.readouterr().err

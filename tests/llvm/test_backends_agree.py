@@ -67,7 +67,7 @@ def reference(apps, tmp_path_factory):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_back_ends_write_the_same(target, apps, reference, tmp_path):
+def test_back_ends_write_equal_tables(target, apps, reference, tmp_path):
     written = walk(target, apps, tmp_path)
     assert written["llvm"] == written["c"]
     assert written["c"] == reference
@@ -105,13 +105,13 @@ def test_points_are_the_same(target, apps, tmp_path):
     assert records[0] == first and len(records) > 40
 
 
-def test_the_walk_writes_every_structure_of_the_metadata():
+def test_walk_writes_every_structure_of_the_metadata():
     shown = {struct.name for root in ROOTS for struct in reachable(root)}
     # Private to the code of open, run and close.
     assert {struct.name for struct in layout.METADATA} - shown == {"opwest_device_set"}
 
 
-def test_the_walk_says_what_the_manifest_says(reference):
+def test_walked_metadata_equals_the_manifest(reference):
     """Not only the same, but right: names, types, shapes and directions against the manifest."""
     text = (GOLDEN / "many_kinds" / "manifest.yaml").read_text()
     manifest = yaml.load(text, Loader=yamlcore.CoreLoader)
@@ -139,7 +139,7 @@ def test_the_walk_says_what_the_manifest_says(reference):
     assert all(len(q["scales"][0]) == q["scale_count"][0] for q in quantizations)
 
 
-def test_what_the_program_may_not_say(reference):
+def test_output_of_the_program_has_no_faults(reference):
     for fault in ("not found", "found what", "impossible", "fault"):
         assert fault not in reference
     # -EALREADY by the C library's own value: twice for close and once for open, per model.

@@ -71,7 +71,7 @@ PLANTED = {
 
 @pytest.mark.parametrize("target", ["x86-64", "i386", "cortex-m3"])
 @pytest.mark.parametrize("planted", PLANTED)
-def test_a_wrong_description_is_found(planted, target):
+def test_wrong_description_is_detected(planted, target):
     description, fault = PLANTED[planted]
     assert re.search(fault, compile_for(target, description))
 
@@ -85,7 +85,7 @@ def test_all_flags_of_the_headers_are_described():
 
 @pytest.mark.parametrize("profile", ["", "-DCONFIG_OPWEST_PROFILE"])
 @pytest.mark.parametrize("target", ["x86-64", "i386", "cortex-m3", "rv32imac"])
-def test_the_checks_of_an_application_hold(target, profile, apps):
+def test_checks_of_an_application_pass(target, profile, apps):
     machine = machine_of(target)
     app = apps["llvm"]
     for model in MODELS:

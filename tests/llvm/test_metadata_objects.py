@@ -47,7 +47,7 @@ def app(apps):
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("model", MODELS)
-def test_object_is_what_the_target_links(app, model, target):
+def test_object_fits_the_target(app, model, target):
     path = app["llvm"] / "models" / model / "objects" / target / f"{model}_metadata.o"
     (member,) = inspect_object(path).members
     assert (member.faults, abi_faults(member.abi, target_abi(target))) == ((), [])

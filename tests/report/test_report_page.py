@@ -74,7 +74,7 @@ def measured(report, tmp_path_factory) -> data.Report:
     return replace(report, models=tuple(models))
 
 
-def test_a_page_is_well_formed(report, measured) -> None:
+def test_page_is_well_formed(report, measured) -> None:
     for one in (report, measured, report_of(model([], []))):
         read = Reader(page(one, compare(report, one), "before.html"))
         assert not read.faults
@@ -88,7 +88,7 @@ def test_a_page_is_well_formed(report, measured) -> None:
                 assert attributes["href"][1:] in ids
 
 
-def test_a_page_needs_nothing_else(measured) -> None:
+def test_page_is_self_contained(measured) -> None:
     text = page(measured)
     read = Reader(text)
     assert all(link["href"] == "data:," for link in read.all("link"))
@@ -102,7 +102,7 @@ def test_a_page_needs_nothing_else(measured) -> None:
     assert not any(name.startswith("on") for _, attributes in read.elements for name in attributes)
 
 
-def test_a_page_says_in_words_what_it_shows(measured) -> None:
+def test_page_contains_every_figure_as_text(measured) -> None:
     read = Reader(page(measured))
     for one in measured.models[0].buffers:
         assert read.text.count(one.name) >= 2  # in the map's title and in the table
@@ -124,7 +124,7 @@ def test_measurements_are_shown(measured) -> None:
     assert "it differs from the time on the board" in text
 
 
-def test_what_there_is_not_is_said() -> None:
+def test_empty_parts_of_a_report_are_stated() -> None:
     text = re.sub(r"\s+", " ", Reader(page(report_of(model([], [step(0, "op")])))).text)
     for sentence in (
         "Nothing to plan: the model has no buffers of its own",
@@ -145,7 +145,7 @@ def test_changes_are_shown(report) -> None:
     assert "The two reports say the same." in Reader(page(report, (), "same.html")).text
 
 
-def test_many_changes_show_first_what_matters() -> None:
+def test_important_changes_are_listed_first() -> None:
     before = model([buffer(f"b{i}", 8, 8 * i, 0, 0) for i in range(30)], [step(0, "op")])
     after = model([buffer(f"c{i}", 16, 16 * i, 0, 0) for i in range(30)], [step(0, "op")])
     text = page(report_of(after), compare(report_of(before), report_of(after)), "old.html")
@@ -155,7 +155,7 @@ def test_many_changes_show_first_what_matters() -> None:
     assert "buffer c7, bytes" in others
 
 
-def test_stale_inputs_are_said(report) -> None:
+def test_outdated_inputs_are_reported(report) -> None:
     stale = (data.Stale("two_npus", "parameters.npz", "changed"), data.Stale("two_npus", "old.c", "gone"))
     text = re.sub(r"\s+", " ", Reader(page(replace(report, stale=stale))).text)
     assert "The project is not up to date" in text
@@ -164,7 +164,7 @@ def test_stale_inputs_are_said(report) -> None:
     assert "Another version of opwest made it." in other
 
 
-def test_hostile_names_stay_text(measured) -> None:
+def test_untrusted_names_are_escaped(measured) -> None:
     evil = hostile(measured)
     text = page(evil, compare(measured, evil), HOSTILE)
     assert "<script>alert" not in text
@@ -181,7 +181,7 @@ def test_hostile_names_stay_text(measured) -> None:
     assert any("<script>alert(1)</script>" in (one.text or "") for one in drawn.iter(f"{SVG}title"))
 
 
-def test_a_picture_stands_alone(measured) -> None:
+def test_svg_is_self_contained(measured) -> None:
     text = picture(measured)
     drawn = ElementTree.fromstring(text)
     assert drawn.tag == f"{SVG}svg"
@@ -196,7 +196,7 @@ def test_a_picture_stands_alone(measured) -> None:
             assert float(inner.get("y")) + float(inner.get("height")) <= height
 
 
-def test_the_same_inputs_give_the_same_report(report, tmp_path) -> None:
+def test_same_inputs_give_the_same_report(report, tmp_path) -> None:
     path = copy_project("devices", tmp_path / "elsewhere")[0]
     one, other = example(path), example(GOLDEN / "devices" / "manifest.yaml")
     for render in (page, picture, lambda r: pretty_json(r, None)):
@@ -206,7 +206,7 @@ def test_the_same_inputs_give_the_same_report(report, tmp_path) -> None:
         assert not re.search(r"20[2-9]\d-\d\d", render(report))
 
 
-def test_thousands_of_buffers_keep_the_page_small() -> None:
+def test_page_of_thousands_of_buffers_is_small() -> None:
     count = 10_000
     many = [buffer(f"b{i}", 64, 64 * (i % 12), i, min(i + 12, count) - 1) for i in range(count)]
     text = page(report_of(model(many, [step(i, f"op{i % 9}") for i in range(count)])))

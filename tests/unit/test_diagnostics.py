@@ -12,7 +12,7 @@ def test_place_message_expectation_hint() -> None:
     assert str(Diagnostic("note", "look")) == "opwest: note: look"
 
 
-def test_endless_words_lose_their_middle() -> None:
+def test_overlong_words_are_shortened_in_the_middle() -> None:
     """What damaged input repeats is not repeated to the end; 1,000 characters, a long path say, stay whole."""
     path, noise = "p" * 1000, "x" * 400 + "y" * 3000 + "z" * 200
     told = str(Diagnostic("error", f"type {noise} of {path}", None, noise, noise))

@@ -32,7 +32,7 @@ def test_imports_keep_the_contracts():
     assert status == 0, printed
 
 
-def test_the_table_is_made_from_the_layers():
+def test_table_is_made_from_the_layers():
     packages = layers.configuration()["packages"]
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     assert layers.with_table(text, layers.table(packages)) == text, "run python scripts/layers.py --write"
@@ -78,13 +78,13 @@ def test_planted_imports_break_their_contracts(copy: Path):
         ("objects/elf.py", "os.replace('x', 'y')", "writes"),
     ],
 )
-def test_a_planted_access_to_files_is_found(copy: Path, module: str, line: str, access: str):
+def test_planted_access_to_files_is_detected(copy: Path, module: str, line: str, access: str):
     plant(copy, module, line)
     (fault,) = layers.file_faults(copy / "opwest", layers.configuration()["packages"])
     assert fault.startswith(f"opwest/{module}:")
     assert fault.endswith(f"{access} files")
 
 
-def test_names_of_text_methods_are_no_access_to_files(copy: Path):
+def test_text_methods_are_not_file_access(copy: Path):
     plant(copy, "render/tensors.py", "'x'.replace('x', 'y')")
     assert list(layers.file_faults(copy / "opwest", layers.configuration()["packages"])) == []

@@ -76,7 +76,7 @@ def test_twister_runs_it(workspace: Workspace, digits: Path, tmp_path: Path) -> 
     assert {suite["platform"] for suite in executed} == {"native_sim/native/64"}
 
 
-def test_unchanged_rebuild_has_nothing_to_do(workspace: Workspace, digits: Path) -> None:
+def test_unchanged_rebuild_runs_no_steps(workspace: Workspace, digits: Path) -> None:
     # Not native_sim: Zephyr links its runner anew each time.
     built = workspace.build(digits, "qemu_cortex_m3")
     done = subprocess.run(
@@ -85,7 +85,7 @@ def test_unchanged_rebuild_has_nothing_to_do(workspace: Workspace, digits: Path)
     assert "ninja: no work to do" in done.stdout
 
 
-def test_a_changed_constant_is_linked_again(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
+def test_changed_constant_is_linked_again(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
     app = shutil.copytree(digits, tmp_path / "app")
     built = workspace.build(app, "native_sim/native/64")
     constant = app / "models" / "digits" / "constants" / "dense_weight.bin"

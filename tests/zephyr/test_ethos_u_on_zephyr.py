@@ -129,7 +129,7 @@ def symbols(built: Built) -> dict[str, int]:
     return {name: int(address, 16) for address, name in re.findall(r"^([0-9a-f]+) \w (\S+)$", listing, re.MULTILINE)}
 
 
-def test_where_there_is_no_npu_open_says_so(with_hal: Workspace, tmp_path: Path) -> None:
+def test_open_without_an_npu_reports_it(with_hal: Workspace, tmp_path: Path) -> None:
     """QEMU's NPU reads as zero: Zephyr's driver refuses it, and so do ours and the model's open."""
     built = build(with_hal, tmp_path, PRJ_CONF, ONE_NPU, ABSENT_C)
     found = symbols(built)
@@ -144,7 +144,7 @@ def test_where_there_is_no_npu_open_says_so(with_hal: Workspace, tmp_path: Path)
     assert "npu0: ethosu@48102000 is not ready" in console
 
 
-def test_two_npus_played_by_a_timer(with_hal: Workspace, tmp_path: Path) -> None:
+def test_two_npus_simulated_by_a_timer(with_hal: Workspace, tmp_path: Path) -> None:
     """Programs, ownership, queues that overlap, faults, time-outs, aborts: through the vendor's own driver."""
     main = (Path(__file__).parent / "programs" / "ethos_u.c").read_text(encoding="utf-8")
     built = build(with_hal, tmp_path, PRJ_CONF + MORE_CONF, TWO_NPUS, main)

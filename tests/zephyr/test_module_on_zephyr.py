@@ -106,7 +106,7 @@ def hello_world(workspace: Workspace, folder: Path) -> Path:
 
 @pytest.mark.usefixtures("packages")
 @pytest.mark.parametrize("board", [NATIVE, AN385])
-def test_a_stock_application_gains_two_models(workspace: Workspace, tmp_path: Path, board: str) -> None:
+def test_two_models_in_an_existing_application(workspace: Workspace, tmp_path: Path, board: str) -> None:
     app = hello_world(workspace, tmp_path)
     built = workspace.build(app, board, MODULE)
     assert f"Hello World! {board} 11 211 end 0" in built.run(r"end -?[0-9]+\s")
@@ -162,7 +162,7 @@ def test_errors_of_the_manifest_stop_the_build(workspace: Workspace, tmp_path: P
 
 
 @pytest.mark.usefixtures("packages")
-def test_a_model_of_a_generated_project_in_another_application(
+def test_model_of_a_generated_project_in_another_application(
     workspace: Workspace, opwest: Opwest, tmp_path: Path
 ) -> None:
     """The model part is a module as it is; the runtime comes from the repository."""

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
 
 
 @pytest.mark.parametrize("page", runnable(zephyr=True), ids=lambda page: page.stem)
-def test_the_commands_of_a_page(
+def test_commands_of_a_page(
     workspace: Workspace,
     opwest: Callable[..., subprocess.CompletedProcess[str]],
     digits: Path,

@@ -88,7 +88,7 @@ def tables(text: str) -> list[dict[str, list[str]]]:
 
 
 @pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385"])
-def test_a_profile_of_digits(workspace: Workspace, digits: Path, opwest: Opwest, board: str, tmp_path: Path) -> None:
+def test_profile_of_digits(workspace: Workspace, digits: Path, opwest: Opwest, board: str, tmp_path: Path) -> None:
     native = board.startswith("native_")
     if not native:
         need("smpclient")

@@ -92,7 +92,7 @@ def test_digits_from_ir_on_a_cortex_m55(workspace: Workspace, opwest: Opwest, tm
     check_passed(report, {board}, "opwest.digits.tests")
 
 
-def test_subsets_make_up_the_whole(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
+def test_subsets_cover_all_suites_once(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
     """Two shards of all suites and boards: each runs something, none runs what the other does."""
 
     def planned(*options: str) -> set[tuple[str, str]]:
@@ -108,7 +108,7 @@ def test_subsets_make_up_the_whole(workspace: Workspace, digits: Path, tmp_path:
     assert all(shards) and shards[0] | shards[1] == whole and not shards[0] & shards[1]
 
 
-def test_a_wrong_vector_is_told(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+def test_wrong_vector_is_reported(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     """Sources only, so any board: numbers of several types, printed by Zephyr's own printf of a small processor."""
     source = tmp_path / "source"
     shutil.copytree(ROOT / "tests" / "golden" / "vectors", source, ignore=shutil.ignore_patterns("expected"))

@@ -146,7 +146,7 @@ def test_tensors_larger_than_a_frame_and_a_model_that_fails(run: Run, large: Pat
 
 
 @pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385"])
-def test_an_image_without_the_service(run: Run, workspace: Workspace, large: Path, board: str, tmp_path: Path) -> None:
+def test_image_without_the_service(run: Run, workspace: Workspace, large: Path, board: str, tmp_path: Path) -> None:
     """First by its build folder; then by what it answers to someone who started it."""
     np.save(tmp_path / "x.npy", np.zeros(ELEMENTS, np.int16))
     built = workspace.build(large, board, "-DQEMU_PTY=ON", "-DCONFIG_SHELL=y")
@@ -166,7 +166,7 @@ def test_an_image_without_the_service(run: Run, workspace: Workspace, large: Pat
         assert f"{device}: timeout after 5 s waiting for a response to an SMP request; " in done.stderr
 
 
-def test_a_build_that_fails_is_told_briefly(run: Run, workspace: Workspace, large: Path, tmp_path: Path) -> None:
+def test_failed_build_output_is_shortened(run: Run, workspace: Workspace, large: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros(ELEMENTS, np.int16))
     main = large / "src" / "main.c"
     content = main.read_text()

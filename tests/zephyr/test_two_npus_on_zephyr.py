@@ -44,7 +44,7 @@ def predictions() -> list[int]:
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_right_answers_and_overlap(workspace: Workspace, two_npus: Path, predictions: list[int], board: str) -> None:
+def test_correct_results_and_overlap(workspace: Workspace, two_npus: Path, predictions: list[int], board: str) -> None:
     console = workspace.build(two_npus, board).run("^done|^error:")
     for model in MODELS:
         printed = re.search(rf"^{model}:((?: [0-9])+)$", console, re.MULTILINE)

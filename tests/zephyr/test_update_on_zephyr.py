@@ -52,7 +52,7 @@ def kill(app: Path, after: float) -> bool:
     return running
 
 
-def test_both_trees_build(
+def test_old_and_updated_trees_build(
     workspace: Workspace, opwest: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
     (tmp_path / "twice.c").write_text(OPERATOR)

@@ -55,7 +55,7 @@ def remarks(capsys: pytest.CaptureFixture[str], *edits: tuple[str, str]) -> str:
     return printed
 
 
-def test_nothing_to_say(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_remarks(capsys: pytest.CaptureFixture[str]) -> None:
     assert remarks(capsys) == ""
 
 
@@ -89,7 +89,7 @@ def test_program_of_a_device(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed == ""
 
 
-def test_optional_objects_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_optional_objects(capsys: pytest.CaptureFixture[str]) -> None:
     entry = "  - {files: [relu.c]}\n"
     printed = remarks(capsys, (entry, entry + "  - {target: cortex-m3, files: [missing.o], optional: true}\n"))
     assert printed == "m.yaml:5:32: note: target 'cortex-m3' is skipped: 'missing.o' does not exist\n"

@@ -31,7 +31,7 @@ def test_comments_never_end_early(text):
         assert len(line.splitlines()) == 1
 
 
-def test_long_remarks_come_before_their_line():
+def test_long_remarks_precede_their_line():
     remark = "word " * 40
     *before, line = writer.remarked("    key: 1", remark)
     assert line == "    key: 1"

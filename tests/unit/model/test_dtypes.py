@@ -24,7 +24,7 @@ C_TYPES = """char signed unsigned short int long float double bool _Bool _Float1
     int8_t uint8_t int16_t uint16_t int32_t uint32_t int64_t uint64_t""".split()
 
 
-def test_the_schema_has_the_same_list():
+def test_schema_has_the_same_list():
     schema = json.loads((ROOT / "schemas" / "device-manifest.schema.json").read_text())
     assert schema["$defs"]["dtype"]["enum"] == list(DTYPES)
 
@@ -33,7 +33,7 @@ def test_numbers_are_those_of_the_metadata():
     assert [row.number for row in ROWS] == list(range(len(ROWS)))
 
 
-def test_the_runtime_has_the_same_table(tmp_path):
+def test_runtime_has_the_same_table(tmp_path):
     need("gcc")
     include = ROOT / "zephyr_module" / "include"
     main = tmp_path / "main.c"
@@ -69,7 +69,7 @@ def test_sizes_and_ranges_are_numpys(row):
         assert (row.exponent, row.fraction) == (np.finfo(held).nexp, np.finfo(held).nmant)
 
 
-def test_every_claim_is_made_once():
+def test_every_c_type_and_code_belongs_to_one_dtype():
     for claims in ([c for r in ROWS for c in r.from_c], [r.from_ir for r in ROWS if r.from_ir]):
         assert len(set(claims)) == len(claims)
     for packed in (False, True):
@@ -107,7 +107,7 @@ def readings() -> dict[str, object]:
 
 
 @pytest.mark.parametrize("like", ["uint16", "uint8", "float16", "float32", "bool"])
-def test_a_new_row_retypes_nothing(like):
+def test_new_row_does_not_change_other_types(like):
     """Its storage is another row's C type: what that C type is read as does not change."""
     before = readings()
     made_up = replace(

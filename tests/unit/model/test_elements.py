@@ -31,13 +31,13 @@ def test_numbers_are_rounded_as_numpy_rounds_halves():
         assert rounded == np.count_nonzero(wanted.astype(np.float64) != numbers)
 
 
-def test_a_nan_stays_one():
+def test_nan_is_preserved():
     got, rounded = elements_of(np.array([np.nan], np.float32), HALF)
     assert np.isnan(numbers_of(got, HALF)).all() and rounded == 0
 
 
 @pytest.mark.parametrize("dtype", ["u2", ">u2", "V2"])
-def test_bits_are_taken_as_they_are(dtype):
+def test_bit_patterns_are_not_converted(dtype):
     bits = np.array([[0x3C00, 0x4000]], np.uint16)
     given = bits.view(dtype) if dtype == "V2" else bits.astype(dtype)
     got, rounded = elements_of(given, HALF)
@@ -47,12 +47,12 @@ def test_bits_are_taken_as_they_are(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["int16", "float16", "uint32", "V4", "complex64", "bool"])
-def test_other_arrays_are_refused(dtype):
+def test_other_arrays_are_rejected(dtype):
     assert elements_of(np.zeros(2, dtype), HALF) is None
     assert elements_of(np.zeros(2, dtype), DTYPES["float64"]) is None
 
 
-def test_types_of_numpys_are_themselves():
+def test_numpy_types_are_not_converted():
     given = np.array(1.5, ">f4")
     got, rounded = elements_of(given, DTYPES["float32"])
     assert got.shape == () and got.dtype == np.float32 and got == 1.5 and rounded == 0

@@ -22,7 +22,7 @@ def bindings(flow: Flow) -> list[list[str]]:
     return [[f"{b.role} {b.name}" for b in step.bindings] for step in flow.steps]
 
 
-def test_a_chain() -> None:
+def test_chain_of_steps() -> None:
     text = manifest(f"{MARK}relu: [x, {MARK}t]", f"{MARK}relu: [t, {MARK}u]", f"{MARK}relu: [u, y]")
     flow, said, places = resolved(text)
     assert said == []
@@ -46,7 +46,7 @@ def test_no_step_and_no_result() -> None:
     assert flow == Flow([], [], [], {}, {})
 
 
-def test_bindings_stand_in_the_order_of_the_arguments() -> None:
+def test_bindings_are_in_argument_order() -> None:
     flow = flow_of(manifest("backwards: [t, x]", "both: [t, u, v]", "add: [u, v, y]"))
     assert bindings(flow) == [
         ["buffer t", "input x"],
@@ -81,7 +81,7 @@ def test_scratch_memory_belongs_to_its_step() -> None:
     assert set(types(flow)) == {"t", "u"}, "scratch memory is no tensor"
 
 
-def test_devices_touch_what_their_steps_name() -> None:
+def test_devices_access_the_tensors_of_their_steps() -> None:
     flow = flow_of(
         manifest("start on left: [x, t]", "start on right: [t, u]", "relu: [u, v]", "add: [t, v, y]", more=DEVICES)
     )
@@ -123,7 +123,7 @@ def test_alignments_of_constants(tmp_path: Path) -> None:
     assert flow_of(text, tmp_path).alignments["w"] == 64
 
 
-def test_a_tensor_that_is_written_again_keeps_its_place() -> None:
+def test_rewritten_tensor_keeps_its_offset() -> None:
     flow = flow_of(manifest("relu: [x, t]", "grow: [t]", "relu: [t, u]", "relu: [u, t]", "relu: [t, y]"))
     assert bindings(flow)[1:4] == [["buffer t"], ["buffer t", "buffer u"], ["buffer u", "buffer t"]]
     assert types(flow) == {"t": "int8 [4]", "u": "int8 [4]"}

@@ -312,7 +312,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_said_and_where(case: str, tmp_path: Path) -> None:
+def test_messages_and_positions_of_faults(case: str, tmp_path: Path) -> None:
     (tmp_path / "w.bin").write_bytes(bytes(4))
     text, expected = CASES[case]
     flow, said, places = resolved(text, tmp_path)

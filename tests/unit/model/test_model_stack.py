@@ -98,7 +98,7 @@ def test_calls_go_through_several_objects(tmp_path: Path) -> None:
     ],
     ids=["library", "pointer", "recursion", "mutual", "dynamic"],
 )
-def test_what_is_not_known_is_named(source: str, missing: str, tmp_path: Path) -> None:
+def test_unknown_parts_of_the_stack_are_named(source: str, missing: str, tmp_path: Path) -> None:
     model = make(tmp_path, source)
     (need,) = model.stack
     assert not need.known and len(need.missing) == 1 and re.fullmatch(missing, need.missing[0]), need
@@ -106,14 +106,14 @@ def test_what_is_not_known_is_named(source: str, missing: str, tmp_path: Path) -
     assert "not known for all targets: 4096 or more is a guess" in stack_reason([model])
 
 
-def test_without_any_figures_the_default_holds(tmp_path: Path) -> None:
+def test_stack_default_without_figures(tmp_path: Path) -> None:
     model = make(tmp_path, PLAIN, su=False, flags=[f for f in M3 if f != "-fstack-usage"])
     (need,) = model.stack
     assert need.missing == ("the frame of op",) and need.bytes == OWN
     assert stack_size([model]) == 4096
 
 
-def test_what_is_known_counts_where_it_is_more_than_the_default(tmp_path: Path) -> None:
+def test_known_part_of_the_stack_can_exceed_the_default(tmp_path: Path) -> None:
     source = "int abs(int); int op(int *x, int *y) { volatile int b[2000]; b[*x] = (abs)(*x); *y = b[3]; return 0; }"
     model = make(tmp_path, source)
     (need,) = model.stack
@@ -146,7 +146,7 @@ def test_sources_alone_are_unknown(tmp_path: Path) -> None:
         ("arm-none-eabi-gcc", ["-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard"], 4),
     ],
 )
-def test_what_is_allowed_for_run_is_enough(
+def test_stack_allowance_for_run_is_sufficient(
     compiler: str, flags: list[str], pointer: int, profile: list[str], tmp_path: Path
 ) -> None:
     need_compiler(compiler, flags)

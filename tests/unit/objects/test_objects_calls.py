@@ -96,7 +96,7 @@ def test_tables_of_jumps(tmp_path: Path) -> None:
     assert named(functions(read(path)) or []) == {"jumps": ({"ext"}, True)}
 
 
-def test_data_between_instructions_is_no_code(tmp_path: Path) -> None:
+def test_data_between_instructions_is_not_decoded(tmp_path: Path) -> None:
     """A word that would be `bl` to itself, behind an instruction that jumps over it."""
     need("arm-none-eabi-gcc")
     source = """
@@ -107,7 +107,7 @@ __attribute__((naked)) int op(void)
     assert named(functions(read(path)) or []) == {"op": (set(), False)}
 
 
-def test_without_capstone_and_of_other_machines_nothing_is_known(
+def test_calls_are_unknown_without_capstone_and_for_other_machines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = compile_object(tmp_path, SOURCE, "gcc", ["-O2"], "o.o")
@@ -135,7 +135,7 @@ def test_damaged_objects_raise_nothing_else(tmp_path: Path) -> None:
     assert read_all > 100
 
 
-def test_functions_that_lie_in_each_other_are_not_decoded_for_ever(tmp_path: Path) -> None:
+def test_nested_functions_are_decoded_in_bounded_time(tmp_path: Path) -> None:
     labels = "".join(f".globl f{i}\n.type f{i}, %function\nf{i}: nop\n.size f{i}, 4000\n" for i in range(4000))
     source = f"__asm__({''.join(chr(34) + line + chr(92) + 'n' + chr(34) for line in labels.splitlines())});"
     member = read(compile_object(tmp_path, source, "gcc", [], "o.o"))

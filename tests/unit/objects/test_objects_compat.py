@@ -37,7 +37,7 @@ def test_architectures_of_the_m_profile() -> None:
     assert not runs_on("v7-M", "v8-M.baseline") and not runs_on("v8-M.baseline", "v7E-M")
 
 
-def test_profiles_do_not_mix() -> None:
+def test_architecture_profiles_are_incompatible() -> None:
     for arch in ("v4T", "v5TE", "v7", "v7-A", "v7-R", "v8-A", "v8-R", "unknown-99"):
         assert not any(runs_on(arch, target) for target in M_ORDER)
     assert not any(runs_on(arch, "v7-A") for arch in M_ORDER)

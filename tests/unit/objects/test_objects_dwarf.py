@@ -112,7 +112,7 @@ def test_partial_links(tmp_path: Path) -> None:
         assert words(tmp_path / "both.o") == {**EXPECTED, "extra": "float (double *)"}
 
 
-def test_what_cannot_be_told_is_said_in_words(tmp_path: Path) -> None:
+def test_unreadable_signatures_are_explained(tmp_path: Path) -> None:
     def sentence(*flags: str) -> str:
         path = compile_object(tmp_path, SOURCE, flags=[*QUIET, *flags])
         result = signatures(read_member("x.o", path.read_bytes()))
@@ -156,7 +156,7 @@ def signature_of(tmp_path: Path, declaration: str, flags: tuple[str, ...] = ("-m
     return found(compile_object(tmp_path, source, flags=[*flags, "-g", "-w"]))["f"]
 
 
-def test_differences_in_words(tmp_path: Path) -> None:
+def test_differences_as_text(tmp_path: Path) -> None:
     good = signature_of(tmp_path, "int32_t f(const int8_t *a, const int8_t *b, int8_t *c, const struct device *d)")
     assert compare(good, True, WANTED) == []
     assert compare(good, False, WANTED) == ["declared with `returns: void`, the function returns int32_t"]
@@ -209,14 +209,14 @@ def test_differences_in_words(tmp_path: Path) -> None:
         ("int32_t *", "enum e *", True),
     ],
 )
-def test_what_may_stand_for_what(tmp_path: Path, wanted: str, seen: str, fits: bool) -> None:
+def test_compatible_debug_types(tmp_path: Path, wanted: str, seen: str, fits: bool) -> None:
     parameter = "int8_t a[4][4]" if "[" in seen else f"{seen} a"
     flags = ("-m32", "-msse2", "-mfpmath=sse") if "Float16" in seen else ("-m32",)
     signature = signature_of(tmp_path, f"void f({parameter})", flags)
     assert (compare(signature, False, [WantedParameter("x", wanted)]) == []) == fits
 
 
-def test_a_long_is_no_int32_on_64_bits(tmp_path: Path) -> None:
+def test_long_is_not_int32_on_64_bits(tmp_path: Path) -> None:
     signature = signature_of(tmp_path, "int f(long a)", ("-m64",))
     assert compare(signature, True, [WantedParameter("n", "int32_t", "int32")]) == [
         "argument 1 'n' is int32 (int32_t), the function takes long int"

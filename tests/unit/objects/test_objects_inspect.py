@@ -142,7 +142,7 @@ def test_common_symbols_count_as_bss(tmp_path: Path) -> None:
     assert one.sizes.bss == 32 and one.stateful_symbols == ("shared",)
 
 
-def test_constant_pointers_of_position_independent_code_are_no_state(tmp_path: Path) -> None:
+def test_constant_pointers_of_position_independent_code_are_not_state(tmp_path: Path) -> None:
     one = member(compile_object(tmp_path, 'const char *const names[2] = {"a", "b"};', flags=["-fPIC"]))
     assert one.defined["names"].section == "constant" and one.stateful_symbols == ()
 
@@ -294,7 +294,7 @@ def test_other_files(tmp_path: Path, name: str, content: bytes, expected: str) -
     assert expected in caught.value.message
 
 
-def test_what_is_no_file(tmp_path: Path) -> None:
+def test_paths_that_are_not_files(tmp_path: Path) -> None:
     for path, expected in (
         (tmp_path, "a folder"),
         (tmp_path / "none.o", "file not found"),

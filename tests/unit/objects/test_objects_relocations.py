@@ -87,7 +87,7 @@ def test_native_sim_and_the_helper_of_position_independent_code(tmp_path: Path, 
         assert fault.startswith("R_386_PC32 in .text for __x86.get_pc_thunk.bx") and fault.endswith("with -fno-pic")
 
 
-def test_another_helper_links(tmp_path: Path) -> None:
+def test_objects_with_another_pc_thunk_link(tmp_path: Path) -> None:
     compile_object(
         tmp_path, "int op(int); int main(void) { return op(1) - 1; }", flags=["-m32", "-fno-pic"], name="main.o"
     )
@@ -169,7 +169,7 @@ def test_debug_sections_do_not_count(tmp_path: Path) -> None:
     assert faults(path, "x86-64") == []
 
 
-def test_another_machine_has_no_faults_here(tmp_path: Path) -> None:
+def test_other_machines_have_no_thread_local_faults(tmp_path: Path) -> None:
     assert faults(compile_object(tmp_path, THREAD_LOCAL), "m3") == []
 
 

@@ -75,7 +75,7 @@ def stem(name: str) -> str:
         (RISCV, [*RV64, "-funwind-tables"], ".eh_frame"),
     ],
 )
-def test_unwind_data_say_what_gcc_says(
+def test_unwind_data_equal_stack_usage_of_gcc(
     tmp_path: Path, compiler: str, flags: list[str], source: str, optimize: str
 ) -> None:
     path = compile_object(tmp_path, SOURCE, compiler, [*flags, optimize, "-fstack-usage"])
@@ -120,7 +120,7 @@ def test_pushed_arguments_that_llvm_does_not_count(tmp_path: Path) -> None:
     assert use.source == ".eh_frame" and use.bytes is not None and use.bytes > counted + 8
 
 
-def test_a_frame_pointer_leaves_a_lower_bound(tmp_path: Path) -> None:
+def test_frame_pointer_gives_a_lower_bound(tmp_path: Path) -> None:
     path = compile_object(tmp_path, SOURCE, flags=["-m64", "-fno-omit-frame-pointer"])
     use = stack_usage(read(path))["big"]
     assert not use.exact and not use.known and use.bytes is not None and 16 <= use.bytes < 300
@@ -140,7 +140,7 @@ def test_dynamic_frames_are_never_exact(tmp_path: Path, compiler: str, flags: li
     assert not with_su.exact and with_su.bytes == entry.bytes
 
 
-def test_without_any_source_it_is_unknown(tmp_path: Path) -> None:
+def test_stack_is_unknown_without_sources(tmp_path: Path) -> None:
     path = compile_object(tmp_path, SOURCE, ARM, M3)
     found = stack_usage(read(path))
     assert {"leaf", "big", "clone.constprop.0"} <= set(found)
@@ -148,7 +148,7 @@ def test_without_any_source_it_is_unknown(tmp_path: Path) -> None:
     assert stack_usage(read(path), {"leaf": 0, "big": 320})["big"] == StackUse(320, ".su")
 
 
-def test_a_leaf_that_cannot_be_unwound_is_unknown(tmp_path: Path) -> None:
+def test_leaf_that_cannot_be_unwound_is_unknown(tmp_path: Path) -> None:
     """EXIDX_CANTUNWIND says nothing of the frame."""
     path = compile_object(tmp_path, SOURCE, ARM, [*M3, "-fexceptions"])
     found = stack_usage(read(path))
@@ -204,7 +204,7 @@ def test_su_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["a.c:1:1:f\t12\n", "a.c:1:1:f\t-4\tstatic\n", "f\t4\tstatic\n", "a.c:1:f\t4\tmaybe\n", "\0\n"]
 )
-def test_su_files_that_are_none(tmp_path: Path, text: str) -> None:
+def test_invalid_su_files(tmp_path: Path, text: str) -> None:
     (tmp_path / "x.su").write_text("a.c:1:1:g\t4\tstatic\n" + text)
     with pytest.raises(ObjectError, match=r"line 2 does not have the format of a \.su file"):
         read_su(tmp_path / "x.su")
@@ -234,7 +234,7 @@ def test_instructions_of_arm_tables(codes: str, expected: tuple[int, bool]) -> N
 @pytest.mark.parametrize(
     "codes", ["80 00", "41", "b1 00", "b1 10", "ca", "e0", "b2", "b2 ff ff ff ff ff ff ff ff ff ff", "a8 84"]
 )
-def test_instructions_that_make_no_sense(codes: str) -> None:
+def test_invalid_unwind_instructions(codes: str) -> None:
     with pytest.raises(ObjectError):
         frame_size(bytes.fromhex(codes))
 
@@ -298,5 +298,5 @@ def test_many_functions_stay_fast(tmp_path: Path) -> None:
     assert len(found) == 10_000 and all(use.known for use in found.values())
 
 
-def test_an_object_without_symbols() -> None:
+def test_object_without_symbols() -> None:
     assert stack_usage(read_member("x.o", build_elf(symbol_table=False))) == {}

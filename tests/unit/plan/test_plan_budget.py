@@ -54,13 +54,13 @@ def plan(monkeypatch):
     return planned
 
 
-def test_the_bound_is_tried_first_with_half_of_the_budget(plan):
+def test_bound_is_tried_first_with_half_of_the_budget(plan):
     assert plan(60, 10) == (60, [(60, 500)])
     assert plan(60, 10, budget=7) == (60, [(60, 4)])
     assert plan(60, 10, budget=1) == (60, [(60, 1)])
 
 
-def test_then_sizes_between_what_failed_and_the_best(plan):
+def test_sizes_between_the_last_failure_and_the_best_are_tried(plan):
     # 60 fails; 80 is between 60 and 100; 68 between 60 and 80; 72 and 76 between 68 and 80.
     size, asked = plan(73, 0)
     assert (size, [capacity for capacity, _ in asked]) == (76, [60, 80, 68, 72, 76])
@@ -82,19 +82,19 @@ def test_alignments_count_where_sizes_are_no_multiples_of_them(plan):
     assert (size, [capacity for capacity, _ in asked]) == (76, [60, 80, 68, 72, 76])
 
 
-def test_each_trial_has_half_of_what_is_left(plan):
+def test_each_trial_gets_half_of_the_remaining_budget(plan):
     assert plan(101, 100)[1] == [(60, 500), (80, 450), (88, 400), (92, 350), (96, 300)]
     # All of its half is taken every time; at the end single nodes.
     assert plan(101, 10**6, budget=10)[1] == [(60, 5), (80, 3), (88, 1), (92, 1)]
     assert plan(101, 0, budget=3)[1] == [(60, 2), (80, 1), (88, 1)], "a trial without nodes counts as one"
 
 
-def test_a_capacity_is_tried_once_with_the_whole_budget(plan):
+def test_given_capacity_gets_the_whole_budget(plan):
     assert plan(80, 10, capacity=90) == (90, [(90, 1000)])
     assert plan(95, 10, capacity=90) == (100, [(90, 1000)])
 
 
-def test_a_capacity_that_needs_no_search(plan):
+def test_capacity_that_needs_no_search(plan):
     assert plan(0, 10, capacity=100) == (100, [])
     assert plan(0, 10, capacity=150) == (100, [])
     assert plan(0, 10, capacity=56) == (100, []), "no plan can keep to what is below the bound"
@@ -113,7 +113,7 @@ def at(time, blocks, name):
     return [Block(f"{name}{b.name}", b.size, b.align, b.first + time, b.last + time) for b in blocks]
 
 
-def test_only_what_exceeds_the_size_is_planned_anew(monkeypatch):
+def test_only_overflowing_pools_are_planned_again(monkeypatch):
     small = [Block("small", 13, 1, 20, 25)]  # as high as the size that is tried
     blocks = [*at(40, HARD, "y"), *small, *at(0, HARD, "x")]
     asked = []
@@ -134,7 +134,7 @@ def test_only_what_exceeds_the_size_is_planned_anew(monkeypatch):
     assert one[2] == two[2] > 0
 
 
-def test_the_nodes_of_all_islands_count(monkeypatch):
+def test_nodes_of_all_islands_count(monkeypatch):
     blocks = [Block("x", 4, 1, 0, 0), Block("y", 4, 1, 1, 1)]
     monkeypatch.setattr(greedy, "plan_pool", lambda given: PoolPlan({"x": 96, "y": 96}, 100, 1, 60))
     budgets = []
@@ -148,7 +148,7 @@ def test_the_nodes_of_all_islands_count(monkeypatch):
     assert budgets[:4] == [500, 493, 494, 487], "of 1000 the first trial took 12"
 
 
-def test_where_one_island_fails_the_rest_is_not_tried(monkeypatch):
+def test_failed_island_ends_the_trial(monkeypatch):
     blocks = [*at(0, HARD, "x"), *at(40, HARD, "y")]
     asked = []
     monkeypatch.setattr(search, "pack", lambda i, c, b: asked.append(i[0].name[0]) or Outcome(None, True, 7))
@@ -182,7 +182,7 @@ def test_no_blocks_no_islands():
     assert search.plan_pool([], 10) == PoolPlan({}, 0, 1, 0)
 
 
-def test_a_plan_for_real():
+def test_plan_of_a_hard_problem():
     assert greedy.plan_pool(HARD).size == 14
     for capacity, size in ((12, 14), (13, 13), (14, 14), (None, 13)):
         plan = search.plan_pool(HARD, capacity)

@@ -67,7 +67,7 @@ HARD = [
 
 
 @pytest.mark.parametrize("run", [1, 2, 3, 3000])
-def test_the_budget_is_kept_to_the_node(monkeypatch, run):
+def test_budget_is_exact(monkeypatch, run):
     monkeypatch.setattr(canonical, "RUN", run)
     nodes = pack(HARD, 13, 10_000).nodes if run == 3000 else 10**9
     for budget in range(1, 30):
@@ -78,17 +78,17 @@ def test_the_budget_is_kept_to_the_node(monkeypatch, run):
             assert found.nodes == nodes and found.offsets is not None
 
 
-def test_without_a_budget_nothing_is_found():
+def test_no_plan_without_a_budget():
     assert pack(HARD, 13, 0) == Outcome(None, False, 0)
 
 
-def test_what_needs_no_search():
+def test_problems_without_search():
     assert pack([Block("a", 5, 1, 0, 0), Block("b", 6, 1, 3, 3)], 5, 100) == Outcome(None, True, 0)
     assert pack([Block("a", 5, 1, 3, 9)], 5, 100).offsets == [0]
     assert pack([Block("a", 5, 4, 3, 9)], 5, 100).offsets == [0]
 
 
-def test_a_component_of_too_many_blocks_is_not_searched(monkeypatch):
+def test_component_of_too_many_blocks_is_not_searched(monkeypatch):
     monkeypatch.setattr(canonical, "MOST_BLOCKS", 7)
     assert pack(HARD, 13, 10_000).offsets is not None
     assert pack([*HARD, Block("one", 1, 1, 9, 9)], 13, 10_000) == Outcome(None, False, 0)
@@ -107,7 +107,7 @@ def test_components_are_solved_one_by_one():
     assert many.nodes <= 2 * groups * one.nodes
 
 
-def test_of_blocks_that_are_alike_one_order_is_tried():
+def test_equal_blocks_are_tried_in_one_order():
     alike = [Block(f"b{i}", 3, 1, 0, 0) for i in range(9)]
     assert pack(alike, 27, 1000).offsets is not None
     # Pairs of 3 leave 2 bytes unused beside the others: there is no plan, and no use in trying all 9! orders.
@@ -151,7 +151,7 @@ def test_rectangles_are_filled_to_the_last_byte(count, steps, height, most):
     assert nodes <= most
 
 
-def test_what_is_proven_with_few_nodes():
+def test_proofs_with_few_nodes():
     nodes = proven = 0
     for seed in range(25):
         blocks = random_blocks(seed, 7, (1, 2, 4), (1, 20))
@@ -167,7 +167,7 @@ def test_what_is_proven_with_few_nodes():
 
 
 @pytest.mark.parametrize(("run", "most"), [(30, 2744), (100, 2600)])
-def test_runs_that_end_early_start_again_with_what_they_learnt(monkeypatch, run, most):
+def test_interrupted_runs_restart_with_the_recorded_failures(monkeypatch, run, most):
     monkeypatch.setattr(canonical, "RUN", run)
     nodes = restarted = 0
     for seed in range(40):
@@ -181,7 +181,7 @@ def test_runs_that_end_early_start_again_with_what_they_learnt(monkeypatch, run,
     assert nodes <= most
 
 
-def test_the_limit_on_recursion_is_put_back_after_a_fault():
+def test_recursion_limit_is_restored_after_a_fault():
     before = sys.getrecursionlimit()
     with pytest.raises(KeyError), _recursion(before + 50):
         assert sys.getrecursionlimit() == before + 50

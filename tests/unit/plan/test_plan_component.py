@@ -74,7 +74,7 @@ def groups(spans, chosen):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_islands_and_what_is_left_of_them(seed):
+def test_islands_of_waiting_blocks(seed):
     blocks = random_blocks(seed)
     part, spans = component(blocks), spans_of(blocks)
     rng = random.Random(seed)
@@ -91,7 +91,7 @@ def test_islands_and_what_is_left_of_them(seed):
             assert all(np.array_equal(getattr(whole, n), getattr(only, n)) for n in ("numbers", "twin", "living"))
 
 
-def test_numbers_of_a_part_of_a_part():
+def test_numbers_in_nested_parts():
     blocks = [Block(f"b{i}", 1, 1, 0, 3) for i in range(6)]
     part = component(blocks).only(np.array([1, 3, 4, 5])).only(np.array([1, 3]))
     assert list(part.numbers) == [3, 5]
@@ -99,12 +99,12 @@ def test_numbers_of_a_part_of_a_part():
     assert list(component(blocks).only(np.array([1, 2, 5])).twin) == [-1, 0, -1]
 
 
-def test_nothing_waits():
+def test_no_waiting_blocks_no_islands():
     assert component(random_blocks(1)).islands(np.zeros(len(random_blocks(1)), dtype=np.bool_)) == []
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_moments_are_those_at_which_most_blocks_live(seed):
+def test_moments_have_the_most_live_blocks(seed):
     blocks = random_blocks(seed, most=12)
     spans = _moments(blocks)
     alive = [

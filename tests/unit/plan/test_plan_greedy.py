@@ -24,7 +24,7 @@ def together(one, other):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_who_lives_beside_whom(seed):
+def test_neighbours_of_a_block(seed):
     blocks = random_blocks(seed, most=14)
     placed = _Placed(max(b.last for b in blocks) + 1)
     rng = random.Random(seed)
@@ -44,7 +44,7 @@ def free(block, offset, neighbours):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_the_lowest_and_the_highest_free_offset(seed):
+def test_lowest_and_highest_free_offset(seed):
     rng = random.Random(seed)
     for _ in range(10):
         places = [(at, at + rng.randint(1, 6)) for at in (rng.randint(0, 25) for _ in range(rng.randint(0, 5)))]
@@ -81,7 +81,7 @@ def test_first_fit_of_nothing():
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_the_plan_is_the_first_of_the_smallest(seed):
+def test_plan_is_the_first_of_the_smallest(seed):
     blocks = random_blocks(seed)
     bound = max(sum(b.size for b in blocks if b.first <= step <= b.last) for step in range(20))
     tries = [plain_place(sorted(blocks, key=o), limit) for limit in (None, bound) for o in greedy._ORDERS]
@@ -91,7 +91,7 @@ def test_the_plan_is_the_first_of_the_smallest(seed):
     assert plan_pool(blocks) == PoolPlan(tries[needed.index(least)], least, align, bound)
 
 
-def test_the_search_for_an_order_ends_at_the_bound(monkeypatch):
+def test_search_for_an_order_ends_at_the_bound(monkeypatch):
     tried = []
 
     def place(blocks, limit):
@@ -109,7 +109,7 @@ def test_the_search_for_an_order_ends_at_the_bound(monkeypatch):
     assert tried == [None] * 5 + [194] * 5
 
 
-def test_orders_differ_in_what_comes_first():
+def test_orders_differ_in_the_first_block():
     """By size, by time, by area, by life, by death."""
     large, early, long_ = Block("large", 50, 1, 5, 5), Block("early", 1, 1, 0, 1), Block("long", 9, 1, 2, 8)
     late = Block("late", 2, 1, 9, 9)
@@ -129,13 +129,13 @@ def test_orders_differ_in_what_comes_first():
         ([Block("a", 4, 1, 0, 0), Block("b", 3, 1, 1, 1), Block("c", 3, 1, 1, 1)], (1, 6, ["b", "c"])),
     ],
 )
-def test_the_peak(blocks, expected):
+def test_peak(blocks, expected):
     step, size, names = expected
     assert peak(blocks) == Peak(step, size, tuple(b for b in blocks if b.name in names))
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_the_peak_beside_every_step(seed):
+def test_peak_beside_every_step(seed):
     blocks = random_blocks(seed)
     alive = [sum(b.size for b in blocks if b.first <= step <= b.last) for step in range(20)]
     most = peak(blocks)

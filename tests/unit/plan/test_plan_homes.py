@@ -33,7 +33,7 @@ def homes(rows, fast, slow=None):
     return dict(plan.homes)
 
 
-def test_what_fits_stays_in_the_first_pool():
+def test_fitting_buffers_use_the_first_pool():
     rows = {"a": (60, 0, 1, BOTH), "b": (40, 1, 2, BOTH), "c": (60, 2, 3, BOTH)}
     plan, said = planned(rows, [pool("fast", 100), pool("slow", 100), pool("spare", 100)])
     assert (dict(plan.homes), said) == (dict.fromkeys("abc", "fast"), [])
@@ -42,11 +42,11 @@ def test_what_fits_stays_in_the_first_pool():
     assert {plan.place(name) for name in "ac"} == {("fast", 0)} and plan.place("b") == ("fast", 60)
 
 
-def test_without_a_limit_nothing_moves_on():
+def test_no_buffer_moves_without_a_limit():
     assert homes({"a": (600, 0, 1, BOTH), "b": (500, 0, 1, BOTH)}, None) == {"a": "fast", "b": "fast"}
 
 
-def test_what_lies_above_the_limit_moves_on():
+def test_buffers_above_the_limit_move_to_the_next_pool():
     rows = {"a": (60, 0, 1, BOTH), "b": (50, 0, 1, BOTH)}
     assert homes(rows, 109) == {"a": "fast", "b": "slow"}
     assert homes(rows, 110) == {"a": "fast", "b": "fast"}
@@ -54,25 +54,25 @@ def test_what_lies_above_the_limit_moves_on():
     assert homes(rows, 49) == {"a": "slow", "b": "slow"}
 
 
-def test_of_several_above_the_limit_the_largest_moves_on():
+def test_largest_buffer_above_the_limit_moves_to_the_next_pool():
     rows = {"a": (60, 0, 1, BOTH), "b": (30, 0, 1, BOTH), "c": (20, 0, 1, BOTH)}
     # b ends at 90, c at 110; with b in the other pool, c fits.
     assert homes(rows, 85) == {"a": "fast", "b": "slow", "c": "fast"}
 
 
-def test_where_what_lies_above_must_stay_the_largest_of_the_peak_moves_on():
+def test_largest_movable_buffer_of_the_peak_moves_if_higher_ones_cannot():
     rows = {"a": (20, 0, 1, ("fast",)), "b": (40, 0, 1, BOTH), "c": (40, 0, 1, BOTH)}
     assert homes(rows, 99) == {"a": "fast", "b": "fast", "c": "slow"}, "of two that are as large, the last by name"
     rows["d"] = (70, 5, 6, BOTH)
     assert homes(rows, 99) == {"a": "fast", "b": "fast", "c": "slow", "d": "fast"}, "not one that lives elsewhen"
 
 
-def test_what_must_stay_is_not_moved_though_it_is_larger():
+def test_larger_buffers_without_another_pool_are_not_moved():
     rows = {"a": (60, 0, 1, ("fast",)), "b": (50, 0, 1, BOTH), "c": (10, 0, 1, BOTH)}
     assert homes(rows, 100) == {"a": "fast", "b": "slow", "c": "fast"}
 
 
-def test_on_to_the_third_pool():
+def test_overflow_continues_to_the_third_pool():
     three = ("fast", "slow", "far")
     rows = dict.fromkeys("abcd", (60, 0, 1, three))
     plan, said = planned(rows, [pool("fast", 60), pool("slow", 100), pool("far")])
@@ -94,7 +94,7 @@ def test_pools_that_are_too_small():
     assert dict(plan.homes) == {"a": "fast", "b": "fast", "c": "slow", "d": "ok"}
 
 
-def test_those_alive_at_the_peak_are_told_from_large_to_small():
+def test_live_buffers_of_the_peak_are_listed_by_size():
     rows = {
         "a": (10, 0, 9, ("sram",)),
         "b": (30, 3, 4, ("sram",)),
@@ -114,7 +114,7 @@ HARD = {
 }
 
 
-def test_where_another_plan_may_fit_that_is_said():
+def test_possible_better_plan_is_reported():
     _, (said,) = planned(HARD, [pool(size=13)])
     assert said.endswith(
         "  expected: size: 14 or more\n  hint: increase the size of the pool, or move a tensor to another pool"
@@ -139,7 +139,7 @@ def test_where_another_plan_may_fit_that_is_said():
         (5, 64, 1, 32, True, 64, 64),
     ],
 )
-def test_what_a_buffer_occupies(size, own, pools_, line, incoherent, reserved, aligned):
+def test_occupied_bytes_of_a_buffer(size, own, pools_, line, incoherent, reserved, aligned):
     given = buffer("a", size, align=own, incoherent=incoherent)
     where = pool(align=pools_, cache_line=line)
     schedule = Schedule((), ((),), {"a": Life(0, 0)})
@@ -161,36 +161,36 @@ def test_equal_sizes_are_shared():
     assert sizes(steps, a=64, b=64, c=64) == (64, 64, {"a": 0, "b": 0, "c": 0})
 
 
-def test_a_small_result_takes_over_where_that_is_a_gain():
+def test_small_result_shares_memory_if_the_plan_shrinks():
     assert sizes(["in -> a", "a -> b@0", "b -> out"], a=64, b=8) == (64, 64, {"a": 0, "b": 0})
 
 
-def test_of_plans_that_are_as_large_the_one_with_most_sharing_is_taken():
+def test_equal_plans_prefer_more_sharing():
     steps = ["in -> a", "a -> b@0", "b -> out", "in -> c", "c -> out"]
     assert sizes(steps, a=64, b=64, c=128) == (128, 128, {"a": 0, "b": 0, "c": 0})
 
 
-def test_a_small_result_does_not_hold_the_memory_of_a_large_argument():
+def test_small_result_does_not_keep_a_large_argument_alive():
     steps = ["in -> a", "a -> b@0", "in -> c", "b c -> out"]
     size, bound, _ = sizes(steps, a=100, b=4, c=100)
     # At the end b and c, 104 bytes; in the place of a, b would hold 100 of 200.
     assert (size, bound) == (104, 104)
 
 
-def test_equal_sizes_are_shared_where_others_are_no_gain():
+def test_equal_sizes_are_shared_if_others_save_no_memory():
     steps = ["in -> a", "a -> b@0", "in -> c", "c -> d@0", "b d -> out"]
     size, bound, offsets = sizes(steps, a=100, b=4, c=100, d=100)
     # With b over a: 200. With d over c alone: 104. With none: 204.
     assert (size, bound) == (104, 104) and offsets["c"] == offsets["d"]
 
 
-def test_the_bound_is_the_least_of_all_ways_to_share():
+def test_bound_is_the_minimum_over_all_shares():
     steps = ["in -> a", "a -> b@0", "in -> c", "b c -> out"]
     size, bound, _ = sizes(steps, a=100, b=100, c=4)
     assert (size, bound) == (104, 104)
 
 
-def test_the_bound_may_be_that_of_a_plan_that_is_not_the_smallest(monkeypatch):
+def test_bound_may_be_that_of_a_plan_that_is_not_the_smallest(monkeypatch):
     def plan_pool(blocks, planner):
         shared = len(blocks) == 1
         return PoolPlan(
@@ -201,7 +201,7 @@ def test_the_bound_may_be_that_of_a_plan_that_is_not_the_smallest(monkeypatch):
     assert sizes(["in -> a", "a -> b@0", "b -> out"], a=64, b=64) == (128, 64, {"a": 0, "b": 64})
 
 
-def test_shares_across_pools_are_none():
+def test_no_shares_across_pools():
     model = model_of(
         *["in -> a", "a -> b@0", "b -> out"],
         buffers=[buffer("a", 64, pools=("fast",)), buffer("b", 64, pools=("slow",))],
@@ -212,7 +212,7 @@ def test_shares_across_pools_are_none():
 
 
 @pytest.mark.parametrize("offsets", [{"a": 0, "b": 4}, {"a": 0, "b": 16}, {"a": 0, "b": 0}])
-def test_every_plan_is_judged(monkeypatch, offsets):
+def test_every_plan_is_verified(monkeypatch, offsets):
     monkeypatch.setattr(memory, "plan_pool", lambda blocks, planner: PoolPlan(offsets, 16, 8, 16))
     with pytest.raises(PlanError, match=r"^b "):
         planned({"a": (8, 0, 1, ("sram",)), "b": (8, 0, 1, ("sram",))}, [pool()])

@@ -79,7 +79,7 @@ def test_larger_random_problems(seed):
     assert plan.size <= 1.25 * plan.lower_bound
 
 
-def test_the_order_of_blocks_does_not_matter():
+def test_order_of_blocks_does_not_matter():
     generator = random.Random(3)
     blocks = [Block(f"t{i}", 8 * generator.randint(1, 9), 8, i // 3, i // 3 + i % 4) for i in range(30)]
     plans = []
@@ -152,7 +152,7 @@ def test_wide_diamond_reaches_the_lower_bound():
     assert plan.size == plan.lower_bound
 
 
-def test_the_case_that_tvm_gets_wrong():
+def test_pool_overflow_missed_by_tvm():
     """facts/microtvm.md: pool of 100; A=100 and B=60 apart in time, C=30 in conflict with both. No plan fits in 100."""
     blocks = [Block("A", 100, 1, 0, 1), Block("B", 60, 1, 2, 3), Block("C", 30, 1, 1, 2)]
     plan = check(blocks)
@@ -182,7 +182,7 @@ def test_peak_names_the_step_and_the_blocks():
     assert (most.step, most.size, [block.name for block in most.blocks]) == (2, 24, ["a", "b"])
 
 
-def test_a_long_chain_is_planned_quickly():
+def test_long_chain_is_planned_quickly():
     generator = random.Random(1)
     blocks = chain([8 * generator.randint(1, 1000) for _ in range(10_000)])
     tracer = sys.gettrace()
@@ -197,7 +197,7 @@ def test_a_long_chain_is_planned_quickly():
     assert took < 2
 
 
-def test_a_long_chain_reaches_the_lower_bound():
+def test_long_chain_reaches_the_lower_bound():
     generator = random.Random(1)
     blocks = chain([8 * generator.randint(1, 1000) for _ in range(10_000)])
     plan = plan_pool(blocks)
@@ -219,7 +219,7 @@ A = Block("A", 16, 8, 0, 2)
     ],
 )
 @pytest.mark.parametrize("base", [0, 8, 24])
-def test_verify_refuses_overlaps(other, offset, base):
+def test_verify_rejects_overlaps(other, offset, base):
     offsets = {"A": base, "B": base + offset}
     for blocks in ([A, other], [other, A]):
         with pytest.raises(PlanError, match=r"(A|B) at \d+ overlaps (A|B) at \d+"):
@@ -227,13 +227,13 @@ def test_verify_refuses_overlaps(other, offset, base):
         assert brute_force(blocks, offsets, 1000)
 
 
-def test_verify_refuses_an_overlap_from_below():
+def test_verify_rejects_an_overlap_from_below():
     low = Block("low", 24, 8, 2, 5)
     with pytest.raises(PlanError, match="overlaps"):
         verify([A, low], {"A": 16, "low": 0}, 100)
 
 
-def test_verify_refuses_an_overlap_among_many():
+def test_verify_rejects_an_overlap_among_many():
     blocks = [Block(f"b{i}", 8, 8, 0, 50) for i in range(20)] + [Block("new", 16, 8, 30, 31)]
     offsets = {f"b{i}": 8 * i for i in range(20)}
     for at in range(0, 160, 8):
@@ -254,13 +254,13 @@ def test_verify_accepts_neighbours(other, offset):
     verify([A, other], {"A": 0, "B": offset}, 32)
 
 
-def test_verify_refuses_what_is_misaligned():
+def test_verify_rejects_misaligned_blocks():
     for offset in (1, 4, 12):
         with pytest.raises(PlanError, match=f"A is at {offset}, not a multiple of 8"):
             verify([A], {"A": offset}, 100)
 
 
-def test_verify_refuses_what_is_outside():
+def test_verify_rejects_blocks_outside_the_pool():
     with pytest.raises(PlanError, match="A ends at 24, outside 23 bytes"):
         verify([A], {"A": 8}, 23)
     with pytest.raises(PlanError, match="A is at -8"):
@@ -268,7 +268,7 @@ def test_verify_refuses_what_is_outside():
     verify([A], {"A": 8}, 24)
 
 
-def test_verify_refuses_what_has_no_place():
+def test_verify_rejects_blocks_without_offset():
     with pytest.raises(PlanError, match="B has no offset"):
         verify([A, Block("B", 8, 8, 9, 9)], {"A": 0}, 100)
 

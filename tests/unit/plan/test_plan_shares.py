@@ -52,7 +52,7 @@ def test_cases(case):
     assert shares(*steps) == expected
 
 
-def test_only_what_dies_gives_its_memory_away():
+def test_only_dead_buffers_are_shared():
     """Inputs in the workspace may be taken over: the caller writes them anew. Constants and outputs may not."""
     steps = ["x -> a@0", "k -> b@0", "o -> c@0"]
     roles = {
@@ -116,7 +116,7 @@ def random_model(seed):
     return model_of(*texts)
 
 
-def test_random_schedules_beside_the_plain_rule():
+def test_random_schedules_equal_the_reference():
     found = 0
     for seed in range(200):
         model = random_model(seed)

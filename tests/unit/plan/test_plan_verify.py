@@ -74,7 +74,7 @@ def test_one_block(block, offset, size, message):
     assert refused([block], {block.name: offset}, size) == message
 
 
-def test_a_block_without_a_place():
+def test_block_without_offset_is_rejected():
     with pytest.raises(PlanError) as caught:
         verify([A, Block("b", 8, 8, 9, 9)], {"a": 0}, 100)
     assert str(caught.value) == "b has no offset"
@@ -98,7 +98,7 @@ def test_two_blocks(other, offset, message):
     assert refused([A, other], {"a": 0, other.name: offset}, 100) == message
 
 
-def test_of_two_neighbours_both_are_looked_at():
+def test_both_neighbours_are_checked():
     low, high, new = Block("low", 8, 8, 0, 9), Block("high", 8, 8, 0, 9), Block("new", 12, 4, 5, 5)
     blocks = [low, high, new]
     assert refused(blocks, {"low": 0, "high": 24, "new": 4}, 100) == "new at 4 overlaps low at 0"
@@ -108,7 +108,7 @@ def test_of_two_neighbours_both_are_looked_at():
     assert refused(blocks, {"low": 8, "high": 24, "new": 0}, 100) == "new at 0 overlaps low at 8"
 
 
-def test_a_place_is_free_again_in_the_step_after_a_life():
+def test_memory_is_free_in_the_step_after_a_lifetime():
     blocks = [Block(name, 8, 8, i, i) for i, name in enumerate("abcdef")]
     assert refused(blocks, dict.fromkeys("abcdef", 0), 8) is None
     blocks[2] = Block("c", 8, 8, 2, 3)
@@ -159,14 +159,14 @@ def test_blocks_at_one_place(blocks, shares, message):
         assert found.split(" overlaps ")[0] == message.split(" overlaps ")[0]
 
 
-def test_a_share_is_for_one_offset():
+def test_share_requires_equal_offsets():
     blocks, share = lives((0, 2), (2, 4)), [Share("a", "b", 2)]
     assert refused(blocks, {"a": 0, "b": 4}, 16, share) == "b at 4 overlaps a at 0"
     assert refused(blocks, {"a": 4, "b": 0}, 16, share) == "b at 0 overlaps a at 4"
     assert refused(blocks, {"a": 0, "b": 8}, 16, share) is None
 
 
-def test_a_share_does_not_hide_another_overlap():
+def test_share_does_not_hide_another_overlap():
     large, small, other = Block("a", 16, 1, 0, 2), Block("b", 4, 1, 2, 4), Block("c", 4, 1, 2, 2)
     share = [Share("a", "b", 2)]
     assert refused([large, small], {"a": 0, "b": 0}, 16, share) is None
@@ -190,7 +190,7 @@ def random_problem(rng):
     return blocks, shares
 
 
-def test_random_plans_beside_the_brute_force():
+def test_random_plans_equal_brute_force():
     rng = random.Random(7)
     accepted = shared = 0
     for _ in range(300):

@@ -124,7 +124,7 @@ WORDS += " operators transfer align buffer step code dev args"
 
 
 @pytest.mark.parametrize("word", WORDS.split())
-def test_words_of_the_templates_are_good_names(word, tmp_path):
+def test_words_of_the_templates_are_valid_names(word, tmp_path):
     """As a model, an operator, a symbol, a tensor: whatever is accepted has to compile."""
     accepted = []
     for number, names in enumerate(
@@ -148,7 +148,7 @@ CLASHES = [("args", "run"), ("call", "run"), ("args", "open"), ("call", "close")
 
 
 @pytest.mark.parametrize(("model", "operator"), CLASHES)
-def test_model_names_that_meet_file_scope_names(model, operator, tmp_path):
+def test_model_names_that_clash_with_file_scope_names(model, operator, tmp_path):
     path = manifest(tmp_path / "source", model=model, operator=operator)
     if not faults_of(path):
         compiles(tmp_path, path)

@@ -80,7 +80,7 @@ def test_strings_read_back(tmp_path):
         ("'%@$#", '"\'%@$#"'),
     ],
 )
-def test_strings_are_spelt(text, literal):
+def test_string_literals(text, literal):
     assert c_string(text) == literal
     assert literal.isascii()
 
@@ -103,7 +103,7 @@ def test_comments_splice_no_lines(text):
 
 
 @pytest.mark.parametrize("text", ["a\x00b", "a\x07b", "bidi \u202e text", "\u2066x"])
-def test_comments_hold_no_control_characters(text):
+def test_comments_contain_no_control_characters(text):
     assert c_comment(text).isprintable()
 
 
@@ -180,7 +180,7 @@ def test_float32_is_the_shortest(value, literal):
     assert c_float(value, DTYPES["float32"]) == literal
 
 
-def test_float32_is_never_longer_than_numpy_says():
+def test_float32_is_never_longer_than_in_numpy():
     generator = random.Random(2)
     for value in floats(DTYPES["float32"], generator):
         shown = c_float(value, DTYPES["float32"]).removesuffix("f")
@@ -217,7 +217,7 @@ def test_float32_at_its_limit(value):
         (1, "bool", "1"),
     ],
 )
-def test_integers_are_spelt(value, dtype, literal):
+def test_integer_literals(value, dtype, literal):
     assert c_integer(value, DTYPES[dtype]) == literal
 
 
@@ -261,7 +261,7 @@ def test_yaml_strings_beyond_16_bits_read_back(text):
     assert yaml.safe_load(f"- {yaml_string(text)}") == [text]
 
 
-def test_the_cmake_program_reads_strings_back(tmp_path):
+def test_cmake_program_reads_strings_back(tmp_path):
     """The program itself, where it is installed."""
     need("cmake")
     texts = [text for text in TEXTS[:6] if "\r" not in text and "\n" not in text and text]

@@ -182,6 +182,6 @@ def test_tensors_that_32_bits_cannot_hold_are_faults(shape, tmp_path):
         rendered(tmp_path, shape=shape)
 
 
-def test_texts_that_are_no_unicode_are_faults(tmp_path):
+def test_texts_that_are_not_unicode_are_faults(tmp_path):
     with pytest.raises(OpwestError):
         rendered(tmp_path, head='description: "\\ud800"')

@@ -69,7 +69,7 @@ def small(monkeypatch):
         ("{{ (['a' * 1000000] * 100000)|string }}", MUCH),
     ],
 )
-def test_what_would_grow_without_bounds(text, message):
+def test_templates_without_bounds_are_rejected(text, message):
     made, faults = render(text)
     assert made == ""
     assert faults == [message if message == NESTED else f"a template may not do this: {message}"]
@@ -89,7 +89,7 @@ def test_what_would_grow_without_bounds(text, message):
          '2147483647 42 [1, 2] abab ["m1", "m2"]'),
     ],
 )  # fmt: skip
-def test_what_templates_do(text, made):
+def test_permitted_templates(text, made):
     assert render(text) == (made, [])
 
 

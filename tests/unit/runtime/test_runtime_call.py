@@ -111,7 +111,7 @@ def test_integer_scalars_arrive(program, name):
 
 
 @pytest.mark.parametrize("name", [n for n in INTEGERS if not n.endswith("64")])
-def test_integer_scalars_out_of_range_are_refused(program, name):
+def test_integer_scalars_out_of_range_are_rejected(program, name):
     code, _, _, least, most = TYPES[name]
     values = [least - 1, most + 1, -(2**63), 2**63 - 1, least - 2**32, most + 2**32]
     answers = calls(program, *[f"s_{name} 0 i:{code}:{value} out:{UINT8}:8:0" for value in values])
@@ -130,7 +130,7 @@ def test_real_scalars_arrive(program, name):
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_scalars_of_another_kind_or_type_are_refused(program, name):
+def test_scalars_of_another_kind_or_type_are_rejected(program, name):
     code, *_ = TYPES[name]
     right = "r" if name in ("float32", "float64") else "i"
     wrong = "i" if right == "r" else "r"
@@ -193,7 +193,7 @@ def test_status_of_the_operator(program):
     assert all(content[0] == 1 for _, content in answers)
 
 
-def test_out_inout_and_scratch_are_given_alike(program):
+def test_out_inout_and_scratch_are_passed_alike(program):
     x, y = f"in:{INT32}:12:0", f"out:{INT32}:12:0"
     ((rc, _),) = calls(program, f"kinds 0 {x} {y} {y} {y}")
     assert rc == OK

@@ -134,7 +134,7 @@ def describe(app: Path, work: Path, name: str) -> dict:
 
 
 @pytest.mark.parametrize("project", BUILDABLE)
-def test_metadata_says_what_the_manifest_says(project, tmp_path):
+def test_metadata_equals_the_manifest(project, tmp_path):
     need_compiler("gcc", SANITIZED, link=True)
     manifests = copy_project(project, tmp_path / "source")
     app = tmp_path / "app"

@@ -57,7 +57,7 @@ def test_figures_of_a_script(bench: ModuleType, tmp_path: Path) -> None:
     assert "| made_up | skipped | - |  | the rest: there is no tool |\n" in table
 
 
-def test_a_limit_that_is_not_met(bench: ModuleType, tmp_path: Path) -> None:
+def test_unmet_limit(bench: ModuleType, tmp_path: Path) -> None:
     script = tmp_path / "made_up.py"
     script.write_text(SCRIPT.format(benchmarks=str(ROOT / "benchmarks"), most=80))
     rows, well = bench.measure("made_up", script, tmp_path)
@@ -72,7 +72,7 @@ def test_a_limit_that_is_not_met(bench: ModuleType, tmp_path: Path) -> None:
         ("import time; time.sleep(60)", False, "it took more than 0.5 s"),
     ],
 )
-def test_scripts_that_measure_nothing(
+def test_scripts_without_measurements(
     bench: ModuleType, tmp_path: Path, text: str | None, well: bool, reason: str
 ) -> None:
     script = tmp_path / "planner.py"

@@ -143,7 +143,7 @@ def test_system_error_at_every_step(start, tmp_path, monkeypatch):
     assert total > 60
 
 
-def test_a_manifest_is_replaced_whole(tmp_path):
+def test_manifest_is_replaced_atomically(tmp_path):
     manifest = tmp_path / "manifest.yaml"
     number = 0
     while True:

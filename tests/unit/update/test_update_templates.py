@@ -35,7 +35,7 @@ def faults_of(tmp_path, template):
     raise AssertionError(f"not refused: {[*faults]}")
 
 
-def test_a_template_replaces_one_file(tmp_path, folder):
+def test_template_replaces_one_file(tmp_path, folder):
     template = folder({"src/main.c.jinja": "/* {{ models[0].name }} */\n"})
     _, plain = source_and_app(tmp_path / "plain")
     _, app = source_and_app(tmp_path, template=template)
@@ -45,7 +45,7 @@ def test_a_template_replaces_one_file(tmp_path, folder):
     assert ours == theirs
 
 
-def test_a_template_is_remembered_and_survives_updates(tmp_path, folder):
+def test_template_is_recorded_and_used_by_updates(tmp_path, folder):
     template = folder({"src/main.c.jinja": "int a;\n\n\nint b;\n", "models/model/Kconfig.jinja": "# mine\n"})
     _, app = source_and_app(tmp_path, template=template)
     assert json.loads((app / ".opwest/origin.json").read_text())["template"] == "../template"
@@ -71,7 +71,7 @@ def test_another_template_and_none(tmp_path, folder):
     assert update(app)[0].state == "unchanged"
 
 
-def test_a_template_that_is_gone(tmp_path, folder):
+def test_missing_template(tmp_path, folder):
     template = folder({"prj.conf.jinja": "CONFIG_MINE=y\n"})
     _, app = source_and_app(tmp_path, template=template)
     template.rename(tmp_path / "moved")
@@ -83,7 +83,7 @@ def test_a_template_that_is_gone(tmp_path, folder):
     assert update(app)[0].state == "unchanged"
 
 
-def test_generating_again_without_the_template_is_told(tmp_path, folder):
+def test_generating_again_without_the_template_is_reported(tmp_path, folder):
     template = folder({"prj.conf.jinja": "CONFIG_MINE=y\n"})
     manifest, app = source_and_app(tmp_path, template=template)
     faults = Diagnostics()
@@ -220,7 +220,7 @@ def test_faults_name_file_and_line(tmp_path, folder, files, told):
     assert not (tmp_path / "app").exists()
 
 
-def test_all_faults_are_told_at_once(tmp_path, folder):
+def test_all_faults_are_reported_together(tmp_path, folder):
     template = folder({"prj.conf.jinja": "{{ a }}", "src/main.c.jinja": "{{ b }}", "extra/c.jinja": "{{ c }}"})
     text = faults_of(tmp_path, template)
     assert [line.split(":")[0] for line in text.splitlines() if "error" in line] == [
@@ -257,7 +257,7 @@ def test_templates_are_in_a_sandbox(tmp_path, folder, text, told):
     assert found.startswith(("prj.conf.jinja:2:1: ", "prj.conf.jinja: error: a template may not")) and told in found
 
 
-def test_files_that_are_no_templates(tmp_path, folder):
+def test_files_that_are_not_templates(tmp_path, folder):
     template = folder(
         {
             "README.md": "",
@@ -279,7 +279,7 @@ def test_files_that_are_no_templates(tmp_path, folder):
 
 
 @pytest.mark.parametrize(("kind", "told"), [("absent", "the folder does not exist"), ("file", "not a folder")])
-def test_no_folder(tmp_path, kind, told):
+def test_no_directory(tmp_path, kind, told):
     place = tmp_path / "template"
     if kind == "file":
         place.write_text("")

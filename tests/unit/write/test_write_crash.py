@@ -121,7 +121,7 @@ def test_system_error_at_every_step(start, tmp_path, monkeypatch):
     assert number > 40
 
 
-def test_killed_while_going_back(start, tmp_path):
+def test_killed_during_the_rollback(start, tmp_path):
     """A step fails, and the process is killed while it brings the old project back."""
     before, old, new = start
     points = 0
@@ -169,7 +169,7 @@ def test_killed_while_going_back(start, tmp_path):
     assert points > 20
 
 
-def test_neither_forward_nor_back(tmp_path, monkeypatch):
+def test_failure_during_the_rollback(tmp_path, monkeypatch):
     app = tmp_path / "app"
     generate_old(app)
 
@@ -195,7 +195,7 @@ def test_neither_forward_nor_back(tmp_path, monkeypatch):
     assert read_record(app) == NEW_RECORD
 
 
-def test_times_come_back(tmp_path, monkeypatch):
+def test_file_times_are_restored(tmp_path, monkeypatch):
     app = tmp_path / "app"
     generate_old(app)
     before = {p: p.stat().st_mtime_ns for p in app.rglob("*") if p.is_file()}

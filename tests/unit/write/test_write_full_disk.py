@@ -115,7 +115,7 @@ print("old, then new")
 
 
 @pytest.mark.parametrize(("size", "inodes"), [(300_000, 1000), (4_000_000, 90)], ids=["bytes", "files"])
-def test_a_real_disk_of_few_bytes(tmp_path: Path, size: int, inodes: int) -> None:
+def test_full_file_system(tmp_path: Path, size: int, inodes: int) -> None:
     """A tmpfs in a mount namespace of its own: nothing of it is seen outside."""
     need("unshare")
     (tmp_path / "disk").mkdir()
@@ -131,7 +131,7 @@ def test_a_real_disk_of_few_bytes(tmp_path: Path, size: int, inodes: int) -> Non
     skip_here(f"no tmpfs can be mounted here: {done.stderr.strip() or os.strerror(ctypes.get_errno())}")
 
 
-def test_a_file_that_was_begun_is_not_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partial_file_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = tmp_path / "app"
     generate_old(app)
     monkeypatch.setattr(os, "fsync", lambda _handle: (_ for _ in ()).throw(FULL))

@@ -21,7 +21,7 @@ def interrupted(app, at):
     assert child(doomed) == -signal.SIGKILL
 
 
-def test_edits_after_a_crash_survive(tmp_path):
+def test_edits_after_a_crash_are_kept(tmp_path):
     app = tmp_path / "app"
     generate_old(app)
     interrupted(app, "keep/changed.c")

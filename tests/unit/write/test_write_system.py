@@ -46,7 +46,7 @@ def nobody():
     shutil.rmtree(folder)
 
 
-def test_no_permission_to_make_the_folder(nobody):
+def test_no_permission_to_create_the_directory(nobody):
     nobody.chmod(0o555)
     assert refusal(generate_new, nobody / "app") == (
         f"{nobody}/app: error: cannot write the project: Permission denied\n  hint: the project is unchanged"
@@ -95,7 +95,7 @@ def test_file_too_large(tmp_path):
 # --- two at once
 
 
-def test_another_opwest_is_writing(tmp_path, monkeypatch):
+def test_concurrent_opwest_process(tmp_path, monkeypatch):
     app = tmp_path / "app"
     generate_old(app)
     monkeypatch.setattr(mutex, "WAIT_SECONDS", 0.2)

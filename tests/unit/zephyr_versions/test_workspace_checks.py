@@ -103,7 +103,7 @@ def test_boards_of_the_tree(tree: Path) -> None:
 @pytest.mark.parametrize(
     "board", ["native_sim/native/64", "disco", "disco@2", "nrf5340dk/nrf5340/cpuapp", "mps3//an547"]
 )
-def test_a_board_that_is_there(tree: Path, capsys: pytest.CaptureFixture[str], board: str) -> None:
+def test_existing_board(tree: Path, capsys: pytest.CaptureFixture[str], board: str) -> None:
     code, text = told(tree, capsys, "--board", board)
     assert code == 0 and "error" not in text
 
@@ -124,17 +124,17 @@ def test_a_board_that_is_there(tree: Path, capsys: pytest.CaptureFixture[str], b
         ("native_posix", "native_posix was removed in Zephyr 4.2, found 4.2\n  expected: native_sim"),
     ],
 )
-def test_a_board_that_is_not_there(tree: Path, capsys: pytest.CaptureFixture[str], board: str, message: str) -> None:
+def test_missing_board(tree: Path, capsys: pytest.CaptureFixture[str], board: str, message: str) -> None:
     code, text = told(tree, capsys, "--board", board)
     assert code == 1 and message.format(tree=tree) in text
 
 
-def test_the_manifests_own_boards_are_warned_of(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_boards_of_the_manifest_cause_warnings(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, text = told(tree, capsys, manifest=MANIFEST + "boards: [elsewhere]\n")
     assert code == 0 and "manifest.yaml:2:8: warning: unknown board 'elsewhere'" in text
 
 
-def test_a_missing_module_comes_with_its_command(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_module_is_reported_with_its_command(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, text = told(tree, capsys, "--board", "mps3/corstone300/an547", "--board", "disco")
     assert code == 0
     assert "required for board mps3/corstone300/an547\n  hint: run `west update cmsis_6`" in text
@@ -146,7 +146,7 @@ def test_a_missing_module_comes_with_its_command(tree: Path, capsys: pytest.Capt
     assert "cmsis_6" not in told(tree, capsys, "--board", "mps3/corstone300/an547")[1]
 
 
-def test_an_unknown_option_is_told(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_option_is_reported(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         "manifest.yaml:5:13: warning: CONFIG_HELPER of external 'helper' is not defined in the Kconfig"
         in told(tree, capsys)[1]
@@ -154,7 +154,7 @@ def test_an_unknown_option_is_told(tree: Path, capsys: pytest.CaptureFixture[str
     assert "CONFIG_PRESENT" not in told(tree, capsys, manifest=MANIFEST.replace("CONFIG_HELPER", "CONFIG_PRESENT"))[1]
 
 
-def test_an_unknown_option_of_the_application_is_told(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_option_of_the_application_is_reported(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = (
         "application: {{kconfig: {{CONFIG_PRESENT: y, CONFIG_FOO_LOG_LEVEL_DBG: y, CONFIG_DT_HAS_X: y, {}: y}}}}\n"
     )
@@ -186,7 +186,7 @@ def test_boards_outside_the_tree(
     assert told(tree, capsys, "--board", "own")[0] == 0
 
 
-def test_a_board_of_several_socs(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_board_of_several_socs(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tree / "boards/st/two").mkdir()
     (tree / "boards/st/two/board.yml").write_text("board: {name: two, socs: [{name: a}, {name: b}]}\n")
     code, text = told(tree, capsys, "--board", "two")
@@ -211,7 +211,7 @@ def test_version_and_tree(tree: Path, capsys: pytest.CaptureFixture[str], monkey
     assert find_workspace() is None
 
 
-def test_generate_emits_what_an_asked_board_needs(tree: Path, tmp_path: Path) -> None:
+def test_generate_emits_configuration_for_a_given_board(tree: Path, tmp_path: Path) -> None:
     file = str(tmp_path / "manifest.yaml")
     assert (
         main(["generate", file, "-o", str(tmp_path / "app"), "--board", "mps3//an547", "--zephyr-base", str(tree)]) == 0

@@ -121,7 +121,7 @@ def test_kernels_compute_what_numpy_computes(maker, program, tmp_path, seed):
     assert printed == b""
 
 
-def test_the_largest_sums(maker, program, tmp_path):
+def test_largest_sums(maker, program, tmp_path):
     """65,535 products of the largest numbers, the largest bias and multiplier: nothing overflows."""
     settings = {"id": 0, "multiplier": 2**31 - 1, "shift": 47, "input_zero": 127, "output_zero": 0}
     settings |= {"least": -128, "most": 127}
@@ -168,7 +168,7 @@ def test_script_writes_the_documented_bytes(tmp_path):
         ([f"dense,id={i}" for i in range(257)], "257 kernels, expected 1 to 256"),
     ],
 )
-def test_script_refuses(tmp_path, kernels, message):
+def test_script_rejects(tmp_path, kernels, message):
     done = run_script(tmp_path / "p", *kernels)
     assert done.returncode == 2
     assert message in done.stderr
