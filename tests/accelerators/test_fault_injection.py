@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every call of open, run and close fails once, and every two: calls, errors and status are those of the contract."""
+"""Failures of each call of open, run and close, and of each pair: calls, errors and status are as specified."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def play_oracle(case: Case) -> Oracle:
 
 
 def codes(token: str) -> tuple[int, ...]:
-    """Return what is injected at a call."""
+    """Return the faults that are injected at a call."""
     if token.startswith("op"):
         return (-7, 7, TIMED_OUT, -(2**31))
     if token[0] in "RH":
@@ -53,12 +53,12 @@ def codes(token: str) -> tuple[int, ...]:
 
 
 def calls_before_recovery(oracle: Oracle) -> int:
-    """Return how many calls there are before the last open, run and close, which are to succeed."""
+    """Return the number of calls before the last open, run and close, which must succeed."""
     return len(oracle.history) - sum(tokens(line) for line in oracle.lines[-3:])
 
 
 def masks_of(subject: Subject) -> tuple[int, int, int]:
-    """A device that is no accelerator has no hooks."""
+    """A device that is not an accelerator has no hooks."""
     plain = {m.handle for m in subject.members if m.kind == "plain"}
     return tuple(0 if handle in plain else ALL_HOOKS for handle in range(3))  # type: ignore[return-value]
 
@@ -71,7 +71,7 @@ def single(subject: Subject, masks: tuple[int, int, int]) -> Iterator[Case]:
 
 
 def double(subject: Subject, masks: tuple[int, int, int]) -> Iterator[Case]:
-    """Two faults: the second one somewhere behind the first, in what is left to do."""
+    """Two faults: the second is in a call after the first."""
     for first in single(subject, masks):
         if first.ending == "c":
             after = play_oracle(first)
@@ -86,7 +86,7 @@ def tokens(line: str) -> int:
 
 
 def two_runs(subject: Subject, masks: tuple[int, int, int]) -> Iterator[Case]:
-    """Two runs that fail, one after the other: nothing of the first is left to the second."""
+    """Two consecutive failing runs: the first does not affect the second."""
     seen = set()
     for first in single(subject, masks):
         (position, code), *_ = first.faults
@@ -117,7 +117,7 @@ def cases() -> list[Case]:
 
 @pytest.fixture(scope="module")
 def script():
-    """Return all cases with what the program has to say of each."""
+    """Return all cases with the expected output of each."""
     return [(case, play_oracle(case)) for case in cases()]
 
 
@@ -152,7 +152,7 @@ def test_every_call_may_fail(program, script, record_property):
 
 
 def test_successful_hooks_are_undone_once_in_reverse(program, script):
-    """Looks at nothing but the calls that were made: no oracle."""
+    """Checks only the recorded calls, without the oracle."""
     text = play(program, "".join(case.line + "\n" for case, _ in script))
     opposite = {"A": "D", "O": "C"}
     for (case, _), said in zip(script, text.split(".\n"), strict=False):
@@ -186,7 +186,7 @@ def test_successful_hooks_are_undone_once_in_reverse(program, script):
 
 
 def test_timeout_deactivates_all_devices(script):
-    """The oracle's own cases hold what they are meant to: every sync timed out, and the model was opened again."""
+    """The cases of the oracle cover the intended behaviour: every sync timed out, and the model was opened again."""
     lost = [oracle for case, oracle in script if any("run -1 " in line for line in oracle.lines)]
     waited = [t for oracle in lost for t in oracle.history if t.startswith("S")]
     assert len(lost) > 500

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads and models that share devices: no deadlock, no race, the same bits, one program at a time."""
+"""Threads and models that share devices: no deadlock, no race, equal results, one program at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ POSIX = ["-D_POSIX_C_SOURCE=200809L", "-pthread"]
 
 
 def _onpu(number: int) -> bytes:
-    """Return a program for emulated devices: kernel 1 adds, another one tells two programs apart."""
+    """Return a program for emulated devices: kernel 1 adds; another kernel distinguishes the two programs."""
     spec = importlib.util.spec_from_file_location("make_program", RUNTIME / "drivers" / "npu_emul" / "make_program.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -104,7 +104,7 @@ def test_thread_sanitizer_reports_no_race(app, metadata, emulated, tmp_path):
 
 
 def test_different_orders_would_deadlock(tmp_path):
-    """The test above can fail: with each model's own order, they wait for each other until the time-out."""
+    """The test above can fail: with a different order per model, the models wait for each other until the timeout."""
     app = _generate(tmp_path, "c", 500)
     devices = (RUNTIME / "src" / "devices.c").read_text()
     changed, count = re.subn(r"\(uintptr_t\)slots\[before\]\.dev <= \(uintptr_t\)slots\[i\]\.dev", "true", devices)

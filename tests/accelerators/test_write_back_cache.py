@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Emitted cache maintenance, run against a write-back cache that writes back, drops and fetches lines at random."""
+"""Emitted cache maintenance with a write-back cache that writes back, drops and fetches lines at random."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_results_are_wrong_without_cache_maintenance(program, left_out):
 
 
 def test_generated_main_pads_buffers_to_cache_lines(chosen, tmp_path):
-    """A buffer of the caller that the cache is maintained for ends with a line: invalidating drops nothing else."""
+    """A caller's buffer with cache maintenance ends with a cache line: invalidation affects no other data."""
     found = 0
     for graph, path, model, _ in chosen:
         app = generate_quickly([path], tmp_path / graph.name)

@@ -40,7 +40,7 @@ constants:
 
 
 def fill_in(text):
-    """Replace the marks, and nothing else, by the values of the network."""
+    """Replace only the marks by the values of the network."""
     operator, lines = "", []
     for line in text.splitlines():
         heading = re.match(r"  (\w+):", line)

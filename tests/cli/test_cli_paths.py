@@ -158,7 +158,7 @@ def test_links_inside_a_project_are_not_followed(capsys: pytest.CaptureFixture[s
     assert (outside / "minimal.h").read_text() == "mine"
 
 
-# --- two at once, as commands
+# --- concurrent commands
 
 SLOW = """\
 import sys, time
@@ -201,7 +201,7 @@ def test_second_command_waits(killed: bool, tmp_path: Path) -> None:
         first.kill()
     told, _ = second.communicate(timeout=120)
     first.communicate(timeout=120)
-    if second.returncode != 0:  # the machine was so slow that the first took all of the ten seconds
+    if second.returncode != 0:  # on a slow machine the first took all of the ten seconds
         assert "another opwest process is writing app" in told and not killed, told
         assert start("generate", "./two/manifest.yaml", "-o", "app").wait(120) == 0
     assert main(["generate", "./one/manifest.yaml", "-o", "expected"]) == 0

@@ -136,7 +136,7 @@ def test_missing_board_is_reported_before_the_build(run, app, west):
     with (app / "CMakeLists.txt").open("a") as file:
         file.write("# list(APPEND BOARD_ROOT elsewhere)\n")
     run("anything", "--serial", "/dev/absent")
-    assert len(west.calls) > west_calls  # boards from elsewhere: CMake knows them
+    assert len(west.calls) > west_calls  # out-of-tree boards: CMake checks them
 
 
 def test_json(run, app, west, plug):
@@ -296,7 +296,7 @@ def test_directories(opwest, run, app, west, tmp_path):
 
 
 def test_models_that_were_generated_without_the_service(run, app, west, plug):
-    """Their sources for it are made beside the build folder, once."""
+    """The sources of the service are generated beside the build directory, once."""
     assert run("nucleo", "--serial", plug(SmpBoard(Model())).device).code == 0
     services = app / "build" / "run_nucleo.services"
     assert [path.name for path in services.iterdir()] == ["twice_service.c"]

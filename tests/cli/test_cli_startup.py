@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""That small commands take about as long as importing the packages that they need."""
+"""The duration of small commands is close to that of importing their packages."""
 
 import sys
 from pathlib import Path

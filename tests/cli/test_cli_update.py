@@ -207,7 +207,7 @@ def test_nested_project_is_rejected(opwest, app, manifest):
             "  hint: choose a folder outside of that project\n"
         )
         assert not place.exists()
-    done = opwest("generate", manifest, "-o", app / "build/models", "--layout=model")  # inside its build: fine
+    done = opwest("generate", manifest, "-o", app / "build/models", "--layout=model")  # inside its build: accepted
     assert done.code == 0, done.err
 
 

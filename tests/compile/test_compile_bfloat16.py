@@ -136,13 +136,13 @@ def opwest(capsys):
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Return the folder of a manifest whose model takes bfloat16 through the three conventions."""
+    """Return the directory of a manifest whose model uses bfloat16 with the three conventions."""
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "manifest.yaml").write_text(MANIFEST)
     (folder / "operators.c").write_text(OPERATORS)
     np.save(folder / "w.npy", W)
-    # Inputs as bits; outputs as a reference in float32 has them, within the tolerance.
+    # Inputs as bits; outputs in float32 like a reference, within the tolerance.
     np.savez(folder / "cases.npz", x=bits_of(X)[np.newaxis], y=(Y * np.float32(1.003))[np.newaxis])
     name_host_targets([folder / "manifest.yaml"])
     return folder
@@ -250,7 +250,7 @@ def test_runtime_has_the_described_values(tmp_path):
 
 
 class _Link:
-    """A board that gives back the input."""
+    """A board that returns the input."""
 
     device = "/dev/none"
 

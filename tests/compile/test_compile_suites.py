@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests that come with every model: they compile without a warning, pass on a host, and find what is wrong."""
+"""The generated tests of a model: they compile without warnings, pass on a host, and detect faults."""
 
 import re
 import subprocess
@@ -26,7 +26,7 @@ def models_of(app: Path) -> list[str]:
 
 
 def assembled(app: Path, model: str, work: Path, flags=()) -> list[Path]:
-    """Return the object of the model's vectors, where it has any."""
+    """Return the object of the model's vectors, if there are any."""
     folder = suite_folder(app, model)
     if not (folder / "vectors.S").exists():
         return []
@@ -125,7 +125,7 @@ def test_float16_difference_is_printed_as_a_number(project, tmp_path):
 
 
 def test_operator_that_reads_uninitialized_memory_is_detected(project, tmp_path):
-    """The memory of the workspace decides what comes out: the golden vectors can't tell, the poisoned runs do."""
+    """The result depends on the previous content of the workspace: only the runs on poisoned memory detect it."""
     source = project / "operators" / "blend.c"
     text = source.read_text()
     assert "total[0] = 0;" in text
@@ -150,7 +150,7 @@ def test_stateful_operator_is_detected(project, tmp_path):
     manifest.write_text(stateful[: stateful.index("tests:")])
     done = outcome(project, tmp_path)
     assert done.returncode == 0, done.stdout
-    assert "test_runs_repeat" not in done.stdout  # the manifest says that runs differ
+    assert "test_runs_repeat" not in done.stdout  # the manifest declares that runs differ
 
 
 def test_model_that_rejects_zeros_skips_the_zeros_test(project, tmp_path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README's example works as written, its error message is the real one, and pages made from data are current."""
+"""The README's example works, its error message is current, and generated pages are current."""
 
 from __future__ import annotations
 

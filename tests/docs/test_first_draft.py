@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page about `opwest init`: its commands run, and what it shows of the draft is what they write."""
+"""The page about `opwest init`: its commands run, and the shown parts of the draft are current."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of every page are run, here or by a test that the page names, or the page says why they can't be."""
+"""The commands of every page are run, here or by a test that the page names, or the page contains a reason."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def runnable(*, zephyr: bool) -> list[Path]:
 
 
 def environment(tmp_path: Path) -> dict[str, str]:
-    """Return variables in which `opwest` and `python3` are those of the tests, before anything on the path."""
+    """Return variables whose PATH begins with the `opwest` and `python3` of the tests."""
     tools = tmp_path / "bin"
     tools.mkdir()
     for name, text in (("opwest", '-m opwest "$@"'), ("python3", '"$@"')):
@@ -57,7 +57,7 @@ def need_tools(page: Path) -> None:
 
 @pytest.mark.parametrize("page", runnable(zephyr=False), ids=lambda page: page.stem)
 def test_commands_of_a_page(page: Path, tmp_path: Path) -> None:
-    """All but those that need a Zephyr workspace, which tests/zephyr/test_pages_on_zephyr.py runs."""
+    """All commands except those that need a Zephyr workspace, which tests/zephyr/test_pages_on_zephyr.py runs."""
     need_tools(page)
     folder = tmp_path / "page"
     folder.mkdir()

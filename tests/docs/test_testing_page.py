@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/testing.md: its manifest is one, its workflow has as many parts as it says, the tests it names are there."""
+"""docs/testing.md: its manifest is valid, its workflow has the stated number of parts, the named tests exist."""
 
 from __future__ import annotations
 

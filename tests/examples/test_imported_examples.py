@@ -18,14 +18,14 @@ MODELS = [("keyword_spotting", "kws_int8"), ("anomaly_detection", "ad01_int8"), 
 
 @pytest.fixture
 def copy(tmp_path):
-    """Return a copy of what the examples need: they write to build/ at the top."""
+    """Return a copy of the files that the examples need: they write to build/ at the top."""
     for name in ("examples", "scripts"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "objects"))
     return tmp_path
 
 
 def run(folder, example, *words):
-    """Run an example where there is no Zephyr: tests/zephyr builds imported models for boards."""
+    """Run an example without Zephyr: tests/zephyr builds imported models for boards."""
     return subprocess.run(
         [sys.executable, folder / "examples" / example / "run.py", *words],
         env={**os.environ, "ZEPHYR_BASE": str(folder / "no-zephyr")},

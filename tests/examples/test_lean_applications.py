@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated applications have few files, the parts of the runtime that they use, and no file without content."""
+"""Generated applications have few files, only the used parts of the runtime, and no empty files."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def opwest(*words):
 
 
 def source_of(name, folder):
-    """Write what an example's manifest names, and return the manifests."""
+    """Write the files that an example's manifests name; return the manifests."""
     if name == "readme":
         folder.mkdir()
         text = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -86,7 +86,7 @@ def test_no_file_is_empty(application):
 
 
 def test_copied_runtime_is_sufficient(application, tmp_path):
-    """All that needs no Zephyr compiles with no other header than those in the application."""
+    """The files that do not need Zephyr compile with the headers in the application only."""
     _, app = application
     models = list((app / "models").iterdir())
     includes = [f"-I{folder / 'include'}" for folder in (app / "modules" / "opwest", *models)]

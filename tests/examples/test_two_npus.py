@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/two_npus on this machine: the schedule, the answers against numpy, and that the branches overlap."""
+"""examples/two_npus on this machine: the schedule, the results against numpy, and the overlap of the branches."""
 
 import importlib.util
 import json
@@ -23,7 +23,7 @@ def load_reference():
     name = "two_npus_reference"
     spec = importlib.util.spec_from_file_location(name, EXAMPLE / "reference.py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look there
+    sys.modules[name] = module  # dataclasses search there
     spec.loader.exec_module(module)
     return module
 
@@ -73,7 +73,7 @@ def held_out():
 
 
 def check_console(console, models):
-    """The predictions of every model are those that numpy makes here and now."""
+    """The predictions of every model equal those of numpy on this machine."""
     expected = reference.predict(held_out()[0]).tolist()
     for model in models:
         printed = re.search(rf"^{model}:((?: [0-9])+)$", console, re.MULTILINE)
@@ -131,7 +131,7 @@ def test_schedule_in_the_readme_is_current():
 
 
 def test_serial_model_differs_only_in_how_it_runs():
-    """What both manifests say is the same, but for waiting."""
+    """The manifests are equal except for the asynchronous steps."""
     overlapped, serial = (yaml.safe_load((EXAMPLE / name).read_text(encoding="utf-8")) for name in BOTH)
     for operator in overlapped["operators"].values():
         operator.pop("async", None)
@@ -166,7 +166,7 @@ def test_overlapped_model_is_faster_than_the_serial_one(tmp_path):
 
 
 def test_with_llvm_metadata(tmp_path):
-    """The operators of the CPU as objects, because C sources alone name no target."""
+    """The operators of the CPU as objects, because C sources have no target."""
     need("llvmlite")
     need_x86_64()
     example = copy_example(tmp_path)

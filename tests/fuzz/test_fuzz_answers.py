@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers of boards that make no sense, and records that were edited: what is said of each."""
+"""Messages for invalid responses of boards and for edited records."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_action_with_an_incomplete_response(line: str) -> None:
 
 
 def test_empty_line_counts_as_lost() -> None:
-    with pytest.raises(LinkError, match="lost the serial device"):  # asked again, and nothing more comes
+    with pytest.raises(LinkError, match="lost the serial device"):  # requested again, without a response
         _Shell([b"@opwest \n@opwest end\n"]).describe()
 
 

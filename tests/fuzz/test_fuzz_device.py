@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The libFuzzer targets, for a moment each; and every input that broke one."""
+"""Short runs of the libFuzzer targets, and every stored failing input."""
 
 from __future__ import annotations
 

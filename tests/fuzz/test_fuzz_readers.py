@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fuzzers of `make fuzz`, for a moment each and always with the same seed; and every input that broke a reader."""
+"""Short runs of the fuzzers of `make fuzz` with a fixed seed, and every stored failing input."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_stored_regressions_of_readers(path: Path, tmp_path: Path, monkeypatch: 
 
 
 def test_seeds_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mutations of inputs that were wrong to begin with would never come far."""
+    """The seeds must be valid: mutations of invalid inputs reach little code."""
     good = {"elf": "x86-64", "archive": "ObjectFile 3", "npy": "int16 2", "manifest": "rendered", "csource": "3 0 1"}
     for name, sign in good.items():
         (tmp_path / name).mkdir()

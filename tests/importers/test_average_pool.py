@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Average pooling of int8 rounds to the nearest, halves away from zero: TVM's importer alone truncates."""
+"""Average pooling of int8 rounds to the nearest, halves away from zero: TVM's own importer truncates."""
 
 import importlib.util
 
@@ -16,7 +16,7 @@ from opwest.importers.tvm.vectors import run_litert  # noqa: E402
 
 
 def expected(data, padding, stride, size):
-    """Return the mean as TFLite's reference kernel has it, one window after the other."""
+    """Return the mean of each window like TFLite's reference kernel."""
     edge = data.shape[1]
     out = (edge - size) // stride + 1 if padding else -(-edge // stride)
     before = 0 if padding else max((out - 1) * stride + size - edge, 0) // 2

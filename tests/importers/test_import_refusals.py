@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can't be imported is said with the operator's name and place; nothing is written, nothing is a traceback."""
+"""Unsupported models: errors with the operator's name and position, no output, no traceback."""
 
 import random
 import subprocess
@@ -19,7 +19,7 @@ from opwest.importers.tvm import Options, import_model  # noqa: E402
 
 
 def refused(path, folder, **options):
-    """Return what is said of a model that can't be imported."""
+    """Return the message for an unsupported model."""
     with pytest.raises(OpwestError) as caught:
         import_model(path, folder, Options(**options))
     assert not folder.exists()

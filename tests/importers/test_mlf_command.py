@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opwest import mlf`: what it prints, and its exit codes."""
+"""`opwest import mlf`: output and exit codes."""
 
 import json
 import subprocess

@@ -181,7 +181,7 @@ def test_cmsis_nn_without_a_processor_is_reported(tmp_path):
 
 @pytest.mark.needs("cc")
 def test_two_models_of_one_name_in_one_image(tmp_path):
-    """Every `default` defines the same functions and headers: renamed, they live together."""
+    """Every `default` defines the same functions and headers: renamed, they do not clash."""
     imported(made.usmp(), tmp_path, "one")
     imported(made.workspace(), tmp_path, "two")
     app = tmp_path / "app"
@@ -254,7 +254,7 @@ def test_compiled_operators(variant, tmp_path):
     assert "objects/x86-64/default_lib1.o" in done.files
     assert "  - target: x86-64\n    files: [objects/x86-64/default_lib1.o]\n" in text
     if variant in ("workspace", "packed"):
-        assert "workspace: 4096" in text  # nothing but metadata.json's upper bound
+        assert "workspace: 4096" in text  # only the upper bound of metadata.json
     if variant != "graph":
         assert (
             "not in the registry: main is compiled, and nothing in the folder tells the sizes of what operators take "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Archives and folders that are no model, or a trap: what is said, and that nothing is written."""
+"""Invalid and malicious archives and directories: error messages, no output."""
 
 import gzip
 import io
@@ -19,7 +19,7 @@ from opwest.importers.mlf.limits import MEMBER_BYTES
 
 
 def refused(tmp_path, content, **options):
-    """Import a tar; return the message, after looking that nothing was written."""
+    """Import a tar; check that no files were written; return the message."""
     tar = tmp_path / "in.tar"
     tar.write_bytes(content)
     return refused_path(tmp_path, tar, **options)
@@ -121,7 +121,7 @@ def test_compressed_archives(tmp_path):
 
 
 def test_excessive_sizes_allocate_no_memory(tmp_path):
-    """A sparse file of the host's stands for gigabytes: headers tell, and nothing is read."""
+    """A sparse file of gigabytes is rejected by its headers and not read."""
     path = tmp_path / "bomb.tar"
     one = tarfile.TarInfo("./codegen/host/src/default_lib0.c")
     one.size = MEMBER_BYTES + 1
@@ -280,7 +280,7 @@ def test_unsupported_code(tmp_path):
 
 
 def test_text_without_end_is_read_in_time(tmp_path):
-    """Patterns that backtrack would take hours on these."""
+    """Backtracking patterns would take hours on these."""
     name = "codegen/host/src/default_lib0.c"
     rng = random.Random(1)
     parts = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX graphs, and Relax modules at hand."""
+"""ONNX graphs and Relax modules."""
 
 import numpy as np
 import pytest

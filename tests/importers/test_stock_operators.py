@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators that TVM builds by default, C and LLVM, with and without assertions, beside a plain one in one image."""
+"""Operators that TVM builds by default, C and LLVM, with and without assertions, and a plain one in one image."""
 
 import numpy as np
 import pytest

@@ -14,7 +14,7 @@ from opwest.importers.tvm import Options, import_model  # noqa: E402
 from opwest.importers.tvm.read import read_model  # noqa: E402
 from opwest.importers.tvm.vectors import run_litert  # noqa: E402
 
-# The most bytes that live at once between steps; inputs and outputs of the model are the caller's.
+# The most live bytes between steps; inputs and outputs of the model belong to the caller.
 ARENA = {"hello_world_float": 128, "hello_world_int8": 32, "ad01_fp32": 1024, "ad01_int8": 256, "kws_int8": 16000}
 
 

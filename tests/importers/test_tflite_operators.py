@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of TFLite that TVM's importer does not take, or takes for something else: against LiteRT."""
+"""Operators of TFLite that TVM's importer rejects or misinterprets, against LiteRT."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from opwest.importers.tvm.vectors import run_litert  # noqa: E402
 
 
 def imported(content, folder):
-    """Return the file, what the import said, and the program."""
+    """Return the file, the messages of the import, and the program."""
     file = folder / "m.tflite"
     file.write_bytes(content)
     done = import_model(file, folder / "model", Options(vectors=0))
@@ -32,7 +32,7 @@ def test_int8_operators_that_move_count_and_average(tmp_path):
     assert done.remarks == ()  # nothing is emulated in float
     text = (tmp_path / "model" / "operators.c").read_text()
     assert "float" not in text
-    assert "math.h" not in text  # it would make Zephyr take a full C library
+    assert "math.h" not in text  # it would require a full C library in Zephyr
     cases = int8_cases((1, 7, 7, 3))
     _, wanted = run_litert(read_model(file), cases)
     for number, (one, other) in enumerate(zip(program.run(cases), wanted, strict=True)):
@@ -78,7 +78,7 @@ def test_int8_convolutions(case, tmp_path):
 
 
 def test_padding_condition_is_evaluated_once_for_all_channels(tmp_path):
-    """Rows before the loop over columns, columns before the channels: not for each product."""
+    """Conditions on rows are before the loop over columns, on columns before that over channels."""
     imported(convolution(3, 8, 0), tmp_path)
     text = (tmp_path / "model" / "operators.c").read_text()
     inner = text[text.index("total_ptr[0] = (total_ptr[0]") :]

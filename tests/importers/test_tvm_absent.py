@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Without TVM an import says what to install, and the rest of opwest never asks for it."""
+"""Without TVM, the error of an import contains the package to install; other commands do not need TVM."""
 
 import importlib.util
 

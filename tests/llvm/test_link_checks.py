@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults that are named before a linker runs: debug information, relocations, constructors in IR."""
+"""Faults that are reported before a linker runs: debug information, relocations, constructors in IR."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page in a real browser: what is drawn, on every width and in both schemes, with and without scripts."""
+"""The page in a browser, at every width and in both schemes, with and without scripts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def chromium():
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    """The example with measurements; its page with changes, so that every part of it is there."""
+    """The example with measurements; its page has changes and therefore every part."""
     folder = tmp_path_factory.mktemp("report")
     (folder / "profile.json").write_text(json.dumps(profile_json()))
     (folder / "run.json").write_text(json.dumps(results_json()))
@@ -128,7 +128,7 @@ LABELS = """[...document.querySelectorAll(".item")].flatMap(item => {
 
 @pytest.mark.parametrize("name", ["example", "long"])
 def test_labels_are_inside_their_elements(chromium, files, name):
-    for width in WIDTHS[1:]:  # plots are as wide as is assumed from 360 pixels on
+    for width in WIDTHS[1:]:  # from 360 pixels on, plots have the assumed width
         chromium.screen(width)
         chromium.open(files[name])
         over = chromium.evaluate(LABELS)

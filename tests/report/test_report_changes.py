@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is different between two reports, and which way."""
+"""The differences between two reports and their verdicts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a linked image has of a model: by its symbols, each under the name of the manifest."""
+"""The sizes of a model in a linked image: by symbols, under the names of the manifest."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Geometry: what is drawn is what is planned."""
+"""Geometry: the drawing equals the plan."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_results_in_place_of_arguments() -> None:
     assert "in place of a" in words.buffer(made, found["b"])
     rows = {row["name"]: row for row in map_row(made, made.pools[0])["items"]}
     middles = {name: {label["x"] for label in row["labels"]} for name, row in rows.items()}
-    assert middles["a"] == {part(2 / 2 / 7)}  # of the two steps that are seen
+    assert middles["a"] == {part(2 / 2 / 7)}  # of the two visible steps
     assert middles["d"] == {part(6 / 7)}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading what `opwest run` measured: both forms, and everything that can be wrong with them."""
+"""Reading of measurements of `opwest run`: both formats and their faults."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page and the picture as text: whole, escaped, the same every time, with nothing from elsewhere."""
+"""The page and the picture as text: complete, escaped, reproducible, self-contained."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 class Reader(html.parser.HTMLParser):
-    """Reads a page: elements in their order, text, and whether all that is opened is closed."""
+    """Reads a page: elements in order, text, and whether all elements are closed."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -241,6 +241,6 @@ def test_colours_can_be_told_apart(scheme) -> None:
     for kind, schemes in palette.KINDS.items():
         fill, edge, ink = schemes[index]
         assert contrast(ink, fill) >= 4.5, kind
-        if kind not in ("pending", "blocked"):  # beside what they belong to; told by their dashes too
+        if kind not in ("pending", "blocked"):  # beside their elements; distinguished by dashes too
             assert contrast(edge, scheme["card"]) >= 3, kind
             assert contrast(edge, scheme["band"]) >= 3, kind

@@ -13,7 +13,7 @@ def test_place_message_expectation_hint() -> None:
 
 
 def test_overlong_words_are_shortened_in_the_middle() -> None:
-    """What damaged input repeats is not repeated to the end; 1,000 characters, a long path say, stay whole."""
+    """Long words of damaged input are shortened; those of up to 1,000 characters, such as a long path, are not."""
     path, noise = "p" * 1000, "x" * 400 + "y" * 3000 + "z" * 200
     told = str(Diagnostic("error", f"type {noise} of {path}", None, noise, noise))
     cut = "x" * 400 + "…" + "z" * 200

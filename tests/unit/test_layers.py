@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""That imports, access to files and the table in ARCHITECTURE.md are as layers.toml says."""
+"""Imports, file access and the table in ARCHITECTURE.md agree with layers.toml."""
 
 import importlib.util
 import shutil
@@ -17,7 +17,7 @@ _spec.loader.exec_module(layers)
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """Return a folder with a copy of the package."""
+    """Return a directory with a copy of the package."""
     shutil.copytree(PACKAGE, tmp_path / "opwest", ignore=shutil.ignore_patterns("__pycache__", "_share"))
     return tmp_path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nothing in opwest evaluates what it reads, hands text to a shell, or unpickles."""
+"""opwest does not evaluate input, pass text to a shell, or unpickle."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""That frozen records behave as those of dataclasses do."""
+"""Frozen records behave like those of dataclasses."""
 
 import copy
 import dataclasses

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The digits example through `west build`: the same predictions everywhere, and through `west twister`."""
+"""The digits example with `west build`, with equal predictions on all boards, and with `west twister`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_same_predictions_as_on_the_host(
 def test_builds_for_a_real_board(workspace: Workspace, digits: Path) -> None:
     if not (workspace.base.parent / "modules" / "hal" / "stm32").is_dir():
         skip_here("the workspace has no hal_stm32: west update hal_stm32")
-    built = workspace.build(digits, "nucleo_l4r5zi", "-DCONFIG_PICOLIBC=y")  # the default where its module is there
+    built = workspace.build(digits, "nucleo_l4r5zi", "-DCONFIG_PICOLIBC=y")  # the default if its module exists
     assert "objects for cortex-m4" in built.log
     assert (built.folder / "zephyr" / "zephyr.elf").is_file()
 

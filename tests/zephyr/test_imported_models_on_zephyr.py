@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trained models through `opwest import tvm` and `west build` in one image: equal to LiteRT's reference kernels."""
+"""Trained models imported with `opwest import tvm` in one image: equal to LiteRT's reference kernels."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ int main(void)
 
 @dataclass(frozen=True)
 class Subject:
-    """A model file with inputs and what LiteRT answers."""
+    """A model file with inputs and the results of LiteRT."""
 
     name: str
     file: Path

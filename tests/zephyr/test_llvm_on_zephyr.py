@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The LLVM path through `west build`: operators as IR, the metadata module as an object, the same predictions."""
+"""The LLVM back end with `west build`: operators as IR, the metadata module as an object, equal predictions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def digits_llvm(tmp_path_factory: pytest.TempPathFactory, opwest: Opwest) -> Pat
 
 @pytest.fixture(scope="session")
 def host_lines(digits: Path) -> list[str]:
-    """What the C path prints on the host."""
+    """The output of the C back end on the host."""
     done = subprocess.run(
         [sys.executable, "-m", "opwest", "run", digits, "--host"], capture_output=True, text=True, check=True
     )

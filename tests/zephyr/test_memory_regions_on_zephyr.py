@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pools bound to memory regions of real boards: where the linker puts them, and what a wrong binding is told."""
+"""Pools bound to memory regions of boards: their addresses in the image, and errors for wrong bindings."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def application(opwest: Opwest, folder: Path, near: str = "sram", change: tuple[
 
 
 def places(built: Built) -> dict[str, tuple[int, int]]:
-    """Return address and size of every storage in the image, as nm reads them."""
+    """Return address and size of every storage in the image, from nm."""
     tool = "nm" if built.board.startswith("native_") else "arm-none-eabi-nm"
     listed = subprocess.run(
         [tool, "-S", built.folder / "zephyr" / "zephyr.elf"], capture_output=True, text=True, check=True

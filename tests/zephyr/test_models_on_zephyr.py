@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a build says and does beyond digits: targets, devices, several models, the shell, folders with spaces."""
+"""Builds besides digits: targets, devices, several models, the shell, directories with spaces."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_two_models_with_the_same_symbols_and_the_shell(workspace: Workspace, op
             "CONFIG_SHELL=y\nCONFIG_SHELL_BACKEND_DUMMY=y\nCONFIG_SHELL_BACKEND_SERIAL=n\nCONFIG_OPWEST_SHELL=y\n"
         )
         file.write("CONFIG_SHELL_BACKEND_DUMMY_BUF_SIZE=2000\n")
-    # The application has no files of the shell: they come from the installed runtime.
+    # The application has no files of the shell: they are in the installed runtime.
     console = workspace.build(app, BOARD, f"-DOPWEST_RUNTIME={ROOT / 'zephyr_module'}").run("^end ")
     assert "a 20 80 b 200 800" in console
     assert "by name 20" in console

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marks that are left in a manifest: each is told with its place and what belongs there, and nothing goes on."""
+"""Marks in a manifest: each is reported with its position and the expected value, and generation fails."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a draft lists: targets, files, operators, symbols that nobody provides; and the run it sketches."""
+"""The content of a draft: targets, files, operators, undefined symbols, and the guessed run."""
 
 from __future__ import annotations
 

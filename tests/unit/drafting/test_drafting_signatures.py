@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a draft says of functions: from debug information, C sources and LLVM IR, and where none of it is there."""
+"""Functions in a draft: from debug information, C sources and LLVM IR, and without any of these."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check_all(manifest: dict) -> None:
 
 
 def ordered(manifest: dict) -> dict:
-    """Return a manifest with operators in the order of SOURCE: symbol tables have their own."""
+    """Return a manifest with operators in the order of SOURCE, which differs from that of symbol tables."""
     wanted = ["conv", "scale", "npu", "vendor", "relu"]
     manifest["operators"] = {name: manifest["operators"][name] for name in wanted if name in manifest["operators"]}
     return manifest

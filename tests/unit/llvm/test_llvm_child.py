@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The child process: its end is an ordinary error, and nothing else needs llvmlite."""
+"""The child process: a crash is an ordinary error, and no other module needs llvmlite."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def mutants(content: bytes, count: int, seed: int) -> list[bytes]:
     for _ in range(count):
         data = bytearray(content)
         for _ in range(chance.choice((1, 1, 1, 2, 8))):
-            # Not the magic: that is another error.
+            # Not the magic number, which would be another error.
             bit = chance.randrange(32, len(data) * 8)
             data[bit // 8] ^= 1 << bit % 8
         found.append(bytes(data))

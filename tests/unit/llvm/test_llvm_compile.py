@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects made from IR: right for their target, small, and linkable."""
+"""Objects from IR: valid for their target, small, and linkable."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_mve_is_used_only_if_the_target_has_it():
     for name, level in (("cortex-m55", 0), ("cortex-m55f", 0), ("cortex-m55f-mvei", 1), ("cortex-m55f-mve", 2)):
         made, _ = compiled(ADD, name, optimize="speed")
         section = parse_elf(made).find(".ARM.attributes")
-        # Tag_MVE_arch is 48; the value follows, and 0 is left out.
+        # Tag_MVE_arch is 48, followed by the value; 0 is omitted.
         data = parse_elf(made).data(section)
         assert (bytes([48, 1]) in data, bytes([48, 2]) in data) == (level == 1, level == 2), name
 
@@ -251,7 +251,7 @@ def test_invalid_riscv_abi():
 
 
 def test_unused_functions_are_dropped_by_the_linker_without_a_warning(tmp_path: Path):
-    # What clang writes: GNU ld warns about enums of another size.
+    # As clang writes it: GNU ld warns about enums of another size.
     flags = (
         '!llvm.module.flags = !{!0, !1}\n!0 = !{i32 1, !"wchar_size", i32 4}\n!1 = !{i32 1, !"min_enum_size", i32 4}\n'
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IR made for another target is refused with both names; all without llvmlite."""
+"""IR for another target is rejected with both names, without llvmlite."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about IR, and what is refused with which words."""
+"""Facts about IR, and error messages for rejected files."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_constructors_assembly_and_the_riscv_abi(tmp_path: Path):
 
 @needs_llvmlite
 def test_empty_list_of_constructors_is_none(tmp_path: Path):
-    """TVM leaves one in the IR that it prints."""
+    """TVM's printed IR contains one."""
     text = "@llvm.global_ctors = appending global [0 x { i32, ptr, ptr }] zeroinitializer\n"
     assert not read_ir(write(tmp_path, text)).has_constructors
 

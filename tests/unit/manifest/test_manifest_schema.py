@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON Schema itself, and how its findings are told."""
+"""The JSON Schema and the messages for its findings."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_other_schema_faults_stop_the_check() -> None:
 
 
 def minimal(more: str, operator: str = "relu") -> Any:
-    """Return a manifest of the right shape, with more keys."""
+    """Return a minimal manifest with more keys."""
     return read(
         f"""\
 version: 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of manifests: what it says is what is read back."""
+"""The text of manifests is read back unchanged."""
 
 import yaml
 import yamlcore

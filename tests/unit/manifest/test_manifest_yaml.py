@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML 1.2's core schema, as editors read it, and places for everything."""
+"""YAML 1.2's core schema, as editors read it, and the positions of all nodes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calling conventions: one object for each name of the schema; spellings in C and IR for those with arrays."""
+"""The calling conventions: one object for each name of the schema; C and IR for those with arrays."""
 
 import json
 from typing import get_args
@@ -49,6 +49,6 @@ def test_packed_bool_has_one_bit():
 
 
 def test_sizes_of_arrays():
-    """Two tensors and three values in all: 48 bytes a DLTensor, 8 or 16 a value; packed has a type code, padded."""
+    """Two tensors and three values: 48 bytes per DLTensor, 8 or 16 per value; packed has padded type codes."""
     assert PACKED.arrays.bytes(2, 3) == 2 * 48 + 4 * 8 + 8
     assert FFI.arrays.bytes(2, 3) == 2 * 48 + 4 * 16

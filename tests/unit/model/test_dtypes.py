@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of element types: against the schema, the table in C and numpy; a new row retypes nothing."""
+"""The table of element types against the schema, the table in C and numpy; a new row changes no other type."""
 
 import json
 from dataclasses import replace
@@ -78,7 +78,7 @@ def test_every_c_type_and_code_belongs_to_one_dtype():
 
 
 def readings() -> dict[str, object]:
-    """Return what `init` and the MLF importer read C types, IR types and DLDataTypes as."""
+    """Return the dtypes that `init` and the MLF importer use for C types, IR types and DLDataTypes."""
     found: dict[str, object] = {}
     source = "".join(f"void f_{c}(const {c} *x) {{}}\n" for c in C_TYPES)
     parsed = read_c_source(Path("f.c"), source.encode())
@@ -108,7 +108,7 @@ def readings() -> dict[str, object]:
 
 @pytest.mark.parametrize("like", ["uint16", "uint8", "float16", "float32", "bool"])
 def test_new_row_does_not_change_other_types(like):
-    """Its storage is another row's C type: what that C type is read as does not change."""
+    """The new row has the C type of another row: that C type keeps its dtype."""
     before = readings()
     made_up = replace(
         DTYPES[like],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements of types that numpy lacks, against numpy's own half precision, which has every case."""
+"""Elements of types that numpy lacks, against numpy's half precision, which covers every case."""
 
 from dataclasses import replace
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What steps come to where nothing is wrong: bindings, intermediate tensors, scratch memory, who touches what."""
+"""Resolution of valid steps: bindings, intermediate tensors, scratch memory, accesses."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from opwest.model.model import Binding
 
 
 def flow_of(text: str, folder: Path = Path("nowhere")) -> Flow:
-    """Return the flow of steps of which nothing is to be said."""
+    """Return the flow of steps without diagnostics."""
     flow, said, _ = resolved(text, folder)
     assert said == []
     return flow
 
 
 def bindings(flow: Flow) -> list[list[str]]:
-    """Return what each step passes, as `role name`."""
+    """Return the arguments of each step as `role name`."""
     return [[f"{b.role} {b.name}" for b in step.bindings] for step in flow.steps]
 
 

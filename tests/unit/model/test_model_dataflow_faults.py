@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of steps that can't be right: every diagnostic with its words, at the place that is marked.
+"""Diagnostics of invalid steps: text and position.
 
-The diagnostics of a case stand in the order of the marks in its manifest: all that are said, and no others.
+Each case lists all of its diagnostics, in the order of the marks in its manifest.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The most stack that run can need: sums along calls, what makes them unknown, and what configurations make of it."""
+"""The most stack that run can need: sums along calls, unknown parts, and the sizes in configurations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from requirements_support import need_compiler
 
 M3 = ["-mcpu=cortex-m3", "-mthumb", "-mfloat-abi=soft", "-fno-common", "-fstack-usage", "-ffreestanding"]
 OWN = _FRAME_WORDS * 4 + _FRAME_PER_ARGUMENT * 3
-"""Of run itself: two arguments and what it may need to reach them."""
+"""The allowance for run: two arguments and its frame."""
 DEEP = """
 static __attribute__((noipa)) int deepest(int *x) { volatile int b[64]; b[x[0] & 63] = 1; return b[3]; }
 static __attribute__((noipa)) int deeper(int *x) { volatile int b[32]; b[x[0] & 31] = deepest(x); return b[3]; }
@@ -34,7 +34,7 @@ PLAIN = "int op(int *x, int *y) { *y = *x; return 0; }\n"
 def make(
     folder: Path, *sources: str, steps: tuple[str, ...] = ("op",), flags: list[str] = M3, su: bool = True
 ) -> Model:
-    """Return the model of operators that are compiled for a Cortex-M3."""
+    """Return a model of operators compiled for a Cortex-M3."""
     objects = [compile_object(folder, text, "arm-none-eabi-gcc", flags, f"o{i}.o") for i, text in enumerate(sources)]
     usage = f", stack_usage: [{', '.join(o.with_suffix('.su').name for o in objects)}]" if su else ""
     argument = "{name: x, dtype: int32, shape: [4]}, {name: y, dtype: int32, shape: [4], direction: out}"

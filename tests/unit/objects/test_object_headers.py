@@ -38,7 +38,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def generate(project: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, set[str]]:
-    """Return the exit code, what was said, and the inputs relative to the project."""
+    """Return the exit code, the messages, and the inputs relative to the project."""
     listed = project / "inputs"
     code = main(["generate", str(project / "manifest.yaml"), "-o", str(project / "app"), "--inputs", str(listed)])
     inputs = {Path(line).relative_to(project).as_posix() for line in listed.read_text().splitlines()}
@@ -60,13 +60,13 @@ def test_header_outside_its_directory(project: Path, capsys: pytest.CaptureFixtu
     code, text, inputs = generate(project, capsys)
     assert code == 0
     assert f"manifest.yaml:4:14: note: src/f.c:3: header {name!r} not found in the manifest's folder" in text
-    # The folder changes when the header comes: the build that generates the model runs again then.
+    # The directory changes when the header is created: the build then generates the model again.
     assert name.startswith(("/", "..")) or "src" in inputs
     assert not [path for path in (project / "app/models").rglob("*.h") if "outside" in path.name]
 
 
 def test_headers_of_the_runtime(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The build finds them: TVM's include its own in quotes."""
+    """The build provides these headers: TVM's headers include each other in quotes."""
     lines = '#define LEVEL 1\n#include "tvm/runtime/c_backend_api.h"\n#include "opwest/status.h"'
     (project / "src" / "f.c").write_text(OPERATOR.format(lines))
     code, text, _ = generate(project, capsys)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What build attributes say beyond the calling convention, and what a target makes of it."""
+"""Build attributes besides the calling convention, and their comparison with targets."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_sizes_of_enumerations_and_wchar_are_warnings(tmp_path: Path) -> None:
     enum, wchar = abi_warnings(abi, M33)
     assert enum.warning and enum.expected == "-fshort-enums" and "enumerations of 4 bytes" in enum.message
     assert wchar.warning and wchar.expected == "-fno-short-wchar" and "wchar_t of 2 bytes" in wchar.message
-    # GNU ld says the same.
+    # GNU ld reports the same.
     other = compile_object(tmp_path, SOURCE.replace("state", "two").replace("wide", "three"), ARM, flags, name="two.o")
     command = ["arm-none-eabi-ld", "-r", "-o", tmp_path / "x.o", other, tmp_path / "operators.o"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stderr

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: E501 -- one case a line reads best
-"""C sources read without a compiler; where a compiler is there, it must agree."""
+"""C sources read without a compiler; an installed compiler must agree."""
 
 from __future__ import annotations
 

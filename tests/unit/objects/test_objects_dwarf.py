@@ -79,7 +79,7 @@ def found(path: Path) -> dict[str, DwarfSignature]:
 
 
 def words(path: Path) -> dict[str, str]:
-    """Return the signatures as text; GCC writes `long int` where clang writes `long`."""
+    """Return the signatures as text; GCC writes `long int`, clang writes `long`."""
     texts = {name: str(signature) for name, signature in found(path).items()}
     return {n: t.replace("long int", "long").replace("short unsigned int", "unsigned short") for n, t in texts.items()}
 
@@ -240,7 +240,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
 
 
 def test_damaged_debug_sections(samples: list[bytes]) -> None:
-    """Bits are changed within the debug sections and their relocations only; every answer is a value."""
+    """Bits are changed only in the debug sections and their relocations; every result is a value."""
     chance = random.Random(3)
     slowest, told = 0.0, 0
     for content in samples:

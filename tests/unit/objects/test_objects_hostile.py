@@ -20,7 +20,7 @@ FLIPS = 400
 
 
 def survive(path: Path, content: bytes) -> None:
-    """Read hostile content in every way there is."""
+    """Read hostile content with every reader."""
     path.write_bytes(content)
     try:
         item = inspect_object(path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is read from objects: symbols, sizes, ABI, and why some cannot be linked."""
+"""Facts of objects: symbols, sizes, ABI, and reasons why some cannot be linked."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ int op(int a) { return given(helper(a)) + (maybe ? maybe() : 0) + table[a & 1] +
 """
 
 
-# What these compilers say beyond the calling convention is in test_objects_attributes.py.
+# test_objects_attributes.py tests other attributes of these compilers.
 DETAILS = ("enum_size", "wchar_size", "static_base", "dsp", "mve", "fpu", "be8", "rve", "rvc")
 
 
@@ -206,7 +206,7 @@ def test_linked_files_are_not_relocatable(tmp_path: Path) -> None:
 
 def test_stripped_object() -> None:
     assert "no symbol table" in read_member("x.o", build_elf(symbol_table=False)).faults[0]
-    empty = build_elf(symbol_table=False, sections=())  # libraries hold such members as placeholders
+    empty = build_elf(symbol_table=False, sections=())  # libraries contain such members as placeholders
     assert read_member("x.o", empty).exportable
 
 

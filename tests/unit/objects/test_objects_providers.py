@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who provides undefined symbols; the lists agree with the toolchains that are installed."""
+"""Providers of undefined symbols; the lists agree with the installed toolchains."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_symbol_lists_equal_those_of_the_toolchain(compiler: str, machine: str, 
     standard = defined_in(library("libc.a")) | math
     if len(standard) < 500:
         absent(f"{compiler} has no static libc to compare with", compiler)
-    # Names that only other variants of the library have (other word sizes) are few.
+    # Few names are only in other variants of the library (other word sizes).
     assert len((known.standard | known.math) - standard) < 20
     assert len(known.support & defined_in(library("libgcc.a"))) > 50
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Relocations that do not resolve: what is said, and what the linkers do with the same objects."""
+"""Unresolvable relocations: messages, and the behaviour of linkers with the same objects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ const char *name(int i) { return names[i]; }
 """
 MAIN = "int v = 3; int f(int a) { return a; } int op(int); int main(void) { return op(1) ? 0 : 1; }"
 THREAD_LOCAL = "extern __thread int t; __thread int u = 1; int op(int a) { t += a; return u; }"
-# As include/zephyr/arch/arm/cortex_m/scripts/linker.ld treats the sections in question.
+# As in include/zephyr/arch/arm/cortex_m/scripts/linker.ld for these sections.
 CORTEX_M = """
 MEMORY { ROM (rx) : ORIGIN = 0x0, LENGTH = 1M
          RAM (rw) : ORIGIN = 0x20000000, LENGTH = 1M }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renamed objects: the same but for the names, good for nm and the linker."""
+"""Renamed objects: unchanged except for the names, valid for nm and the linker."""
 
 from __future__ import annotations
 

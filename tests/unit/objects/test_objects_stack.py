@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stack per function, compared with what compilers print themselves (`-fstack-usage`)."""
+"""Stack per function, compared with the output of compilers (`-fstack-usage`)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def read(path: Path) -> Member:
 
 
 def stem(name: str) -> str:
-    """GCC leaves the number off a clone: `clone.constprop.0` is `clone.constprop` in the .su file."""
+    """GCC omits the number of a clone: `clone.constprop.0` is `clone.constprop` in the .su file."""
     head, _, tail = name.rpartition(".")
     return head if head and tail.isdigit() else name
 
@@ -105,9 +105,9 @@ def test_stack_sizes_of_llvm(tmp_path: Path, flags: list[str]) -> None:
     extra = {"x86-64": 8, "i386": 4}.get(member.abi.machine, 0)
     found = stack_usage(member)
     for name, entry in expected.items():
-        assert entry.column is None  # clang writes no column, which tells it from GCC
+        assert entry.column is None  # clang writes no column, unlike GCC
         assert found[name].bytes is not None and found[name].exact
-        if name != "other":  # pushes its arguments on x86, which only the unwind data know
+        if name != "other":  # pushes its arguments on x86, which is only in the unwind data
             assert found[name] == StackUse(entry.bytes + extra, ".stack_sizes", True), name
     with_su = stack_usage(member, expected)
     assert with_su["big"] == StackUse(expected["big"].bytes + extra, ".su", True)
@@ -149,7 +149,7 @@ def test_stack_is_unknown_without_sources(tmp_path: Path) -> None:
 
 
 def test_leaf_that_cannot_be_unwound_is_unknown(tmp_path: Path) -> None:
-    """EXIDX_CANTUNWIND says nothing of the frame."""
+    """EXIDX_CANTUNWIND does not contain the size of the frame."""
     path = compile_object(tmp_path, SOURCE, ARM, [*M3, "-fexceptions"])
     found = stack_usage(read(path))
     assert found["leaf"] == StackUse() and found["big"].known

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which sizes the search tries, with how many nodes, and what it plans anew: `pack` is replaced by one that is told."""
+"""The sizes that the search tries, their nodes, and the pools that it plans again, with a substitute for `pack`."""
 
 import itertools
 import random
@@ -20,7 +20,7 @@ HARD = [
 
 
 class Told:
-    """Stands for `pack`: fails below a size, takes so many nodes, and remembers what it was asked."""
+    """A substitute for `pack`: fails below a size, takes a number of nodes, and records the requests."""
 
     def __init__(self, least, nodes):
         self.least = least
@@ -38,7 +38,7 @@ class Told:
 
 @pytest.fixture
 def plan(monkeypatch):
-    """Plan one island whose greedy plan has 100 bytes and whose bound is 60, with a `pack` that is told."""
+    """Plan one island with a greedy plan of 100 bytes and a bound of 60, with a substitute for `pack`."""
 
     def planned(least, nodes, *, capacity=None, budget=1000, unit=4, align=None, size=100, bound=60):
         told = Told(least, nodes)
@@ -84,7 +84,7 @@ def test_alignments_count_where_sizes_are_no_multiples_of_them(plan):
 
 def test_each_trial_gets_half_of_the_remaining_budget(plan):
     assert plan(101, 100)[1] == [(60, 500), (80, 450), (88, 400), (92, 350), (96, 300)]
-    # All of its half is taken every time; at the end single nodes.
+    # Each trial takes its half; at the end single nodes.
     assert plan(101, 10**6, budget=10)[1] == [(60, 5), (80, 3), (88, 1), (92, 1)]
     assert plan(101, 0, budget=3)[1] == [(60, 2), (80, 1), (88, 1)], "a trial without nodes counts as one"
 
@@ -114,7 +114,7 @@ def at(time, blocks, name):
 
 
 def test_only_overflowing_pools_are_planned_again(monkeypatch):
-    small = [Block("small", 13, 1, 20, 25)]  # as high as the size that is tried
+    small = [Block("small", 13, 1, 20, 25)]  # as high as the tried size
     blocks = [*at(40, HARD, "y"), *small, *at(0, HARD, "x")]
     asked = []
 

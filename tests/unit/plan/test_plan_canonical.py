@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exact search: what it finds beside a brute force, how it keeps to its budget, and what its pruning is worth."""
+"""The exact search: results against brute force, the budget, and the effect of pruning."""
 
 import itertools
 import random
@@ -13,7 +13,7 @@ from opwest.packing.verify import verify
 
 
 def least(blocks):
-    """Return the least size of any plan: some order of placing blocks as low as they go comes to it."""
+    """Return the minimum size of all plans: some order of placing blocks as low as possible reaches it."""
     best = sum(b.size + b.align for b in blocks)
     for order in itertools.permutations(blocks):
         placed = []
@@ -27,7 +27,7 @@ def least(blocks):
 
 
 def random_blocks(seed, count, aligns=(1,), sizes=(1, 9)):
-    """Return blocks that all share time with others: one lives from the first step to the last."""
+    """Return blocks with connected lifetimes: one lives from the first step to the last."""
     rng = random.Random(seed)
     blocks = [Block("always", rng.randint(*sizes), rng.choice(aligns), 0, 6)]
     for number in range(1, count):
@@ -39,7 +39,7 @@ def random_blocks(seed, count, aligns=(1,), sizes=(1, 9)):
 
 
 def check(blocks, best, budget=20_000):
-    """Search at the least capacity, and one byte below it; return the nodes that took."""
+    """Search at the minimum capacity and one byte below; return the numbers of nodes."""
     found = pack(blocks, best, budget)
     assert found.offsets is not None and not found.proven
     verify(blocks, {b.name: offset for b, offset in zip(blocks, found.offsets, strict=True)}, best)
@@ -95,7 +95,7 @@ def test_component_of_too_many_blocks_is_not_searched(monkeypatch):
 
 
 def test_components_are_solved_one_by_one():
-    """Under one block that always lives, groups that share no time: the work adds up, it does not multiply."""
+    """Groups with disjoint lifetimes below one permanent block: the work is the sum, not the product."""
     groups = 6
     blocks = [Block("always", 1, 1, 0, 10 * groups)]
     for at in range(groups):
@@ -110,7 +110,7 @@ def test_components_are_solved_one_by_one():
 def test_equal_blocks_are_tried_in_one_order():
     alike = [Block(f"b{i}", 3, 1, 0, 0) for i in range(9)]
     assert pack(alike, 27, 1000).offsets is not None
-    # Pairs of 3 leave 2 bytes unused beside the others: there is no plan, and no use in trying all 9! orders.
+    # Pairs of 3 leave 2 bytes unused: there is no plan, and the search must not try all 9! orders.
     others = [Block("low", 26, 1, 0, 1), *(Block(f"c{i}", 3, 1, 1, 1) for i in range(9))]
     found = pack(others, 52, 20_000)
     assert found.proven and found.nodes < 20
@@ -135,7 +135,7 @@ def windmill(seed, count, steps, height):
     return [Block(f"b{i}", top - low, 1, a, z - 1) for i, (a, z, low, top) in enumerate(pieces)]
 
 
-# How many nodes the problems took when this was written. Pruning and the order of trials are worth what they save:
+# The recorded numbers of nodes of the problems, which show the effect of pruning and of the order of trials:
 # no change may need more.
 @pytest.mark.parametrize(
     ("count", "steps", "height", "most"), [(13, 12, 30, 596), (21, 20, 60, 1196), (25, 24, 60, 3174)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the search knows of blocks that share time: every array beside its definition in plain form."""
+"""The search's data about blocks with connected lifetimes: every array against a plain definition."""
 
 import itertools
 import random
@@ -35,7 +35,7 @@ def moments_of(span):
 
 
 def check(part, blocks, spans):
-    """Compare a component with blocks, whose moments count from the first of them."""
+    """Compare a component with blocks; moments are counted from the first."""
     end = max(stop for _, stop in spans)
     assert list(zip(part.start, part.end, strict=True)) == spans
     assert [(b.size, b.align) for b in blocks] == list(zip(part.size, part.align, strict=True))
@@ -65,7 +65,7 @@ def test_all_arrays(seed):
 
 
 def groups(spans, chosen):
-    """Return the chosen in groups that share moments with one another, directly or not."""
+    """Return the chosen blocks in groups with connected lifetimes."""
     found = []
     for index in sorted(chosen, key=lambda i: spans[i]):
         near = [g for g in found if any(moments_of(spans[i]) & moments_of(spans[index]) for i in g)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Greedy planning beside the same rules in plain form: every byte is tried, in every order."""
+"""Greedy planning against a plain implementation that tries every byte in every order."""
 
 import random
 
@@ -57,7 +57,7 @@ def test_lowest_and_highest_free_offset(seed):
 
 
 def plain_place(blocks, limit):
-    """Place blocks in their order: at the bottom, or with a limit the highest place below it, or the lowest."""
+    """Place blocks in order: at the bottom; with a limit, at the highest offset below it, or the lowest."""
     placed = {}
     for block in blocks:
         beside = [(at, at + b.size) for b, at in placed.items() if together(b, block)]
@@ -102,7 +102,7 @@ def test_search_for_an_order_ends_at_the_bound(monkeypatch):
     plan_pool([Block("a", 4, 1, 0, 0), Block("b", 4, 1, 0, 0)])
     assert tried == [None], "the first order meets it"
     tried.clear()
-    # No order meets the bound here: all are tried from below, and all from both ends.
+    # No order reaches the bound here: all are tried from below, and all from both ends.
     blocks = [Block("A", 100, 1, 0, 1), Block("B", 60, 1, 2, 3), Block("C", 30, 1, 1, 2), Block("D", 64, 64, 1, 1)]
     plan = plan_pool(blocks)
     assert plan.size > plan.lower_bound == 194
@@ -122,7 +122,7 @@ def test_orders_differ_in_the_first_block():
     [
         ([], (0, 0, [])),
         ([Block("a", 4, 1, 3, 5)], (3, 4, ["a"])),
-        ([Block("a", 4, 1, 0, 2), Block("b", 4, 1, 3, 4)], (0, 4, ["a"])),  # the first of two that are as high
+        ([Block("a", 4, 1, 0, 2), Block("b", 4, 1, 3, 4)], (0, 4, ["a"])),  # the first of two of equal height
         ([Block("a", 4, 1, 0, 2), Block("b", 5, 1, 3, 4)], (3, 5, ["b"])),
         ([Block("a", 4, 1, 0, 2), Block("b", 4, 1, 2, 4), Block("c", 1, 1, 3, 9)], (2, 8, ["a", "b"])),
         ([Block("a", 4, 1, 2, 2), Block("b", 4, 1, 2, 4), Block("c", 4, 1, 2, 9)], (2, 12, ["a", "b", "c"])),

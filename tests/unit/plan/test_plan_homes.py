@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which pool a buffer goes to, what it occupies there, and what is said of pools that are too small."""
+"""The pool of a buffer, its size there, and messages for pools that are too small."""
 
 import random
 
@@ -16,7 +16,7 @@ BOTH = ("fast", "slow")
 
 
 def planned(rows, pools, planner="greedy"):
-    """Plan buffers by name: size, first and last step, pools. Return the plan and what was said."""
+    """Plan buffers by name: size, first and last step, pools. Return the plan and the messages."""
     buffers = [buffer(name, size, pools=where) for name, (size, _, _, where) in rows.items()]
     lives = {name: Life(first, last) for name, (_, first, last, _) in rows.items()}
     faults = Diagnostics()
@@ -26,7 +26,7 @@ def planned(rows, pools, planner="greedy"):
 
 
 def homes(rows, fast, slow=None):
-    """Return the pool of every buffer where there are two, of so many bytes."""
+    """Return the pool of every buffer, with two pools of the given sizes."""
     plan, said = planned(rows, [pool("fast", fast), pool("slow", slow)])
     assert said == []
     assert all(plan.place(name)[0] == home for name, home in plan.homes.items())
@@ -132,7 +132,7 @@ def test_possible_better_plan_is_reported():
         (5, 1, 16, None, False, 16, 16),
         (17, 8, 16, None, True, 32, 16),
         (5, 64, 16, 32, False, 64, 64),
-        (5, 1, 1, 32, False, 5, 1),  # nobody goes behind the cache's back
+        (5, 1, 1, 32, False, 5, 1),  # all accesses use the cache
         (5, 1, 1, 32, True, 32, 32),
         (33, 1, 16, 32, True, 64, 32),
         (32, 1, 1, 32, True, 32, 32),
@@ -150,7 +150,7 @@ def test_occupied_bytes_of_a_buffer(size, own, pools_, line, incoherent, reserve
 
 
 def sizes(steps, **bytes_):
-    """Return what a plan of steps comes to: the bytes, the bound, and the offsets."""
+    """Return the size, the bound and the offsets of a plan of steps."""
     model = model_of(*steps, buffers=[buffer(name, size) for name, size in bytes_.items()])
     plan = plan_memory(model, plan_schedule(model), Diagnostics()).pools["sram"]
     return plan.size, plan.lower_bound, dict(plan.offsets)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planning a whole model: pools one by one, and what a user reads when one is too small."""
+"""Planning of a whole model: pools one by one, and the message if one is too small."""
 
 import projects
 import pytest

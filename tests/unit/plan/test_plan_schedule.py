@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules: waits, lives and order, as small cases, and at random beside the rules in plain form."""
+"""Schedules: waits, lifetimes and order in small cases, and random ones against a plain implementation."""
 
 import pytest
 from opwest.plan.schedule import Life, plan_schedule
@@ -7,7 +7,7 @@ from plan_support import buffer, model_of, random_steps
 
 
 def waits(schedule):
-    """Return what is waited for before every step, and at the end: `left 0 2` for steps 0 and 2 on left."""
+    """Return the waits before every step and at the end: `left 0 2` for steps 0 and 2 on left."""
     return [[" ".join([s.device, *map(str, s.steps)]) for s in before] for before in schedule.syncs]
 
 
@@ -70,7 +70,7 @@ def test_waits(case):
 def test_lifetimes_end_at_the_wait_for_the_device():
     steps = ["in -> a", "left: a -> b ^s", "in -> c", "c -> d", "b d -> out", "-> e"]
     found = lives(plan_schedule(model_of(*steps)))
-    # Left is waited for before step 4: what its job uses is alive until the end of step 3.
+    # `run` waits for left before step 4: the tensors of its job are alive until the end of step 3.
     assert found == {"a": (0, 3), "b": (1, 4), "s": (1, 3), "c": (2, 3), "d": (3, 4), "e": (5, 5)}
 
 
@@ -97,7 +97,7 @@ def test_lifetimes_of_tensors_shared_with_other_devices():
         "x": (0, 1),  # the caller writes it before
         "y": (2, 3),  # and reads it afterwards
         "kc": (0, 3),
-        "ki": (0, 3),  # named by no step
+        "ki": (0, 3),  # not used by a step
         "ko": (0, 3),
     }
     assert all(isinstance(life, Life) for life in schedule.lives.values())
@@ -151,7 +151,7 @@ def test_orders(case):
 
 
 class Plain:
-    """The rules in plain form: every pair of steps is looked at, nothing is remembered from one to the next."""
+    """A plain implementation: checks every pair of steps, without state."""
 
     def __init__(self, steps):
         self.steps = steps
@@ -173,7 +173,7 @@ class Plain:
         return bool(one_writes & other_all or other_writes & one_all)
 
     def launched(self, done, device):
-        """Return what runs on a device after `done`: pairs of steps and what was waited for, in order."""
+        """Return the work on a device after `done`: pairs of steps and waits, in order."""
         running = []
         for step, waited in done:
             if device in waited:

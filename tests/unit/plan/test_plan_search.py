@@ -47,7 +47,7 @@ def tiny(most, aligns):
 
 
 def islands(blocks):
-    """Return the blocks that share time with others, as the search is given them."""
+    """Return the blocks with connected lifetimes in the form of the search's input."""
     return search._islands(blocks)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which results may take over an argument's memory: small schedules, and random ones beside the rule in plain form."""
+"""Results that may use the memory of an argument: small schedules, and random ones against a plain implementation."""
 
 import random
 
@@ -11,7 +11,7 @@ from plan_support import buffer, model_of
 
 
 def shares(*steps, buffers=None, reorder=False):
-    """Return what may be shared, as `taken > taker at step`."""
+    """Return the possible shares as `argument > result at step`."""
     model = model_of(*steps, buffers=buffers, reorder=reorder)
     return [f"{s.taken} > {s.taker} at {s.step}" for s in find_shares(model, plan_schedule(model))]
 
@@ -53,7 +53,7 @@ def test_cases(case):
 
 
 def test_only_dead_buffers_are_shared():
-    """Inputs in the workspace may be taken over: the caller writes them anew. Constants and outputs may not."""
+    """Inputs in the workspace may share memory: the caller writes them again. Constants and outputs may not."""
     steps = ["x -> a@0", "k -> b@0", "o -> c@0"]
     roles = {
         "x": "input",
@@ -74,7 +74,7 @@ def test_steps_are_those_of_the_new_order():
 
 
 def plain(model, schedule):
-    """Return the pairs that a step allows: all that is known of the schedule is looked at for each."""
+    """Return the pairs that a step permits, by checking the whole schedule for each."""
     ended = {}
     for before, syncs in enumerate(schedule.syncs):
         for sync in syncs:
@@ -103,7 +103,7 @@ def plain(model, schedule):
 
 
 def random_model(seed):
-    """Return random steps of which some results may take over the memory of some arguments."""
+    """Return random steps; some results may use the memory of arguments."""
     rng = random.Random(seed)
     known, texts = ["in"], []
     for number in range(rng.randint(2, 9)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results that take over an argument's memory: where that is found to be possible, and how the judge sees it."""
+"""Results in the memory of an argument: detection and verification."""
 
 import projects
 import pytest
@@ -33,7 +33,7 @@ int32_t start(const int8_t *x, int8_t *y, const struct device *dev)
 
 
 def places(work, steps, *, tensors="", inputs="x: {dtype: int8, shape: [64]}", constants="", planner="greedy"):
-    """Plan steps whose operators all work in place; return the offset of every buffer, and the size of the pool."""
+    """Plan steps with operators in place; return the offset of every buffer and the size of the pool."""
     data = "dtype: int8, shape: [64]"
     (work / "op.c").write_text(SOURCE)
     (work / "w.bin").write_bytes(bytes(64))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables in MiniMalloc's format: what is read, every fault with its words at its place, and what is written."""
+"""Tables in MiniMalloc's format: reading, the message and position of every fault, and writing."""
 
 import pytest
 from opwest.diagnostics import Diagnostics
@@ -13,7 +13,7 @@ LARGEST = (1 << 48) - 1
 
 
 def read(text):
-    """Return the rows of a table, and what was said of it."""
+    """Return the rows of a table and its diagnostics."""
     faults = Diagnostics()
     rows = read_table(text, "t.csv", faults)
     assert all(d.hint is None or d.hint for d in faults)
@@ -43,7 +43,7 @@ def test_equivalent_spellings_of_one_row(text):
 def test_largest_and_smallest_numbers():
     text = f"{HEADER}a,{LARGEST - 1},{LARGEST},{LARGEST}\nb,0,1,1\n"
     assert read(text) == ([Row("a", LARGEST - 1, LARGEST, LARGEST, 1), Row("b", 0, 1, 1, 1)], [])
-    # Zeros in front: twenty characters are read.
+    # Leading zeros: twenty characters are read.
     assert read(f"{HEADER}a,0,{'1'.zfill(20)},4\n") == ([Row("a", 0, 1, 4, 1)], [])
 
 

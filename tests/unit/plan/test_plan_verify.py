@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge of plans: what it says, and beside a brute force that looks at every byte of every step."""
+"""Verification of plans: messages, and results against brute force over every byte of every step."""
 
 import itertools
 import random
@@ -12,7 +12,7 @@ A = Block("a", 16, 8, 0, 2)
 
 
 def related(blocks, shares):
-    """Return the pairs that may lie on one another, by the rules of sharing, and all that follow from them."""
+    """Return the pairs that may overlap by the rules of sharing, with the transitive closure."""
     known = {block.name: block for block in blocks}
     taken, takers, pairs = set(), set(), set()
     for share in shares:
@@ -46,7 +46,7 @@ def wrong(blocks, offsets, size, shares=()):
 
 
 def refused(blocks, offsets, size, shares=()):
-    """Return what the judge says, None where it accepts; the brute force has to agree, whatever the order."""
+    """Return the message of `verify`, None if it accepts; brute force must agree for any order."""
     said = []
     for order in (blocks, blocks[::-1]):
         try:
@@ -83,7 +83,7 @@ def test_block_without_offset_is_rejected():
 @pytest.mark.parametrize(
     ("other", "offset", "message"),
     [
-        (Block("b", 16, 8, 0, 2), 8, "b at 8 overlaps a at 0"),  # both begin: told in the order of names
+        (Block("b", 16, 8, 0, 2), 8, "b at 8 overlaps a at 0"),  # both begin: reported in the order of names
         (Block("Z", 16, 8, 0, 2), 8, "a at 0 overlaps Z at 8"),
         (Block("Z", 16, 8, 1, 2), 8, "Z at 8 overlaps a at 0"),  # else the later one
         (Block("b", 16, 8, 2, 9), 8, "b at 8 overlaps a at 0"),  # in the last step of a
@@ -128,7 +128,7 @@ ALL = dict.fromkeys("abcdefgh", 0)
     [
         (lives((0, 2), (2, 4)), [("a", "b", 2)], None),
         (lives((0, 3), (2, 4)), [("a", "b", 2)], None),  # launched: both until their device was waited for
-        (lives((2, 2), (2, 2)), [("a", "b", 2)], None),  # an input of the first step, a result that nobody reads
+        (lives((2, 2), (2, 2)), [("a", "b", 2)], None),  # an input of the first step, a result without readers
         (lives((0, 2), (2, 4)), [("b", "a", 2)], "b at 0 overlaps a at 0"),
         (lives((0, 2), (2, 4)), [("a", "b", 1)], "b at 0 overlaps a at 0"),
         (lives((0, 2), (1, 4)), [("a", "b", 2)], "b at 0 overlaps a at 0"),
@@ -146,7 +146,7 @@ ALL = dict.fromkeys("abcdefgh", 0)
         (lives((2, 4), (2, 4), (0, 2)), [("c", "a", 2), ("c", "b", 2)], "b at 0 overlaps c at 0"),
         # One result on two arguments.
         (lives((0, 2), (0, 2), (2, 4)), [("a", "c", 2), ("b", "c", 2)], "b at 0 overlaps a at 0"),
-        # In a circle, and by itself: the first that is told counts.
+        # Cyclic shares and a share with itself: the first one counts.
         (lives((2, 2), (2, 2), (2, 2)), [("a", "b", 2), ("b", "a", 2)], "c at 0 overlaps a at 0"),
         (lives((2, 2), (2, 2)), [("a", "a", 2), ("a", "b", 2)], None),
     ],
@@ -155,7 +155,7 @@ def test_blocks_at_one_place(blocks, shares, message):
     found = refused(blocks, {b.name: 0 for b in blocks}, 8, [Share(*share) for share in shares])
     if message is None or found is None:
         assert found is message
-    else:  # which of several is told depends on who is sorted beside whom
+    else:  # the reported one of several depends on the sort order
         assert found.split(" overlaps ")[0] == message.split(" overlaps ")[0]
 
 
@@ -177,7 +177,7 @@ def test_share_does_not_hide_another_overlap():
 
 
 def random_problem(rng):
-    """Return blocks and shares, some of which their lives don't allow."""
+    """Return blocks and shares, some of which the lifetimes do not permit."""
     blocks = []
     for name in "abcdefg"[: rng.randint(2, 7)]:
         first = rng.randint(0, 5)

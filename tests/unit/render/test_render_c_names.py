@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Emitted identifiers: clashes are faults with a place, and names that are accepted do compile."""
+"""Emitted identifiers: clashes are faults with a position, and accepted names compile."""
 
 import itertools
 
@@ -39,7 +39,7 @@ def manifest(work, model="m", symbol="op", operator="op", x="x", y="y", between=
 
 
 def faults_of(*manifests):
-    """Return the messages of what `check` reports."""
+    """Return the messages of `check`."""
     try:
         projects.check(manifests, Diagnostics())
     except OpwestError as error:
@@ -48,7 +48,7 @@ def faults_of(*manifests):
 
 
 def compiles(work, *manifests):
-    """Generate, and compile all that was emitted."""
+    """Generate, and compile all emitted files."""
     need_compiler("gcc")
     generate_quickly(manifests, work / "app")
     sources = [*portable_sources(work / "app")[5:], work / "app" / "src" / "main.c"]
@@ -125,7 +125,7 @@ WORDS += " operators transfer align buffer step code dev args"
 
 @pytest.mark.parametrize("word", WORDS.split())
 def test_words_of_the_templates_are_valid_names(word, tmp_path):
-    """As a model, an operator, a symbol, a tensor: whatever is accepted has to compile."""
+    """As a model, an operator, a symbol, a tensor: accepted names must compile."""
     accepted = []
     for number, names in enumerate(
         [
@@ -162,7 +162,7 @@ def test_macros_of_the_headers_that_emitted_files_include(name, tmp_path):
 
 
 def test_all_pairs_of_short_names_compile_or_are_faults(tmp_path):
-    """Model and operator out of the words that prefixes are made of: the generator decides, the compiler agrees."""
+    """Models and operators named with words of prefixes: the compiler agrees with the generator."""
     words = ["a", "open", "model", "input", "constant", "pool"]
     for number, (model, operator) in enumerate(itertools.product(words[:3], words)):
         work = tmp_path / str(number)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values and texts as C, CMake, Kconfig and YAML spell them; a C compiler reads them back."""
+"""Literals of C, CMake, Kconfig and YAML; a C compiler reads them back."""
 
 import math
 import random
@@ -41,7 +41,7 @@ TEXTS = [
 
 
 def compiled_strings(work, texts):
-    """Return the bytes that the C compiler makes of the literals."""
+    """Return the bytes of the literals in an object of the C compiler."""
     need_compiler("gcc")
     rows = "".join(f"\t{{{c_string(text)}, sizeof({c_string(text)})}},\n" for text in texts)
     (work / "strings.c").write_bytes(
@@ -140,7 +140,7 @@ def test_numbers_read_back(tmp_path):
 
 
 def floats(dtype, generator):
-    """Return limits, powers and random bit patterns; the largest float32 has a test of its own."""
+    """Return limits, powers and random bit patterns; the largest float32 has a separate test."""
     values = [
         0.0,
         -0.0,
@@ -222,7 +222,7 @@ def test_integer_literals(value, dtype, literal):
 
 
 def cmake_reads(text):
-    """Return what CMake reads in a quoted argument, by its rules: escapes, and references that are none."""
+    """Return the value of a quoted argument by CMake's rules: escapes, no variable references."""
     literal = cmake_string(text)
     assert literal[0] == literal[-1] == '"'
     out, at, body = [], 0, literal[1:-1]
@@ -262,7 +262,7 @@ def test_yaml_strings_beyond_16_bits_read_back(text):
 
 
 def test_cmake_program_reads_strings_back(tmp_path):
-    """The program itself, where it is installed."""
+    """With CMake, if it is installed."""
     need("cmake")
     texts = [text for text in TEXTS[:6] if "\r" not in text and "\n" not in text and text]
     script = tmp_path / "script.cmake"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The perfect hash: minimal, and the same in Python as in zephyr_module/src/registry.c."""
+"""The perfect hash: minimal, and equal in Python and in zephyr_module/src/registry.c."""
 
 import random
 import string
@@ -44,7 +44,7 @@ def test_unknown_names_get_an_index_within_the_table():
 
 
 def test_equal_hashes_change_the_seed(monkeypatch):
-    """Two names that collide under the first seeds: the search goes on."""
+    """Two names that collide with the first seeds: the search continues."""
     import opwest.render.perfect_hash as module
 
     real = module._hash
@@ -53,7 +53,7 @@ def test_equal_hashes_change_the_seed(monkeypatch):
 
 
 def test_python_and_c_agree(tmp_path):
-    """Random names through both, those in the table and those that are not."""
+    """Random names in both implementations, in the table and not in it."""
     need_compiler("gcc")
     generator = random.Random(11)
     letters = string.ascii_letters + string.digits + "_"

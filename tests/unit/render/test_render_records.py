@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records check what they are given; both printers print the same record."""
+"""Records check their values; both printers print the same record."""
 
 import pytest
 from opwest.model.dtypes import DTYPES

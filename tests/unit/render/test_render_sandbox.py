@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Templates that would take all of the machine's time or memory end soon, with an ordinary message."""
+"""Templates without bounds on time or memory end soon with an ordinary message."""
 
 import resource as limits
 
@@ -27,7 +27,7 @@ def render(text, monkeypatch=None):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """A limit on passes that costs no time, and one on memory for what is not bounded."""
+    """A low limit on loop passes, and a limit on memory."""
     monkeypatch.setattr(sandbox, "MAX_PASSES", 20_000)
     before = limits.getrlimit(limits.RLIMIT_AS)
     limits.setrlimit(limits.RLIMIT_AS, (8 << 30, before[1]))

@@ -84,7 +84,7 @@ def program(tmp_path_factory):
 
 
 def calls(program, *lines: str) -> list[tuple[int, bytes]]:
-    """Make the calls; return what each returned and the first bytes of its last result."""
+    """Make the calls; return the result of each and the first bytes of its last output."""
     done = execute(program, text="".join(f"{line}\n" for line in lines))
     assert done.returncode == 0, done.stderr
     answers = [line.split() for line in done.stdout.splitlines()]

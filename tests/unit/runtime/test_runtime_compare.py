@@ -31,7 +31,7 @@ def limits(dtype: str) -> list:
 
 
 def fits(got, wanted, dtype: str, absolute: float, relative: float) -> bool:
-    """Say the same in Python, where whole numbers have no end."""
+    """Compute the same in Python with unlimited integers."""
     if got.tobytes() == wanted.tobytes():
         return True
     if not absolute and not relative:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of the runtime's features: complete, closed under includes, and the same as what CMake compiles."""
+"""The table of the runtime's features: complete, closed under includes, and equal to the files that CMake compiles."""
 
 import re
 from pathlib import Path, PurePosixPath
@@ -15,7 +15,7 @@ SHARED = "dts/bindings/vendor-prefixes.txt"
 
 
 def closure(name):
-    """Return a feature with what it needs."""
+    """Return a feature with its dependencies."""
     found, waiting = {"core"}, [name]
     while waiting:
         name = waiting.pop()

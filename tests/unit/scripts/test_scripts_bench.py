@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What collects the benchmarks' figures, with scripts that are made up; and what looks at the coverage."""
+"""The collection of the benchmarks' figures, with made-up scripts, and the check of coverage."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ SKIPPED, FAILED = pytest.skip.Exception, pytest.fail.Exception
 
 @pytest.fixture(autouse=True)
 def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No program is there, this is no CI, and the session runs all tests."""
+    """No programs are installed, CI is not set, and the session runs all tests."""
     monkeypatch.setattr(shutil, "which", lambda _name: None)
     monkeypatch.setattr(Tier, "name", "all")
     monkeypatch.delenv("CI", raising=False)
@@ -90,7 +90,7 @@ def row(lines: int, branches: int) -> dict[str, object]:
     ],
 )
 def test_bounds_of_coverage(tier: str, importers: int, lines: int, branches: int, fault: str, tmp_path: Path) -> None:
-    """`make test` does not cover the importers: their folder counts only with all tests."""
+    """`make test` does not cover the importers: their directory counts only with all tests."""
     files = {
         "generator/opwest/plan/a.py": row(lines, branches),
         "generator/opwest/importers/b.py": row(importers, 100),

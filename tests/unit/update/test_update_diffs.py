@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The diff of `--dry-run` is one that other tools take."""
+"""Other tools accept the diff of `--dry-run`."""
 
 import subprocess
 

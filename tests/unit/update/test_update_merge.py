@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merging of texts: what both sides wrote is there afterwards."""
+"""Merging of texts keeps the changes of both sides."""
 
 import time
 
@@ -19,7 +19,7 @@ BASE = b"one\ntwo\nthree\nfour\nfive\n"
         (b"zero\n" + BASE, BASE + b"six\n", b"zero\n" + BASE + b"six\n"),
         (b"one\nfive\n", BASE + b"six\n", b"one\nfive\nsix\n"),
         (BASE + b"same\n", BASE + b"same\n", BASE + b"same\n"),
-        # the user's line ends, and the user's last line
+        # the user's line ends and last line
         (BASE.replace(b"\n", b"\r\n"), b"zero\n" + BASE, b"zero\r\n" + BASE.replace(b"\n", b"\r\n")),
         (BASE[:-1], b"zero\n" + BASE, b"zero\n" + BASE[:-1]),
         (b"zero\n" + BASE, BASE[:-1], b"zero\n" + BASE[:-1]),
@@ -70,10 +70,10 @@ def test_other_markers_are_not_conflicts():
 LINES = st.lists(st.sampled_from("abcdefgh"), max_size=12)
 
 
-@settings(deadline=None)  # git is started for each
+@settings(deadline=None)  # starts git for each
 @given(LINES, LINES, LINES)
 def test_merge_keeps_every_added_line(base, yours, new):
-    """Every line that a side added is in the result; without changes on a side, the result is the other side."""
+    """The result contains every added line; if one side is unchanged, it equals the other side."""
     texts = [("".join(f"{line}\n" for line in lines)).encode() for lines in (base, yours, new)]
     merged = merge_text(*texts)
     assert merged is not None

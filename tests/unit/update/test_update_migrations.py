@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manifests of an older version: there is none yet, so these steps are made up."""
+"""Manifests of an older version: there is none yet, so these migrations are made up."""
 
 import pytest
 from opwest.diagnostics import Diagnostics
@@ -134,7 +134,7 @@ def test_update_migrates_and_keeps_the_old_manifest(old_project):
     assert manifest.stat().st_mode & 0o777 == 0o640
     assert (app / "models/renamed").is_dir()
     assert update(app)[0].state == "unchanged"
-    manifest.write_text(old + "# other\n")  # and once more, from version control: the first copy is not written over
+    manifest.write_text(old + "# other\n")  # again, from version control: the first copy is not overwritten
     update(app)
     assert copy.read_text() == old and manifest.with_name("manifest.yaml.version0-2").read_text() == old + "# other\n"
 
@@ -167,6 +167,6 @@ def test_newer_version_is_rejected(tmp_path):
 
 
 def test_one_version_and_no_migration_exist():
-    """Whoever adds version 2 adds the step that leads to it, and a test of that step."""
+    """With version 2, add its migration and a test of the migration."""
     assert schema.SUPPORTED_VERSIONS == (1,)
     assert migrations.MIGRATIONS == ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a project comes from: remembered without absolute paths, found again, and said clearly when it is lost."""
+"""The origin of a project: recorded without absolute paths, found again, and reported if it is lost."""
 
 import json
 import shutil
@@ -129,7 +129,7 @@ def test_boards_of_the_command_line_are_recorded(tmp_path):
 
 
 def test_renamed_model(tmp_path):
-    """The model's folder is opwest's; the configuration that names the model is merged with what the user wrote."""
+    """The model's directory belongs to opwest; the configuration is merged with the user's edits."""
     manifest, app = source_and_app(tmp_path)
     change(app / "prj.conf", "CONFIG_MAIN_STACK_SIZE=4096", "CONFIG_MAIN_STACK_SIZE=8192")
     change(manifest, "model: minimal", "model: smallest")

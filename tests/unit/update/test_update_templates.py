@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Templates of the user's own: what they replace and add, that they survive, and what is said of their faults."""
+"""User templates: replaced and added files, updates, and messages for their faults."""
 
 import json
 
@@ -13,7 +13,7 @@ from write_support import refusal, tree
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder of templates: {path: text} is put there by the tests."""
+    """A directory of templates: tests write {path: text} to it."""
 
     def make(files):
         for name, text in files.items():
@@ -26,7 +26,7 @@ def folder(tmp_path):
 
 
 def faults_of(tmp_path, template):
-    """Generate with a template that is at fault; return what is said, with paths inside the template."""
+    """Generate with a faulty template; return the messages, with paths inside the template."""
     faults = Diagnostics()
     try:
         source_and_app(tmp_path, template=template)

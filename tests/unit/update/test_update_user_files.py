@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of the user's files: by `generate`, which leaves them alone, and by `update`, which merges."""
+"""The user's files: `generate` does not change them, `update` merges them."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ EDITED = "ONE\ntwo\nthree\n"
 
 
 def base(app, path):
-    """Return the base of a file, None where there is none."""
+    """Return the base of a file, None if there is none."""
     place = app / ".opwest/bases.json"
     lines = json.loads(place.read_text()).get(path) if place.exists() else None
     return None if lines is None else "\n".join(lines)
@@ -116,7 +116,7 @@ def test_generate_keeps_and_lists_files_that_update_would_merge(app):
     result = write(app, user("a", NEW), user("b", NEW))
     assert remarks(result.remarks) == [("stale", "a"), ("stale", "b")]
     assert (app / "a").read_text() == EDITED and (app / "b").read_text() == OLD
-    assert base(app, "a") == OLD  # it is still what the user's file was made from
+    assert base(app, "a") == OLD  # it is still the base of the user's file
     result = merge(app, user("a", NEW), user("b", NEW))
     assert (result.written, result.merged) == (("b",), ("a",))
     assert not write(app, user("a", NEW), user("b", NEW)).remarks
@@ -138,7 +138,7 @@ def test_deleted_file_is_reported_once_and_not_restored(app):
     assert not merge(app, user("a", NEW), user("b", NEW)).remarks
     assert not write(app, user("a", NEW), user("b", NEW)).remarks
     assert not merge(app, user("a", NEW), user("b", NEW)).remarks
-    (app / "a").write_text(NEW)  # what the hint says
+    (app / "a").write_text(NEW)  # as in the hint
     assert merge(app, user("a", NEW), user("b", NEW)).kept == ("a", "b")
     (app / "a").unlink()  # and again
     assert len(merge(app, user("a", NEW), user("b", NEW)).remarks) == 1
@@ -159,7 +159,7 @@ def test_file_no_longer_generated(app):
     assert remarks(result.remarks) == [("released", "boards/edited")]
     assert tree(app, own=False) == {"boards": None, "boards/edited": EDITED.encode(), "x": b"generated\n"}
     assert not merge(app, gen("x")).remarks
-    result = merge(app, gen("x"), user("boards/edited", NEW))  # generated again: the user's own by now
+    result = merge(app, gen("x"), user("boards/edited", NEW))  # generated again: it belongs to the user now
     assert remarks(result.remarks) == [("foreign", "boards/edited")]
 
 
@@ -190,8 +190,8 @@ def test_binary_files_are_kept_beside(app, old, mine, new):
     result = merge(app, binary(new))
     assert remarks(result.remarks) == [("beside", "logo", "logo.opwest-new")]
     assert (app / "logo").read_bytes() == mine and (app / "logo.opwest-new").read_bytes() == new
-    assert not merge(app, binary(new)).remarks  # said, and both are there
-    result = merge(app, binary(new + b"er"))  # the first one is still there: nothing is written over it
+    assert not merge(app, binary(new)).remarks  # reported, and both files exist
+    result = merge(app, binary(new + b"er"))  # the first one is not overwritten
     assert remarks(result.remarks) == [("beside", "logo", "logo.opwest-new2")]
     assert (app / "logo.opwest-new").read_bytes() == new
 
@@ -217,7 +217,7 @@ def test_links_and_directories_are_not_merged(app, tmp_path):
 
 
 def without_bases(app):
-    """Make a project what opwest 0.1.0 wrote before it kept bases."""
+    """Change a project to the state of opwest 0.1.0 before it wrote bases."""
     lock = app / ".opwest/lock.json"
     value = json.loads(lock.read_text())
     value.pop("bases")
@@ -231,7 +231,7 @@ def test_without_bases(app):
     (app / "edited").write_text(EDITED)
     (app / "deleted").unlink()
     files = [user(name, NEW) for name in ("edited", "deleted", "was_ours")] + [user("same", OLD)]
-    assert not write(app, *files).remarks  # generate says nothing of what it does not know
+    assert not write(app, *files).remarks  # generate has no remarks without a base
     result = merge(app, *files)
     assert remarks(result.remarks) == [("deleted", "deleted"), ("unknown", "edited")]
     assert (app / "was_ours").read_text() == NEW  # equals a checksum in the lock: untouched

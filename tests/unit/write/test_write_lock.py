@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lock alone: what is written is read again, and every damage is told by its reason."""
+"""The lock: it is read back, and damage is reported with its reason."""
 
 import json
 
@@ -120,7 +120,7 @@ def test_paths_outside_or_not_normalised(path):
 
 
 def test_path_too_long_for_any_file_system():
-    """Half of a surrogate pair: JSON can hold it, UTF-8 can't."""
+    """Half of a surrogate pair: JSON can contain it, UTF-8 cannot."""
     assert not is_inside("a/\ud800")
 
 

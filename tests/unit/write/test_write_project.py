@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is written and what is left alone."""
+"""Written and unchanged files."""
 
 import hashlib
 import json
@@ -188,7 +188,7 @@ def test_user_created_file_is_kept(app):
     result = write(app, gen("a.c"), user("prj.conf"), user("dangling"))
     assert result.kept == ("dangling", "prj.conf")
     assert (app / "prj.conf").read_text() == "mine"
-    (app / "prj.conf").unlink()  # never written by us: now it is
+    (app / "prj.conf").unlink()  # not written by opwest before
     assert write(app, gen("a.c"), user("prj.conf"), user("dangling")).written == ("prj.conf",)
 
 
@@ -256,7 +256,7 @@ def test_edited_file_that_is_no_longer_generated_stays(app):
     result = write(app)
     assert (result.removed, result.kept) == (("m/b.c",), ("m/a.c", "m/link"))
     assert (app / "m/a.c").read_text() == "edited"
-    assert write(app).kept == ()  # theirs from now on
+    assert write(app).kept == ()  # belongs to the user from now on
 
 
 def test_foreign_files_are_rejected(app):

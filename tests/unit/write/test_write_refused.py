@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is refused: things in the way, foreign folders, impossible input, broken locks."""
+"""Rejected output directories: existing files, directories of others, invalid input, broken locks."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from opwest import __version__
 from opwest.write import read_record, recover
 from write_support import RECORD, gen, refusal, times, tree, user, write
 
-# --- what is in the way
+# --- existing files
 
 
 def test_directory_and_file_in_the_way(app):
@@ -71,7 +71,7 @@ def test_special_file_in_the_way(app):
 
 
 def test_name_that_changes_only_in_case(app):
-    """On a file system that ignores case both names are one file; here a hard link plays that."""
+    """On a case-insensitive file system both names are one file, simulated by a hard link."""
     write(app, gen("Foo.c"))
     os.link(app / "Foo.c", app / "foo.c")
     assert refusal(write, app, gen("foo.c")) == (
@@ -87,7 +87,7 @@ def test_name_that_changes_only_in_case(app):
     assert tree(app, own=False) == {"foo.c": b"generated\n"}
 
 
-# --- folders that are not ours
+# --- directories of others
 
 FOREIGN = "error: the folder is not empty and was not created by opwest\n  hint: choose a new folder, or empty this one"
 
@@ -97,7 +97,7 @@ def test_foreign_directory_is_rejected(app, content):
     if content == "file-opwest":
         app.mkdir()
         (app / ".opwest").write_text("a file")
-    elif content == ".opwest":  # of an interrupted run, but something else is here too
+    elif content == ".opwest":  # of an interrupted run, but with another file
         (app / ".opwest").mkdir(parents=True)
         (app / "mine").write_text("mine")
     else:
@@ -240,7 +240,7 @@ def test_lock_of_a_newer_opwest(app):
 
 
 def test_lost_lock(app):
-    """The folder is still known as ours; what is the same is taken over, nothing else is overwritten."""
+    """The directory is still recognized; equal files are adopted, others are not overwritten."""
     write(app, gen("a.c"), gen("b.c"))
     (app / ".opwest/lock.json").unlink()
     assert "b.c: error: the file was not written by opwest" in refusal(write, app, gen("a.c"), gen("b.c", "new"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real refusals of the system, and two writers at once."""
+"""Errors of the system, and two concurrent writers."""
 
 import os
 import resource
@@ -24,12 +24,12 @@ from write_support import (
     write,
 )
 
-# --- real refusals of the system
+# --- errors of the system
 
 
 @pytest.fixture
 def nobody():
-    """A folder of an ordinary user, and that user's rights: root may write everywhere."""
+    """A directory of an ordinary user with that user's permissions: root may write everywhere."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     if os.geteuid() != 0:
         yield folder
@@ -92,7 +92,7 @@ def test_file_too_large(tmp_path):
     assert tree(app) == old
 
 
-# --- two at once
+# --- concurrent writers
 
 
 def test_concurrent_opwest_process(tmp_path, monkeypatch):

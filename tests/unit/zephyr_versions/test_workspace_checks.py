@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told before CMake runs, with a small tree that looks like Zephyr."""
+"""Errors before CMake runs, with a small tree like Zephyr's."""
 
 from pathlib import Path
 

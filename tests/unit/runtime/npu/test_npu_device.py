@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated accelerator as a device: its queue, its hooks, faults, threads; under every sanitizer."""
+"""The emulated accelerator as a device: queue, hooks, faults, threads; with every sanitizer."""
 
 import re
 

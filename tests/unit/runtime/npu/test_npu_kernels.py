@@ -25,7 +25,7 @@ def program(tmp_path_factory):
 
 
 def scaled(settings: dict, total: np.ndarray) -> np.ndarray:
-    """Scale as npu_emul.h says, in numpy."""
+    """Scale as specified in npu_emul.h, in numpy."""
     total = total.astype(np.int64) * settings["multiplier"]
     if settings["shift"]:
         total = (total + (1 << (settings["shift"] - 1))) >> settings["shift"]
@@ -56,7 +56,7 @@ def settings_for(generator: random.Random, kind: str) -> dict:
 
 
 def case_for(generator: random.Random, numbers: np.random.Generator, kind: str, s: dict) -> tuple[bytes, bytes]:
-    """Return a case for the C program, and the bytes that it has to print."""
+    """Return a case for the C program and its expected output."""
 
     def int8(*shape: int) -> np.ndarray:
         if generator.random() < 0.1:  # the extremes, where sums are largest
