@@ -13,12 +13,12 @@ SCHEMA = ROOT / "schemas" / "device-manifest.schema.json"
 PAGE = ROOT / "docs" / "manifest.md"
 HEAD = """# The device manifest
 
-Generated from [the JSON Schema](../schemas/device-manifest.schema.json) by `scripts/manifest_reference.py`. Editors
-with `yaml-language-server` show the same descriptions if the file begins with
+Made from [the JSON Schema](../schemas/device-manifest.schema.json) by `scripts/manifest_reference.py`. Editors that
+know `yaml-language-server` show the same texts: begin the file with
 `# yaml-language-server: $schema=PATH/device-manifest.schema.json`.
 
 The file follows YAML 1.2's core schema: `on`, `no` and `y` are strings, `1e-3` is a number, `010` is ten. Paths are
-relative to the manifest and must be inside its directory. [The digits example](../examples/digits/manifest.yaml) is a
+relative to the manifest and stay inside its folder. [The digits example](../examples/digits/manifest.yaml) is a
 commented manifest.
 """
 
