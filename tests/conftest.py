@@ -20,6 +20,11 @@ REST = ("accelerators", "docs", "examples", "fuzz", "importers", "llvm", "zephyr
 """Directories that only `make test-rest` runs."""
 PASSED = TESTS.parent / "build" / "tests" / "passed.txt"
 """The tests that the last `make test` passed."""
+WITH_CHILDREN = TESTS / "unit" / "llvm"
+"""Where `make test` measures the coverage of child processes, because LLVM runs in one. It doubles their start-up."""
+_COVERAGE = "COVERAGE_PROCESS_CONFIG"
+"""The variable by which coverage.py starts in a child process."""
+_coverage = os.environ.get(_COVERAGE)
 _passed: list[str] = []
 
 
@@ -67,6 +72,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Check the requirements in the marks of a test."""
+    if Tier.name == "host":
+        _measure_children(WITH_CHILDREN in item.path.parents)
     for mark in item.iter_markers("needs"):
         need(*mark.args)
     if item.get_closest_marker("x86_64"):
@@ -103,6 +110,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.section(title)
             for reason, count in sorted(rows.items(), key=lambda row: (-row[1], row[0])):
                 terminalreporter.line(f"{count:>5}  {' '.join(reason.split())}")
+
+
+def _measure_children(measured: bool) -> None:
+    if _coverage is not None and measured:
+        os.environ[_COVERAGE] = _coverage
+    else:
+        os.environ.pop(_COVERAGE, None)
 
 
 def _line(nodeid: str) -> str:

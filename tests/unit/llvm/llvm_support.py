@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import pytest
 from opwest.llvm.api import compile_ir
@@ -15,6 +16,7 @@ from opwest.objects.facts import Member
 from opwest.objects.inspect import read_member
 from opwest.targets import named_targets
 from requirements_support import need
+from session_support import digest, made_once
 
 needs_llvmlite = pytest.mark.needs("llvmlite")
 
@@ -50,6 +52,17 @@ def abi(name: str) -> TargetAbi:
 def compiled(ir: str | bytes, name: str, **options: object) -> tuple[bytes, Member]:
     content = ir.encode() if isinstance(ir, str) else ir
     made = compile_ir(content, target(name), CompileOptions(**options))
+    return made, read_member(f"{name}.o", made)
+
+
+def everything(name: str, **options: object) -> tuple[bytes, Member]:
+    """Return EVERYTHING compiled, once in a session."""
+
+    def make(folder: Path) -> None:
+        (folder / "op.o").write_bytes(compiled(EVERYTHING, name, **options)[0])
+
+    key = digest(EVERYTHING, name, repr(CompileOptions(**options)))
+    made = (made_once(f"llvm/{key}", make) / "op.o").read_bytes()
     return made, read_member(f"{name}.o", made)
 
 

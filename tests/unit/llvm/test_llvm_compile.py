@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from llvm_support import ADD, EVERYTHING, NAMES, abi, bitcode, compiled, needs_llvmlite, target, tool
+from llvm_support import ADD, EVERYTHING, NAMES, abi, bitcode, compiled, everything, needs_llvmlite, target, tool
 from opwest.llvm.api import compile_ir, data_layout_of
 from opwest.llvm.facts import CompileOptions, LlvmError
 from opwest.objects.compat import abi_faults
@@ -32,7 +32,7 @@ FOREIGN = (
 @pytest.mark.parametrize("optimize", ["size", "speed"])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_target_passes_our_own_check(tmp_path: Path, name: str, optimize: str):
-    made, _ = compiled(EVERYTHING, name, optimize=optimize)
+    made, _ = everything(name, optimize=optimize)
     path = tmp_path / "op.o"
     path.write_bytes(made)
     (member,) = inspect_object(path).members
@@ -52,7 +52,7 @@ def test_table_has_the_data_layout_of_llvm(name: str):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_sections_of_each_function_and_variable(name: str):
-    made, _ = compiled(EVERYTHING, name)
+    made, _ = everything(name)
     sections = {s.name: s.size for s in parse_elf(made).sections}
     relocated = ".data.rel.ro.names" if name in ("x86-64", "aarch64-host") else ".rodata.names"
     assert {".text.add", ".text.calls", ".rodata.table", ".data.counter", ".bss.zeroed", relocated} <= sections.keys()
@@ -76,7 +76,7 @@ def test_attributes_of_another_cpu_are_dropped(tmp_path: Path, form: str):
 
 def test_soft_float_of_a_cpu_with_fpu_has_no_fpu_instruction(tmp_path: Path):
     for name in ("cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55"):
-        made, _ = compiled(EVERYTHING, name, optimize="speed")
+        made, _ = everything(name, optimize="speed")
         (tmp_path / "op.o").write_bytes(made)
         command = [tool("arm-none-eabi-objdump"), "-d", str(tmp_path / "op.o")]
         code = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -102,7 +102,7 @@ def test_mve_is_used_only_if_the_target_has_it():
 
 @pytest.mark.parametrize(("name", "flags"), [("rv32imac", 1), ("rv32imafc", 3), ("rv64gc", 5)])
 def test_riscv_flags(name: str, flags: int):
-    made, member = compiled(EVERYTHING, name)
+    made, member = everything(name)
     offset = 0x30 if target(name).bits == 64 else 0x24
     assert struct.unpack_from("<I", made, offset)[0] == flags
     assert member.abi.arch.startswith(f"rv{target(name).bits}i")
@@ -281,7 +281,7 @@ def test_unused_functions_are_dropped_by_the_linker_without_a_warning(tmp_path: 
     ],
 )
 def test_riscv_objects_link_with_those_of_gcc(tmp_path: Path, name: str, flags: list[str]):
-    made, _ = compiled(EVERYTHING, name)
+    made, _ = everything(name)
     (tmp_path / "op.o").write_bytes(made)
     (tmp_path / "main.c").write_text(
         "int calls(int); float scale(float, double); double wide(double, long long);\n"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from opwest.objects.facts import Member, ObjectError
 from opwest.objects.inspect import read_member
 from opwest.objects.stack import StackUse, read_su, stack_usage
 from requirements_support import need
+from scaling import check_linear
 
 SOURCE = """
 extern int sink(void *, ...);
@@ -285,17 +287,20 @@ def test_random_call_frame_information() -> None:
                 assert fault.message
 
 
-@pytest.mark.slow
-def test_many_functions_stay_fast(tmp_path: Path) -> None:
-    functions = "".join(f"int f{n}(int a) {{ char b[{n % 64 + 1}]; return sink(b) + a; }}\n" for n in range(10_000))
-    path = compile_object(
-        tmp_path, f"extern int sink(void *);\n{functions}", flags=["-O0", "-fomit-frame-pointer", "-ffunction-sections"]
-    )
-    member = read(path)
-    started = time.process_time()
-    found = stack_usage(member)
-    assert time.process_time() - started < 5
-    assert len(found) == 10_000 and all(use.known for use in found.values())
+def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
+    def use(count: int) -> Callable[[], None]:
+        functions = "".join(f"int f{n}(int a) {{ char b[{n % 64 + 1}]; return sink(b) + a; }}\n" for n in range(count))
+        flags = ["-O0", "-fomit-frame-pointer", "-ffunction-sections"]
+        path = compile_object(tmp_path, f"extern int sink(void *);\n{functions}", flags=flags, name=f"{count}.o")
+        member = read(path)
+
+        def check() -> None:
+            found = stack_usage(member)
+            assert len(found) == count and all(use.known for use in found.values())
+
+        return check
+
+    check_linear(use(500), use(4000))
 
 
 def test_object_without_symbols() -> None:
