@@ -60,7 +60,7 @@ def test_header_outside_its_directory(project: Path, capsys: pytest.CaptureFixtu
     code, text, inputs = generate(project, capsys)
     assert code == 0
     assert f"manifest.yaml:4:14: note: src/f.c:3: header {name!r} not found in the manifest's folder" in text
-    # The directory changes when the header is created: the build then generates the model again.
+    # The folder changes when the header comes: the build that generates the model runs again then.
     assert name.startswith(("/", "..")) or "src" in inputs
     assert not [path for path in (project / "app/models").rglob("*.h") if "outside" in path.name]
 

@@ -182,7 +182,7 @@ def test_peak_names_the_step_and_the_blocks():
     assert (most.step, most.size, [block.name for block in most.blocks]) == (2, 24, ["a", "b"])
 
 
-def test_long_chain_is_planned_quickly():
+def test_a_long_chain_is_planned_quickly():
     generator = random.Random(1)
     blocks = chain([8 * generator.randint(1, 1000) for _ in range(10_000)])
     tracer = sys.gettrace()

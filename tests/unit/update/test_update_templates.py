@@ -279,7 +279,7 @@ def test_files_that_are_not_templates(tmp_path, folder):
 
 
 @pytest.mark.parametrize(("kind", "told"), [("absent", "the folder does not exist"), ("file", "not a folder")])
-def test_no_directory(tmp_path, kind, told):
+def test_no_folder(tmp_path, kind, told):
     place = tmp_path / "template"
     if kind == "file":
         place.write_text("")
