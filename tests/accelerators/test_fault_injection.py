@@ -141,8 +141,8 @@ def test_every_call_may_fail(program, script, record_property):
     assert "VIOLATION" not in text, next(line for line in text.splitlines() if "VIOLATION" in line)
     found = text.split(".\n")
     assert len(found) == len(script) + 1
-    for (case, oracle), said in zip(script, found, strict=False):
-        assert said.splitlines() == oracle.lines, f"{case.line}\n{said}\nexpected\n" + "\n".join(oracle.lines)
+    for (case, oracle), output in zip(script, found, strict=False):
+        assert output.splitlines() == oracle.lines, f"{case.line}\n{output}\nexpected\n" + "\n".join(oracle.lines)
     singles = sum(len(case.faults) == 1 for case, _ in script)
     doubles = sum(len(case.faults) == 2 for case, _ in script)
     print(f"{len(script)} cases: {singles} with one fault, {doubles} with two")
@@ -155,16 +155,16 @@ def test_successful_hooks_are_undone_once_in_reverse(program, script):
     """Checks only the recorded calls, without the oracle."""
     text = play(program, "".join(case.line + "\n" for case, _ in script))
     opposite = {"A": "D", "O": "C"}
-    for (case, _), said in zip(script, text.split(".\n"), strict=False):
+    for (case, _), output in zip(script, text.split(".\n"), strict=False):
         injected = dict(case.faults)
         if case.masks != masks_of(case.subject):
             continue
         position = 0
         pending: dict[str, list[str]] = {"D": [], "C": []}
         faulty = True
-        for number, line in enumerate(said.splitlines()):
+        for number, line in enumerate(output.splitlines()):
             head, _, calls = line.partition(":")
-            faulty = faulty and number < len(said.splitlines()) - 3
+            faulty = faulty and number < len(output.splitlines()) - 3
             if case.ending == "r" and number == 2:
                 faulty = False
             for token in calls.split():
@@ -174,15 +174,15 @@ def test_successful_hooks_are_undone_once_in_reverse(program, script):
                 if kind in opposite and not failed:
                     pending[opposite[kind]].append(device)
                 elif kind in pending and token[1].isdigit():
-                    assert pending[kind].pop() == device, f"{case.line}\n{said}"
-                    assert kind == "C" or not pending["C"], f"deactivated while open: {case.line}\n{said}"
-            assert not pending["C"], f"{case.line}\n{said}"
+                    assert pending[kind].pop() == device, f"{case.line}\n{output}"
+                    assert kind == "C" or not pending["C"], f"deactivated while open: {case.line}\n{output}"
+            assert not pending["C"], f"{case.line}\n{output}"
             if "closed" in head:
-                assert not pending["D"], f"{case.line}\n{said}"
+                assert not pending["D"], f"{case.line}\n{output}"
             rc = int(re.search(r" (-?\d+) \(", head)[1])
             code, _, _, _ = map(int, re.search(r"\((.*)\)", head)[1].split())
             assert rc in (code if code <= 0 else -errno.EIO, -errno.EPERM, -errno.EALREADY), line
-        assert said.splitlines()[-2].startswith("run, right 0 (0 65535 0 255) opened:"), f"{case.line}\n{said}"
+        assert output.splitlines()[-2].startswith("run, right 0 (0 65535 0 255) opened:"), f"{case.line}\n{output}"
 
 
 def test_timeout_deactivates_all_devices(script):
@@ -202,10 +202,10 @@ def test_missing_devices(program):
     for subject in SUBJECTS:
         for index, member in enumerate(subject.members):
             masks = " ".join(f"{mask:x}" for mask in masks_of(subject))
-            said = play(program, f"{subject.name} c {index} {masks} 0\n").splitlines()
-            head, _, calls = said[0].partition(":")
+            output = play(program, f"{subject.name} c {index} {masks} 0\n").splitlines()
+            head, _, calls = output[0].partition(":")
             assert head == f"null {-errno.ENODEV} ({-errno.ENODEV} 65535 1 {index}) closed"
             before = [m for m in subject.members[:index] if m.kind != "foreign"]
             listed = [t for m in before for t in (f"R{m.handle}", f"H{m.handle}")[: 1 + (m.kind == "accelerator")]]
             assert calls.split() == ([] if member.kind == "foreign" else [*listed, "Rnull"])
-            assert said[2].startswith("run, right 0")
+            assert output[2].startswith("run, right 0")

@@ -60,8 +60,8 @@ def _manifest(folder: Path, programs: tuple[str, str], timeout_ms: int) -> Path:
 
 
 def _generate(work: Path, metadata: str, timeout_ms: int) -> Path:
-    wanted = {"ab": ("one", "two"), "ba": ("two", "one"), "other": ("two", "two")}
-    manifests = [_manifest(work / "source" / name, programs, timeout_ms) for name, programs in wanted.items()]
+    required = {"ab": ("one", "two"), "ba": ("two", "one"), "other": ("two", "two")}
+    manifests = [_manifest(work / "source" / name, programs, timeout_ms) for name, programs in required.items()]
     return generate_quickly(manifests, work / "app", metadata=metadata)
 
 

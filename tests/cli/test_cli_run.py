@@ -302,8 +302,8 @@ def test_profile(opwest, digits, reference, kind, tmp_path):
     done = opwest("run", app, "--host", *given, "--profile", "--output-profile", file)
     assert done.code == 0, done.err
     np.testing.assert_array_equal(np.load(tmp_path / "label.npy"), reference.predict(np.load(image)))
-    told = json.loads(file.read_text())
-    head = {key: told[key] for key in ("format", "model", "where", "clock", "unit", "frequency_hz", "stack")}
+    written = json.loads(file.read_text())
+    head = {key: written[key] for key in ("format", "model", "where", "clock", "unit", "frequency_hz", "stack")}
     assert head == {
         "format": 1,
         "model": "digits",
@@ -313,7 +313,7 @@ def test_profile(opwest, digits, reference, kind, tmp_path):
         "frequency_hz": 10**9,
         "stack": None,
     }
-    points = told["points"]
+    points = written["points"]
     assert [(p["kind"], p["step"], p["operator"]) for p in points] == [
         ("run", None, None),
         *(("step", i, name) for i, name in enumerate(["conv2d_relu", "max_pool", "dense", "arg_max"])),

@@ -41,8 +41,8 @@ def digits(work: Path, metadata: Metadata = "c") -> Path:
     """Generate the digits example with the objects that this machine can compile."""
     source = work / "digits"
     shutil.copytree(ROOT / "examples" / "digits", source, ignore=shutil.ignore_patterns("objects", "__pycache__"))
-    wanted = ["x86-64"] + ([] if fault_of_compiler("gcc", ("-m32",), True) else ["i386"])
-    run([sys.executable, "compile_operators.py", *wanted], source)
+    targets = ["x86-64"] + ([] if fault_of_compiler("gcc", ("-m32",), True) else ["i386"])
+    run([sys.executable, "compile_operators.py", *targets], source)
     return generate_quickly([source / "manifest.yaml"], work / "app", vendored=True, metadata=metadata)
 
 

@@ -173,7 +173,7 @@ def _smp_seeds() -> Sequence[bytes]:
         ],
         [opened, (5, {"tensor": 0, "off": 299}), (5, {"tensor": 1, "data": b"x"}), (7, {"do": 2}), (4, {})],
     ]
-    packed = [[(kind, _cbor(asked)) for kind, asked in requests] for requests in rounds]
+    packed = [[(kind, _cbor(request)) for kind, request in requests] for requests in rounds]
     return [b"".join(bytes([kind, len(body)]) + body for kind, body in requests) for requests in packed]
 
 

@@ -40,10 +40,10 @@ _text = text_mutator([*_WORDS, ""], pattern=r"[\w@.-]+|\S")
 
 def _use(profile: Profile, folder: Path) -> str:
     """Print a profile, write it, and generate a report from the file."""
-    told = profile.labelled("made", "board", "board", ["npu"])
-    assert all(line.isprintable() for line in told.as_text())
+    labelled_profile = profile.labelled("made", "board", "board", ["npu"])
+    assert all(line.isprintable() for line in labelled_profile.as_text())
     path = folder / "profile.json"
-    path.write_text(json.dumps(told.as_json(), allow_nan=False))
+    path.write_text(json.dumps(labelled_profile.as_json(), allow_nan=False))
     faults = Diagnostics()
     add_measured([model([], [step(0, "f", "npu"), step(1, "g")])], [path], faults)
     return f"{len(profile.measures)} {[one.message[-12:] for one in faults][:1]}"
@@ -112,9 +112,9 @@ def _start_build(folder: Path) -> Read:
     def read(content: bytes) -> str:
         for name in (".config", "zephyr.dts"):
             (folder / "zephyr" / name).write_bytes(content)
-        said = brief(content.decode("utf-8", "replace"))
-        assert len(said) < 20_000
-        found = [str(len(said.splitlines()))]
+        message = brief(content.decode("utf-8", "replace"))
+        assert len(message) < 20_000
+        found = [str(len(message.splitlines()))]
         for look in (build._check_service, build._missing_uart):
             try:
                 found.append(str(look() is None))

@@ -40,7 +40,7 @@ _NUMBERS = (
 )
 
 
-def _told(faults: Iterable[Diagnostic]) -> str:
+def _messages(faults: Iterable[Diagnostic]) -> str:
     """Return the message without numbers and names; it must be short and not empty."""
     found = list(faults)
     for one in found:
@@ -160,7 +160,7 @@ def _start_report(folder: Path) -> Read:
         try:
             before = read_report(path)
         except OpwestError as fault:
-            return _told(fault.diagnostics)
+            return _messages(fault.diagnostics)
         changes = compare(before, now)
         if _chosen(content):
             _shown(page(now, changes, path.name))
@@ -171,7 +171,7 @@ def _start_report(folder: Path) -> Read:
                 write_report(path, "new")
             except OpwestError as fault:
                 assert path.read_bytes() == content
-                return f"kept {_told(fault.diagnostics)}"
+                return f"kept {_messages(fault.diagnostics)}"
         return f"{known} {sorted({one.group for one in changes})}"
 
     return read
@@ -212,7 +212,7 @@ def _start_measurements(folder: Path) -> Read:
         [found] = add_measured([plain], [path], faults)
         if faults.has_errors:
             assert found == plain
-            return _told(faults)
+            return _messages(faults)
         made = report_of(found)
         text = to_json(made)
         json.loads(text, parse_constant=_no_constant)
@@ -221,7 +221,7 @@ def _start_measurements(folder: Path) -> Read:
             _shown(page(made, changes, "before"))
         path.write_text(text)
         assert read_report(path) == made, "what was written is not what is read"
-        return f"{_told(faults)} {len(found.profiles)} {len(found.results)}"
+        return f"{_messages(faults)} {len(found.profiles)} {len(found.results)}"
 
     return read
 
@@ -253,7 +253,7 @@ def _start_image(folder: Path) -> Read:
         found = add_images(models, [path], faults)
         if faults.has_errors:
             assert found == models
-            return _told(faults)
+            return _messages(faults)
         made = report_of(*found)
         text = to_json(made)
         if _chosen(content):
@@ -287,7 +287,7 @@ def _start_table(folder: Path) -> Read:
         faults = Diagnostics()
         rows = read_table(text, "table.csv", faults)
         if faults.has_errors:
-            return f"{_told(faults)} {len(faults)}"
+            return f"{_messages(faults)} {len(faults)}"
         blocks = blocks_of(rows)
         first = greedy.plan_pool(blocks)
         verify(blocks, first.offsets, first.size)

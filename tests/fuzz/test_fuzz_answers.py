@@ -54,7 +54,7 @@ def smp(number: int, change: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("number", "change", "said"),
+    ("number", "change", "message"),
     [
         (1, {"service": ...}, "missing or invalid in the expected the description of model"),
         (1, {"inputs": "1"}, "missing or invalid in the expected the description of model"),
@@ -71,8 +71,8 @@ def smp(number: int, change: dict[str, Any]) -> str:
         (0, {"buf_size": "x"}, "['y']"),
     ],
 )
-def test_invalid_smp_responses(number: int, change: dict[str, Any], said: str) -> None:
-    assert smp(number, change) == said
+def test_invalid_smp_responses(number: int, change: dict[str, Any], message: str) -> None:
+    assert smp(number, change) == message
 
 
 def record() -> dict[str, Any]:
@@ -87,7 +87,7 @@ def test_records_that_opwest_writes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "said"),
+    ("path", "value", "message"),
     [
         (["models"], 5, "record.models is not a list"),
         (["models"], [], "record.models is empty"),
@@ -101,7 +101,7 @@ def test_records_that_opwest_writes() -> None:
         (["models", 0, "builds", 0, "bits"], "64", "record.models[0].builds[0].bits is '64'"),
     ],
 )
-def test_records_that_were_edited(path: list[Any], value: Any, said: str) -> None:
+def test_records_that_were_edited(path: list[Any], value: Any, message: str) -> None:
     edited = record()
     owner = edited
     for part in path[:-1]:
@@ -110,6 +110,6 @@ def test_records_that_were_edited(path: list[Any], value: Any, said: str) -> Non
     with pytest.raises(OpwestError) as caught:
         check_record(edited, Path("app"))
     assert str(caught.value) == (
-        f"app/.opwest/lock.json: error: the lock is damaged: {said}\n"
+        f"app/.opwest/lock.json: error: the lock is damaged: {message}\n"
         "  hint: restore it from version control, or create it with 'opwest update DIR --manifest FILE'"
     )

@@ -44,5 +44,5 @@ def test_means_are_rounded(padding, stride, size, tmp_path):
     for case, result in zip(cases, found, strict=True):
         assert np.array_equal(result[0], expected(case[0], padding, stride, size))
     if importlib.util.find_spec("ai_edge_litert") is not None:
-        _, wanted = run_litert(read_model(file), cases)
-        assert all(np.array_equal(a[0], b[0]) for a, b in zip(found, wanted, strict=True))
+        _, reference = run_litert(read_model(file), cases)
+        assert all(np.array_equal(a[0], b[0]) for a, b in zip(found, reference, strict=True))

@@ -52,9 +52,9 @@ def compare(expected: Path, printed: str, rewrite: bool) -> None:
     if rewrite:
         expected.write_text(printed, encoding="utf-8")
     assert expected.exists(), f"{expected} is missing: run `pytest {HERE} --rewrite`, and read what it wrote"
-    wanted = expected.read_text(encoding="utf-8")
-    assert wanted, f"{expected} is empty"
-    assert printed == wanted
+    expected_text = expected.read_text(encoding="utf-8")
+    assert expected_text, f"{expected} is empty"
+    assert printed == expected_text
 
 
 @pytest.mark.parametrize("case", CASES, ids=case_name)

@@ -59,13 +59,13 @@ def test_object_fits_the_target(app, model, target):
     assert unknown == {"opwest_profile_begin", "opwest_profile_end"}
     assert not unknown & set(member.undefined_strong)
     assert operators <= set(member.undefined)
-    wanted = {f"{model}_{name}" for name in PUBLIC}
+    expected = {f"{model}_{name}" for name in PUBLIC}
     if model == "conventions":
-        wanted.add("TVMSystemLibEntryPoint")
-        wanted |= {f"conventions_packed_{name}" for name in ("add", "mix", "launch", "total", "negate")}
+        expected.add("TVMSystemLibEntryPoint")
+        expected |= {f"conventions_packed_{name}" for name in ("add", "mix", "launch", "total", "negate")}
     if model != "many_kinds":
-        wanted.add(f"{model}_device_table")
-    assert {name for name in member.defined if not re.search("constant|opwest_program", name)} == wanted
+        expected.add(f"{model}_device_table")
+    assert {name for name in member.defined if not re.search("constant|opwest_program", name)} == expected
 
 
 def _operators(model):

@@ -141,6 +141,6 @@ def test_models_equal_litert(workspace: Workspace, subjects: list[Subject], appl
     }
     assert len(found) == len(MODELS) * len(INPUTS)
     for subject in subjects:
-        for number, wanted in enumerate(subject.outputs):
-            result = np.frombuffer(bytes.fromhex(found[subject.name, number]), wanted.dtype).reshape(wanted.shape)
-            assert np.array_equal(result, wanted), f"{subject.name}, input {INPUTS[number]}"
+        for number, expected in enumerate(subject.outputs):
+            result = np.frombuffer(bytes.fromhex(found[subject.name, number]), expected.dtype).reshape(expected.shape)
+            assert np.array_equal(result, expected), f"{subject.name}, input {INPUTS[number]}"

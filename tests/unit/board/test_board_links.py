@@ -86,7 +86,7 @@ def test_requests_use_the_whole_buffer_of_the_server(plug: Plug, connect: Connec
     served = SmpBoard(Model(), buffer=buffer)
     link = connect("smp", plug(served))
     np.testing.assert_array_equal(run_once(link), 2 * X)
-    longest = max(len(asked["data"]) for group, command, asked in served.requests if "data" in asked)
+    longest = max(len(request["data"]) for group, command, request in served.requests if "data" in request)
     assert longest > buffer - 60 or longest == X.nbytes
 
 
@@ -237,8 +237,8 @@ def test_measures(plug: Plug, connect: Connect, kind: str) -> None:
     link = connect(kind, plug(server(kind, Model())))
     profile = link.measures(find_model(link.describe(), "twice", link.device))
     assert (profile.frequency, profile.stack_used, profile.stack_size) == (HZ, STACK_USED, STACK_SIZE)
-    told = [(m.kind, m.name, m.step, m.device, m.runs, m.last, m.min, m.max, m.total) for m in profile.measures]
-    assert told == [tuple(None if i in (2, 3) and v == 65535 else v for i, v in enumerate(p)) for p in POINTS]
+    points = [(m.kind, m.name, m.step, m.device, m.runs, m.last, m.min, m.max, m.total) for m in profile.measures]
+    assert points == [tuple(None if i in (2, 3) and v == 65535 else v for i, v in enumerate(p)) for p in POINTS]
 
 
 def test_truncated_measures_are_requested_again(plug: Plug, connect: Connect) -> None:

@@ -85,8 +85,8 @@ def test_configuration_without_the_service(west: FakeWest, build: Build) -> None
 
 def test_failed_build_output_is_shortened(west: FakeWest, build: Build) -> None:
     noise = "\n".join(f"[{n}/999] Building C object error.c.obj" for n in range(900))
-    said = f"{noise}\n\x1b[31m/app/src/main.c:7:3: error: 'x' undeclared\x1b[0m\nninja: build stopped"
-    west.tell(fails="build", build=said)
+    output = f"{noise}\n\x1b[31m/app/src/main.c:7:3: error: 'x' undeclared\x1b[0m\nninja: build stopped"
+    west.tell(fails="build", build=output)
     found = fault(build)
     assert found.message == (
         "the build failed (west build, exit code 1):\n  /app/src/main.c:7:3: error: 'x' undeclared"
@@ -133,11 +133,11 @@ def start(west: FakeWest, build: Build) -> RunningImage:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "output",
     ["char device redirected to /dev/pts/5 (label con-base)", "uart connected to pseudotty: /dev/pts/5"],
 )
-def test_device_of_an_image(west: FakeWest, build: Build, said: str) -> None:
-    west.tell(run=said)
+def test_device_of_an_image(west: FakeWest, build: Build, output: str) -> None:
+    west.tell(run=output)
     with start(west, build) as image:
         assert image.device(10) == "/dev/pts/5" and not image.ended(0)
         process = image._process.pid

@@ -74,8 +74,8 @@ def test_limits_are_set_in_the_child():
         "print([resource.getrlimit(k)[0] for k in (resource.RLIMIT_AS, resource.RLIMIT_CORE)],"
         "resource.getrlimit(resource.RLIMIT_CPU)[0])"
     )
-    said = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
-    assert said == "[4294967296, 0] 8\n"
+    output = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
+    assert output == "[4294967296, 0] 8\n"
 
 
 def mutants(content: bytes, count: int, seed: int) -> list[bytes]:

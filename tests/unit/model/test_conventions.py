@@ -34,8 +34,8 @@ def test_unknown_convention_is_rejected():
 
 
 def test_types_passed_by_value():
-    refused = {(c.name, d.name) for c in CONVENTIONS for d in DTYPES.values() if not c.passes_scalar(d)}
-    assert refused == {(c.name, d.name) for c in (PACKED, FFI) for d in DTYPES.values() if d.bits}
+    rejected = {(c.name, d.name) for c in CONVENTIONS for d in DTYPES.values() if not c.passes_scalar(d)}
+    assert rejected == {(c.name, d.name) for c in (PACKED, FFI) for d in DTYPES.values() if d.bits}
     assert UNPACKED.passes_scalar(DTYPES["float16"])
 
 

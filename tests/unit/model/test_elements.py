@@ -25,10 +25,10 @@ def test_numbers_are_rounded_as_numpy_rounds_halves():
     middle = (near[1:] + near[:-1]) / 2  # ties
     for numbers in (near, middle, np.nextafter(middle, 1e9), np.array([65519.9, 65520.0, -1e30, 1e-30, np.inf, -0.0])):
         with np.errstate(over="ignore"):
-            wanted = numbers.astype(np.float16)
+            expected = numbers.astype(np.float16)
         got, rounded = elements_of(numbers, HALF)
-        np.testing.assert_array_equal(got, wanted.view(np.uint16))
-        assert rounded == np.count_nonzero(wanted.astype(np.float64) != numbers)
+        np.testing.assert_array_equal(got, expected.view(np.uint16))
+        assert rounded == np.count_nonzero(expected.astype(np.float64) != numbers)
 
 
 def test_nan_is_preserved():

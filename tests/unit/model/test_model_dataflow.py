@@ -12,8 +12,8 @@ from opwest.model.model import Binding
 
 def flow_of(text: str, folder: Path = Path("nowhere")) -> Flow:
     """Return the flow of steps without diagnostics."""
-    flow, said, _ = resolved(text, folder)
-    assert said == []
+    flow, messages, _ = resolved(text, folder)
+    assert messages == []
     return flow
 
 
@@ -24,8 +24,8 @@ def bindings(flow: Flow) -> list[list[str]]:
 
 def test_chain_of_steps() -> None:
     text = manifest(f"{MARK}relu: [x, {MARK}t]", f"{MARK}relu: [t, {MARK}u]", f"{MARK}relu: [u, y]")
-    flow, said, places = resolved(text)
-    assert said == []
+    flow, messages, places = resolved(text)
+    assert messages == []
     assert [(step.index, step.operator.name, step.device) for step in flow.steps] == [
         (0, "relu", None),
         (1, "relu", None),

@@ -69,8 +69,8 @@ def test_sizes_of_enumerations_and_wchar_are_warnings(tmp_path: Path) -> None:
     # GNU ld reports the same.
     other = compile_object(tmp_path, SOURCE.replace("state", "two").replace("wide", "three"), ARM, flags, name="two.o")
     command = ["arm-none-eabi-ld", "-r", "-o", tmp_path / "x.o", other, tmp_path / "operators.o"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
-    assert "32-bit enums yet the output is to use variable-size enums" in said and "2-byte wchar_t" in said
+    warnings = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    assert "32-bit enums yet the output is to use variable-size enums" in warnings and "2-byte wchar_t" in warnings
 
 
 def test_clang_has_enumerations_of_int(tmp_path: Path) -> None:

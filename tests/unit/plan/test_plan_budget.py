@@ -19,17 +19,17 @@ HARD = [
 ]
 
 
-class Told:
+class FakePack:
     """A substitute for `pack`: fails below a size, takes a number of nodes, and records the requests."""
 
     def __init__(self, least, nodes):
         self.least = least
         self.nodes = nodes
-        self.asked = []
+        self.requests = []
 
     def __call__(self, blocks, capacity, budget):
         assert type(capacity) is int and type(budget) is int
-        self.asked.append((capacity, budget))
+        self.requests.append((capacity, budget))
         if capacity < self.least:
             return Outcome(None, False, min(self.nodes, budget))
         offsets = [capacity - b.size if b is blocks[0] else 0 for b in blocks]
@@ -41,15 +41,15 @@ def plan(monkeypatch):
     """Plan one island with a greedy plan of 100 bytes and a bound of 60, with a substitute for `pack`."""
 
     def planned(least, nodes, *, capacity=None, budget=1000, unit=4, align=None, size=100, bound=60):
-        told = Told(least, nodes)
+        fake = FakePack(least, nodes)
         blocks = [Block("top", unit, align or unit, 0, 0), Block("rest", 2 * unit, align or unit, 0, 0)]
         first = PoolPlan({"top": size - unit, "rest": 0}, size, unit, bound)
-        monkeypatch.setattr(search, "pack", told)
+        monkeypatch.setattr(search, "pack", fake)
         monkeypatch.setattr(greedy, "plan_pool", lambda given: first)
         found = search.plan_pool(blocks, capacity, budget)
         assert (found.align, found.lower_bound) == (unit, bound)
         assert found.size == max(found.offsets[b.name] + b.size for b in blocks)
-        return found.size, told.asked
+        return found.size, fake.requests
 
     return planned
 
@@ -62,24 +62,24 @@ def test_bound_is_tried_first_with_half_of_the_budget(plan):
 
 def test_sizes_between_the_last_failure_and_the_best_are_tried(plan):
     # 60 fails; 80 is between 60 and 100; 68 between 60 and 80; 72 and 76 between 68 and 80.
-    size, asked = plan(73, 0)
-    assert (size, [capacity for capacity, _ in asked]) == (76, [60, 80, 68, 72, 76])
-    size, asked = plan(101, 0)
-    assert (size, [capacity for capacity, _ in asked]) == (100, [60, 80, 88, 92, 96])
-    size, asked = plan(64, 0)
-    assert (size, [capacity for capacity, _ in asked]) == (64, [60, 80, 68, 64])
+    size, requests = plan(73, 0)
+    assert (size, [capacity for capacity, _ in requests]) == (76, [60, 80, 68, 72, 76])
+    size, requests = plan(101, 0)
+    assert (size, [capacity for capacity, _ in requests]) == (100, [60, 80, 88, 92, 96])
+    size, requests = plan(64, 0)
+    assert (size, [capacity for capacity, _ in requests]) == (64, [60, 80, 68, 64])
 
 
 def test_sizes_are_multiples_of_what_divides_all_blocks(plan):
-    size, asked = plan(70, 0, unit=10)
-    assert (size, [capacity for capacity, _ in asked]) == (70, [60, 80, 70])
-    size, asked = plan(61, 0, unit=1)
-    assert (size, [capacity for capacity, _ in asked]) == (61, [60, 80, 70, 65, 62, 61])
+    size, requests = plan(70, 0, unit=10)
+    assert (size, [capacity for capacity, _ in requests]) == (70, [60, 80, 70])
+    size, requests = plan(61, 0, unit=1)
+    assert (size, [capacity for capacity, _ in requests]) == (61, [60, 80, 70, 65, 62, 61])
 
 
 def test_alignments_count_where_sizes_are_no_multiples_of_them(plan):
-    size, asked = plan(73, 0, unit=12, align=8)
-    assert (size, [capacity for capacity, _ in asked]) == (76, [60, 80, 68, 72, 76])
+    size, requests = plan(73, 0, unit=12, align=8)
+    assert (size, [capacity for capacity, _ in requests]) == (76, [60, 80, 68, 72, 76])
 
 
 def test_each_trial_gets_half_of_the_remaining_budget(plan):
@@ -116,11 +116,11 @@ def at(time, blocks, name):
 def test_only_overflowing_pools_are_planned_again(monkeypatch):
     small = [Block("small", 13, 1, 20, 25)]  # as high as the tried size
     blocks = [*at(40, HARD, "y"), *small, *at(0, HARD, "x")]
-    asked = []
+    requests = []
 
     def pack(island, capacity, budget):
         found = canonical_pack(island, capacity, budget)
-        asked.append(([b.name for b in island], capacity, budget, found.nodes))
+        requests.append(([b.name for b in island], capacity, budget, found.nodes))
         return found
 
     canonical_pack = search.pack
@@ -128,7 +128,7 @@ def test_only_overflowing_pools_are_planned_again(monkeypatch):
     plan = search.plan_pool(blocks, budget=1000)
     verify(blocks, plan.offsets, plan.size)
     assert plan.size == 13 and plan.offsets["small"] == greedy.plan_pool(blocks).offsets["small"]
-    ((first, *one), (second, *two)) = asked
+    ((first, *one), (second, *two)) = requests
     assert {name[0] for name in first} == {"x"} and {name[0] for name in second} == {"y"}
     assert one[:2] == [13, 500] and two[:2] == [13, 500 - one[2]], "what is left for the second"
     assert one[2] == two[2] > 0
@@ -150,10 +150,10 @@ def test_nodes_of_all_islands_count(monkeypatch):
 
 def test_failed_island_ends_the_trial(monkeypatch):
     blocks = [*at(0, HARD, "x"), *at(40, HARD, "y")]
-    asked = []
-    monkeypatch.setattr(search, "pack", lambda i, c, b: asked.append(i[0].name[0]) or Outcome(None, True, 7))
+    requests = []
+    monkeypatch.setattr(search, "pack", lambda i, c, b: requests.append(i[0].name[0]) or Outcome(None, True, 7))
     plan = search.plan_pool(blocks, 13, 50)
-    assert asked == ["x"] and plan == greedy.plan_pool(blocks)
+    assert requests == ["x"] and plan == greedy.plan_pool(blocks)
 
 
 @pytest.mark.parametrize("seed", range(30))

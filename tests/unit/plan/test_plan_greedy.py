@@ -35,8 +35,8 @@ def test_neighbours_of_a_block(seed):
         known.append((block, rng.randint(0, 20)))
         placed.add(*known[-1])
     for step in range(max(b.last for b in blocks) + 1):
-        asked = Block("asked", 1, 1, step, step)
-        assert placed.beside(asked) == sorted((at, at + b.size) for b, at in known if together(b, asked))
+        probe = Block("probe", 1, 1, step, step)
+        assert placed.beside(probe) == sorted((at, at + b.size) for b, at in known if together(b, probe))
 
 
 def free(block, offset, neighbours):

@@ -27,16 +27,16 @@ def planned(rows, pools, planner="greedy"):
 
 def homes(rows, fast, slow=None):
     """Return the pool of every buffer, with two pools of the given sizes."""
-    plan, said = planned(rows, [pool("fast", fast), pool("slow", slow)])
-    assert said == []
+    plan, messages = planned(rows, [pool("fast", fast), pool("slow", slow)])
+    assert messages == []
     assert all(plan.place(name)[0] == home for name, home in plan.homes.items())
     return dict(plan.homes)
 
 
 def test_fitting_buffers_use_the_first_pool():
     rows = {"a": (60, 0, 1, BOTH), "b": (40, 1, 2, BOTH), "c": (60, 2, 3, BOTH)}
-    plan, said = planned(rows, [pool("fast", 100), pool("slow", 100), pool("spare", 100)])
-    assert (dict(plan.homes), said) == (dict.fromkeys("abc", "fast"), [])
+    plan, messages = planned(rows, [pool("fast", 100), pool("slow", 100), pool("spare", 100)])
+    assert (dict(plan.homes), messages) == (dict.fromkeys("abc", "fast"), [])
     assert list(plan.pools) == ["fast"], "pools that hold nothing are left out"
     assert (plan.pools["fast"].size, plan.pools["fast"].lower_bound) == (100, 100)
     assert {plan.place(name) for name in "ac"} == {("fast", 0)} and plan.place("b") == ("fast", 60)
@@ -75,17 +75,17 @@ def test_larger_buffers_without_another_pool_are_not_moved():
 def test_overflow_continues_to_the_third_pool():
     three = ("fast", "slow", "far")
     rows = dict.fromkeys("abcd", (60, 0, 1, three))
-    plan, said = planned(rows, [pool("fast", 60), pool("slow", 100), pool("far")])
-    assert said == []
+    plan, messages = planned(rows, [pool("fast", 60), pool("slow", 100), pool("far")])
+    assert messages == []
     assert sorted(plan.homes.values()) == ["far", "far", "fast", "slow"]
     assert plan.pools["far"].size == 120
 
 
 def test_pools_that_are_too_small():
     rows = {"a": (60, 0, 1, ("fast",)), "b": (50, 1, 2, ("fast",)), "c": (70, 1, 1, ("slow",)), "d": (9, 0, 0, ("ok",))}
-    plan, said = planned(rows, [pool("fast", 100), pool("slow", 69), pool("ok", 9)])
+    plan, messages = planned(rows, [pool("fast", 100), pool("slow", 69), pool("ok", 9)])
     hint = "\n  hint: increase the size of the pool, or move a tensor to another pool"
-    assert said == [
+    assert messages == [
         "m.yaml:9:9: error: pool 'fast' is too small: 110 bytes required, 100 available; "
         f"live at the peak, step 1: a (60), b (50)\n  expected: size: 110 or more{hint}",
         "m.yaml:9:9: error: pool 'slow' is too small: 70 bytes required, 69 available; "
@@ -101,8 +101,8 @@ def test_live_buffers_of_the_peak_are_listed_by_size():
         "c": (20, 2, 3, ("sram",)),
         "d": (40, 0, 1, ("sram",)),
     }
-    _, (said,) = planned(rows, [pool(size=59)])
-    assert "60 bytes required, 59 available; live at the peak, step 3: b (30), c (20), a (10)" in said
+    _, (message,) = planned(rows, [pool(size=59)])
+    assert "60 bytes required, 59 available; live at the peak, step 3: b (30), c (20), a (10)" in message
 
 
 # Greedy needs 14 bytes, the best plan 13.
@@ -115,13 +115,13 @@ HARD = {
 
 
 def test_possible_better_plan_is_reported():
-    _, (said,) = planned(HARD, [pool(size=13)])
-    assert said.endswith(
+    _, (message,) = planned(HARD, [pool(size=13)])
+    assert message.endswith(
         "  expected: size: 14 or more\n  hint: increase the size of the pool, or move a tensor to another pool"
         " (lower bound of all plans: 13 bytes)"
     )
-    plan, said = planned(HARD, [pool(size=13)], planner="search")
-    assert (said, plan.pools["sram"].size) == ([], 13)
+    plan, messages = planned(HARD, [pool(size=13)], planner="search")
+    assert (messages, plan.pools["sram"].size) == ([], 13)
 
 
 @pytest.mark.parametrize(
@@ -227,12 +227,12 @@ def test_random_buffers_keep_to_their_pools():
             where = rng.choice([("fast",), ("slow",), BOTH, BOTH, BOTH])
             rows[name] = (rng.randint(1, 9), first, first + rng.randint(0, 3), where)
         limit = {"fast": rng.randint(8, 16), "slow": rng.choice([None, 14])}
-        plan, said = planned(rows, [pool(name, size) for name, size in limit.items()])
+        plan, messages = planned(rows, [pool(name, size) for name, size in limit.items()])
         for name, home in plan.homes.items():
             assert home in rows[name][3]
             assert plan.place(name) == (home, plan.pools[home].offsets[name])
         small = [name for name, p in plan.pools.items() if limit[name] is not None and p.size > limit[name]]
-        assert [message.split("'")[1] for message in said] == small
+        assert [message.split("'")[1] for message in messages] == small
         held = [rows[name] for name, home in plan.homes.items() if home == "fast"]
         alive = [[row for row in held if row[1] <= step <= row[2]] for step in range(9)]
         most = max(alive, key=lambda together: sum(row[0] for row in together))

@@ -116,9 +116,9 @@ def test_no_blocks():
 
 
 def test_requested_planner_is_used(monkeypatch):
-    wanted = PoolPlan({"b0": 1}, 2, 1, 1)
-    monkeypatch.setattr(search, "plan_pool", lambda blocks: wanted)
-    assert plan_pool(HARD, "search") is wanted
+    expected = PoolPlan({"b0": 1}, 2, 1, 1)
+    monkeypatch.setattr(search, "plan_pool", lambda blocks: expected)
+    assert plan_pool(HARD, "search") is expected
     assert plan_pool(HARD, "greedy") == greedy.plan_pool(HARD)
 
 

@@ -48,9 +48,9 @@ def test_largest_and_smallest_numbers():
 
 
 def test_name_with_a_comma_and_one_over_two_lines():
-    rows, said = read(HEADER + '"a, b",0,3,4\n"c\nd",3,9,4\ne,0,x,4\n')
+    rows, messages = read(HEADER + '"a, b",0,3,4\n"c\nd",3,9,4\ne,0,x,4\n')
     assert [row.name for row in rows] == ["a, b", "c\nd"]
-    assert said == [f"t.csv:5:5: error: upper is 'x'\n  expected: an integer, 0 to {LARGEST}"]
+    assert messages == [f"t.csv:5:5: error: upper is 'x'\n  expected: an integer, 0 to {LARGEST}"]
 
 
 ROW = "\n  expected: id,lower,upper,size"
@@ -115,8 +115,8 @@ def test_faults(number):
 
 @pytest.mark.parametrize("header", ["id,lower,size", "id,lower,uper,size", "id,id,lower,upper,size"])
 def test_table_with_a_faulty_header_is_not_read(header):
-    rows, said = read(f"{header}\na,b,c,d,e,f\na,0,1,2\n")
-    assert rows == [] and len(said) == 1
+    rows, messages = read(f"{header}\na,b,c,d,e,f\na,0,1,2\n")
+    assert rows == [] and len(messages) == 1
 
 
 def test_invalid_csv_has_no_rows():
@@ -128,9 +128,9 @@ def test_columns_of_later_lines_are_those_of_the_header():
 
 
 def test_rows_with_faults_are_omitted():
-    rows, said = read(HEADER + "a,0,x,4\nb,0,1,4\n,0,1,4\nc,3,2,4\nd,5,6,7\n")
+    rows, messages = read(HEADER + "a,0,x,4\nb,0,1,4\n,0,1,4\nc,3,2,4\nd,5,6,7\n")
     assert rows == [Row("b", 0, 1, 4, 1), Row("d", 5, 6, 7, 1)]
-    assert len(said) == 3
+    assert len(messages) == 3
 
 
 def test_too_many_rows(monkeypatch):

@@ -45,17 +45,17 @@ def wrong(blocks, offsets, size, shares=()):
     return False
 
 
-def refused(blocks, offsets, size, shares=()):
+def rejection(blocks, offsets, size, shares=()):
     """Return the message of `verify`, None if it accepts; brute force must agree for any order."""
-    said = []
+    messages = []
     for order in (blocks, blocks[::-1]):
         try:
             verify(order, offsets, size, shares)
-            said.append(None)
+            messages.append(None)
         except PlanError as error:
-            said.append(str(error))
-    assert [message is not None for message in said] == [wrong(blocks, offsets, size, shares)] * 2
-    return said[0]
+            messages.append(str(error))
+    assert [message is not None for message in messages] == [wrong(blocks, offsets, size, shares)] * 2
+    return messages[0]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def refused(blocks, offsets, size, shares=()):
     ],
 )
 def test_one_block(block, offset, size, message):
-    assert refused([block], {block.name: offset}, size) == message
+    assert rejection([block], {block.name: offset}, size) == message
 
 
 def test_block_without_offset_is_rejected():
@@ -95,24 +95,24 @@ def test_block_without_offset_is_rejected():
     ],
 )
 def test_two_blocks(other, offset, message):
-    assert refused([A, other], {"a": 0, other.name: offset}, 100) == message
+    assert rejection([A, other], {"a": 0, other.name: offset}, 100) == message
 
 
 def test_both_neighbours_are_checked():
     low, high, new = Block("low", 8, 8, 0, 9), Block("high", 8, 8, 0, 9), Block("new", 12, 4, 5, 5)
     blocks = [low, high, new]
-    assert refused(blocks, {"low": 0, "high": 24, "new": 4}, 100) == "new at 4 overlaps low at 0"
-    assert refused(blocks, {"low": 0, "high": 24, "new": 8}, 100) is None
-    assert refused(blocks, {"low": 0, "high": 24, "new": 12}, 100) is None
-    assert refused(blocks, {"low": 0, "high": 24, "new": 16}, 100) == "new at 16 overlaps high at 24"
-    assert refused(blocks, {"low": 8, "high": 24, "new": 0}, 100) == "new at 0 overlaps low at 8"
+    assert rejection(blocks, {"low": 0, "high": 24, "new": 4}, 100) == "new at 4 overlaps low at 0"
+    assert rejection(blocks, {"low": 0, "high": 24, "new": 8}, 100) is None
+    assert rejection(blocks, {"low": 0, "high": 24, "new": 12}, 100) is None
+    assert rejection(blocks, {"low": 0, "high": 24, "new": 16}, 100) == "new at 16 overlaps high at 24"
+    assert rejection(blocks, {"low": 8, "high": 24, "new": 0}, 100) == "new at 0 overlaps low at 8"
 
 
 def test_memory_is_free_in_the_step_after_a_lifetime():
     blocks = [Block(name, 8, 8, i, i) for i, name in enumerate("abcdef")]
-    assert refused(blocks, dict.fromkeys("abcdef", 0), 8) is None
+    assert rejection(blocks, dict.fromkeys("abcdef", 0), 8) is None
     blocks[2] = Block("c", 8, 8, 2, 3)
-    assert refused(blocks, dict.fromkeys("abcdef", 0), 8) == "d at 0 overlaps c at 0"
+    assert rejection(blocks, dict.fromkeys("abcdef", 0), 8) == "d at 0 overlaps c at 0"
 
 
 def lives(*rows):
@@ -152,7 +152,7 @@ ALL = dict.fromkeys("abcdefgh", 0)
     ],
 )
 def test_blocks_at_one_place(blocks, shares, message):
-    found = refused(blocks, {b.name: 0 for b in blocks}, 8, [Share(*share) for share in shares])
+    found = rejection(blocks, {b.name: 0 for b in blocks}, 8, [Share(*share) for share in shares])
     if message is None or found is None:
         assert found is message
     else:  # the reported one of several depends on the sort order
@@ -161,19 +161,19 @@ def test_blocks_at_one_place(blocks, shares, message):
 
 def test_share_requires_equal_offsets():
     blocks, share = lives((0, 2), (2, 4)), [Share("a", "b", 2)]
-    assert refused(blocks, {"a": 0, "b": 4}, 16, share) == "b at 4 overlaps a at 0"
-    assert refused(blocks, {"a": 4, "b": 0}, 16, share) == "b at 0 overlaps a at 4"
-    assert refused(blocks, {"a": 0, "b": 8}, 16, share) is None
+    assert rejection(blocks, {"a": 0, "b": 4}, 16, share) == "b at 4 overlaps a at 0"
+    assert rejection(blocks, {"a": 4, "b": 0}, 16, share) == "b at 0 overlaps a at 4"
+    assert rejection(blocks, {"a": 0, "b": 8}, 16, share) is None
 
 
 def test_share_does_not_hide_another_overlap():
     large, small, other = Block("a", 16, 1, 0, 2), Block("b", 4, 1, 2, 4), Block("c", 4, 1, 2, 2)
     share = [Share("a", "b", 2)]
-    assert refused([large, small], {"a": 0, "b": 0}, 16, share) is None
+    assert rejection([large, small], {"a": 0, "b": 0}, 16, share) is None
     for offset in range(12):
-        found = refused([large, small, other], {"a": 0, "b": 0, "c": offset}, 32, share)
+        found = rejection([large, small, other], {"a": 0, "b": 0, "c": offset}, 32, share)
         assert found and found.startswith(f"c at {offset} overlaps ")
-    assert refused([large, small, other], {"a": 0, "b": 0, "c": 16}, 32, share) is None
+    assert rejection([large, small, other], {"a": 0, "b": 0, "c": 16}, 32, share) is None
 
 
 def random_problem(rng):
@@ -197,7 +197,7 @@ def test_random_plans_equal_brute_force():
         blocks, shares = random_problem(rng)
         for _ in range(10):
             offsets = {b.name: rng.choice([0, 0, 2, 4, 6, 8, rng.randint(-1, 12)]) for b in blocks}
-            if refused(blocks, offsets, 14, shares) is None:
+            if rejection(blocks, offsets, 14, shares) is None:
                 accepted += 1
                 shared += wrong(blocks, offsets, 14)
     print(accepted, shared)

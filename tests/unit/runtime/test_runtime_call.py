@@ -154,7 +154,7 @@ def test_tensors_of_every_type(program, name):
     )
     assert good[0] == OK and good[1][:size] == bytes(range(1, size + 1))
     assert larger[0] == OK and larger[1][:size] == bytes(range(width + 1, width + size + 1))
-    refused = [
+    rejected = [
         f"in:{code}:{size - 1}:0 out:{code}:{size}:0",
         f"in:{code}:{size}:0 out:{code}:{size - 1}:0",
         f"in:{code}:0:0 out:{code}:{size}:0",
@@ -168,8 +168,8 @@ def test_tensors_of_every_type(program, name):
         f"in:{code}:{size}:0 i:{code}:1",
     ]
     for off in range(1, width):
-        refused += [f"in:{code}:{size}:{off} out:{code}:{size}:0", f"in:{code}:{size}:0 out:{code}:{size}:{off}"]
-    lines = [f"t_{name} 0 {arguments}" for arguments in refused]
+        rejected += [f"in:{code}:{size}:{off} out:{code}:{size}:0", f"in:{code}:{size}:0 out:{code}:{size}:{off}"]
+    lines = [f"t_{name} 0 {arguments}" for arguments in rejected]
     for line, rc in zip(lines, codes(program, *lines), strict=True):
         assert rc == INVALID, line
 

@@ -88,8 +88,8 @@ def test_features_of_models(tmp_path, name, features):
 @pytest.mark.parametrize("option", sorted(f.option for f in FEATURES.values() if f.option))
 def test_option_of_the_manifest_selects_a_feature(tmp_path, option):
     edit = ("model: minimal", f"model: minimal\napplication: {{kconfig: {{{option}: %s}}}}")
-    (asked,) = [name for name, feature in FEATURES.items() if feature.option == option]
-    assert asked in features_of(models_of(tmp_path / "y", "minimal", (edit[0], edit[1] % "y")))
+    (selected,) = [name for name, feature in FEATURES.items() if feature.option == option]
+    assert selected in features_of(models_of(tmp_path / "y", "minimal", (edit[0], edit[1] % "y")))
     assert features_of(models_of(tmp_path / "n", "minimal", (edit[0], edit[1] % "n"))) == {"core"}
 
 

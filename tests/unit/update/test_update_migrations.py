@@ -123,10 +123,10 @@ def test_update_migrates_and_keeps_the_old_manifest(old_project):
     manifest, app = old_project
     old = manifest.read_text()
     manifest.chmod(0o640)
-    outcome, told = update(app)
+    outcome, output = update(app)
     assert outcome.state == "updated"
     copy = manifest.with_name("manifest.yaml.version0")
-    assert told == (
+    assert output == (
         f"{manifest}: note: migrated from version 0: title is now called model\n  hint: the original is in {copy}"
     )
     assert copy.read_text() == old
@@ -142,10 +142,10 @@ def test_update_migrates_and_keeps_the_old_manifest(old_project):
 def test_preview_of_a_migration_writes_no_files(old_project):
     manifest, app = old_project
     before = tree(manifest.parent), tree(app)
-    outcome, told = update(app, preview=True)
+    outcome, output = update(app, preview=True)
     assert (tree(manifest.parent), tree(app)) == before
     assert outcome.state == "would change"
-    assert told == f"{manifest}: note: would be migrated from version 0: title is now called model"
+    assert output == f"{manifest}: note: would be migrated from version 0: title is now called model"
     assert [(c.path, b"version: 1" in c.new) for c in outcome.migrated] == [(str(manifest), True)]
     assert any(change.path.startswith("models/renamed/") for change in outcome.changes)
 

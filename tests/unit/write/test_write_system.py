@@ -28,7 +28,7 @@ from write_support import (
 
 
 @pytest.fixture
-def nobody():
+def unprivileged():
     """A directory of an ordinary user with that user's permissions: root may write everywhere."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     if os.geteuid() != 0:
@@ -46,16 +46,16 @@ def nobody():
     shutil.rmtree(folder)
 
 
-def test_no_permission_to_create_the_directory(nobody):
-    nobody.chmod(0o555)
-    assert refusal(generate_new, nobody / "app") == (
-        f"{nobody}/app: error: cannot write the project: Permission denied\n  hint: the project is unchanged"
+def test_no_permission_to_create_the_directory(unprivileged):
+    unprivileged.chmod(0o555)
+    assert refusal(generate_new, unprivileged / "app") == (
+        f"{unprivileged}/app: error: cannot write the project: Permission denied\n  hint: the project is unchanged"
     )
 
 
 @pytest.mark.parametrize("place", [".", ".opwest", "keep", "gone/deep"])
-def test_no_permission_to_write(nobody, place):
-    app = nobody / "app"
+def test_no_permission_to_write(unprivileged, place):
+    app = unprivileged / "app"
     generate_old(app)
     old = tree(app)
     (app / place).chmod(0o555)
@@ -67,8 +67,8 @@ def test_no_permission_to_write(nobody, place):
     generate_new(app)
 
 
-def test_no_permission_to_read(nobody):
-    app = nobody / "app"
+def test_no_permission_to_read(unprivileged):
+    app = unprivileged / "app"
     generate_old(app)
     (app / "keep/changed.c").chmod(0)
     assert refusal(generate_new, app).startswith(
