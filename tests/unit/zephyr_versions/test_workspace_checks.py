@@ -154,8 +154,7 @@ def test_unknown_option_is_reported(tree: Path, capsys: pytest.CaptureFixture[st
         in checked(tree, capsys)[1]
     )
     assert (
-        "CONFIG_PRESENT"
-        not in checked(tree, capsys, manifest=MANIFEST.replace("CONFIG_HELPER", "CONFIG_PRESENT"))[1]
+        "CONFIG_PRESENT" not in checked(tree, capsys, manifest=MANIFEST.replace("CONFIG_HELPER", "CONFIG_PRESENT"))[1]
     )
 
 
