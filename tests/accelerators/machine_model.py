@@ -281,7 +281,7 @@ class Machine:
             if place is None:
                 continue
             reach = self.reach.get(place.region)
-            check(reach is None or agent in reach, f"{agent} can't reach {binding.name} in {place.region}")
+            check(reach is None or agent in reach, f"{agent} cannot reach {binding.name} in {place.region}")
             if argument.direction in ("in", "inout"):
                 reads |= place.bytes
             if argument.direction != "in":

@@ -68,7 +68,7 @@ def test_schedules_compute_what_sequential_execution_does(planned, record_proper
     for name, value in figures.items():
         record_property(name, value)
     assert launched > 2 * GRAPHS
-    assert launched > waits > GRAPHS // 2, "some devices are waited for once for several steps"
+    assert launched > waits > GRAPHS // 2, "one wait can cover several steps"
     assert maintained > 2 * GRAPHS
     assert reordered > GRAPHS // 10
 

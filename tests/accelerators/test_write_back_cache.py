@@ -158,7 +158,7 @@ def test_results_are_wrong_without_cache_maintenance(program, left_out):
     runs, wrong = _wrong(output)
     assert wrong > runs // (20 if left_out == 2 else 4)
     if left_out == 7:
-        assert output.count(": wrong") >= MODELS - 2, "what is maintained need not reach an output"
+        assert output.count(": wrong") >= MODELS - 2, "maintained data need not affect an output"
 
 
 def test_generated_main_pads_buffers_to_cache_lines(chosen, tmp_path):

@@ -33,7 +33,7 @@ def report_of(text):
     """Parse the output of a command as strict JSON, without NaN and Infinity."""
 
     def refuse(word):
-        raise AssertionError(f"{word} is no JSON")
+        raise AssertionError(f"{word} is not JSON")
 
     report = json.loads(text, parse_constant=refuse)
     assert set(report) == {"ok", "diagnostics", "result"}

@@ -147,7 +147,7 @@ def test_stack_from_su_files(opwest, manifest, tmp_path):
     (model,) = json.loads(opwest("check", "--json", manifest(entry)).out)["result"]
     assert model["exportability"][0]["stack"] == {"relu": bytes_}
     assert opwest("generate", manifest(entry), "-o", tmp_path / "app").code == 0
-    assert "relu.su" in (tmp_path / "app/.opwest/lock.json").read_text(), "a change of the file has to be noticed"
+    assert "relu.su" in (tmp_path / "app/.opwest/lock.json").read_text(), "a change of the file must be detected"
 
 
 def test_su_files_of_several_objects_may_be_joined(opwest, manifest, tmp_path):

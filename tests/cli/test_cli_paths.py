@@ -181,7 +181,7 @@ def start(*words: str, slow: bool = False) -> subprocess.Popen[str]:
 def wait_for(path: str) -> None:
     end = time.monotonic() + 60
     while not Path(path).exists():
-        assert time.monotonic() < end, f"{path} did not come"
+        assert time.monotonic() < end, f"{path} was not created"
         time.sleep(0.01)
 
 

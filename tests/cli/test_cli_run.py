@@ -285,7 +285,7 @@ def test_json_of_outputs_that_are_not_numbers(opwest, tmp_path):
     path = save(tmp_path / "x.npy", np.zeros(2, dtype=np.float32))
     done = opwest("run", tmp_path / "app", "--host", "--input", f"x={path}", "--json")
     assert done.code == 0
-    json.loads(done.out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    json.loads(done.out, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
 
 
 @NEEDS_CC

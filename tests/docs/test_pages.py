@@ -22,8 +22,8 @@ def test_every_block_of_commands_is_run_or_has_a_reason(page: Path) -> None:
             continue
         place = f"{page.name}:{block.line}"
         why, by = block.marked("not run"), block.marked("run by")
-        assert why is None or len(why) > 10, f"{place}: say why it is not run"
-        assert by is None or (ROOT / by).is_file(), f"{place}: {by} is no test"
+        assert why is None or len(why) > 10, f"{place}: a reason why it is not run is required"
+        assert by is None or (ROOT / by).is_file(), f"{place}: {by} is not a test"
         assert not block.mark or block.mark.split(":")[0].split()[0] in ("zephyr", "exit", "not", "run", "file"), place
         assert block.language == "sh" or block.text.startswith("$ "), f"{place}: a console block begins with a command"
 

@@ -51,7 +51,7 @@ class _Shell(ShellLink):
 
     def _send(self, data: bytes) -> None:
         self._asked += 1
-        assert self._asked < 2_000, "it asks without end"
+        assert self._asked < 2_000, "unlimited requests"
         self._now = self._answers.pop(0) if self._answers else b""
 
     def _drain(self) -> None:
@@ -146,7 +146,7 @@ def start_smp(_folder: Path, use: Use = _run) -> Read:
 
         async def send(self, frame: bytes) -> None:
             self.asked += 1
-            assert self.asked < 2_000, "it asks without end"
+            assert self.asked < 2_000, "unlimited requests"
             self.header = Header.loads(frame[: Header.SIZE])
 
         async def receive(self) -> bytes:

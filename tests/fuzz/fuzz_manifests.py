@@ -30,7 +30,7 @@ def words(faults: Diagnostics) -> str:
         assert one.message.strip(), "a diagnostic without a message"
         assert len(str(one)) < 6_000, f"a message of {len(str(one))} characters"
         assert "Traceback" not in one.message and "object at 0x" not in str(one), one
-        assert str(one).isprintable() or "\n" in str(one) or "\t" in str(one), "a message that can't be printed"
+        assert str(one).isprintable() or "\n" in str(one) or "\t" in str(one), "an unprintable message"
         found.append(" ".join(word for word in one.message.split() if word.isalpha() and word.islower()))
     return "|".join(sorted(set(found)))
 

@@ -129,7 +129,7 @@ def _start_origin(folder: Path) -> Read:
             update_project(app, request, Diagnostics())
         except OpwestError as fault:
             return words + _words(fault)
-        raise AssertionError("there is no manifest, and the update did not say so")
+        raise AssertionError("the update did not report the missing manifest")
 
     return read
 

@@ -183,13 +183,13 @@ def _chosen(content: bytes) -> bool:
 
 
 def _no_constant(text: str) -> None:
-    raise AssertionError(f"{text} is no JSON")
+    raise AssertionError(f"{text} is not JSON")
 
 
 def _shown(text: str) -> str:
     """Check that texts of a page or picture are escaped and that numbers are numbers; return it."""
     assert "<script>alert" not in text
-    assert not _NO_PLACE.search(text), "a coordinate that is no number"
+    assert not _NO_PLACE.search(text), "a coordinate that is not a number"
     return text
 
 
@@ -220,7 +220,7 @@ def _start_measurements(folder: Path) -> Read:
         if _chosen(content):
             _shown(page(made, changes, "before"))
         path.write_text(text)
-        assert read_report(path) == made, "what was written is not what is read"
+        assert read_report(path) == made, "the read data differs from the written data"
         return f"{_messages(faults)} {len(found.profiles)} {len(found.results)}"
 
     return read
@@ -259,7 +259,7 @@ def _start_image(folder: Path) -> Read:
         if _chosen(content):
             _shown(page(made, compare(report_of(*models), made), "before"))
         path.write_text(text)
-        assert read_report(path) == made, "what was written is not what is read"
+        assert read_report(path) == made, "the read data differs from the written data"
         return str(sorted({(item.name, item.kind) for one in found for image in one.images for item in image.items}))
 
     return read

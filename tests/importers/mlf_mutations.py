@@ -197,7 +197,7 @@ def examine(content, folder, *, whole=True):
     except OpwestError as error:
         assert error.diagnostics and all(d.message for d in error.diagnostics)
         answer = error.diagnostics[0].message
-        assert not (folder / "out").exists(), "something was written although the import failed"
+        assert not (folder / "out").exists(), "the failed import wrote files"
     assert time.process_time() - start < SECONDS, "the import took too long"
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     assert grown < BYTES, f"the import took {grown} bytes"

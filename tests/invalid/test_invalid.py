@@ -51,7 +51,7 @@ def compare(expected: Path, printed: str, rewrite: bool) -> None:
     """Compare the output with the expected output, or write it."""
     if rewrite:
         expected.write_text(printed, encoding="utf-8")
-    assert expected.exists(), f"{expected} is missing: run `pytest {HERE} --rewrite`, and read what it wrote"
+    assert expected.exists(), f"{expected} is missing: run `pytest {HERE} --rewrite` and review the diff"
     expected_text = expected.read_text(encoding="utf-8")
     assert expected_text, f"{expected} is empty"
     assert printed == expected_text
@@ -75,13 +75,13 @@ def test_invalid_input(
     assert status == 1
     # The table of all objects that were read, and no other output.
     assert out == "" or "objects read so far\n\n  object " in out
-    assert str(workshop.folder) not in printed + out, "a message depends on where the project lies"
+    assert str(workshop.folder) not in printed + out, "a message depends on the path of the project"
     assert printed.count(": error: ") == SEVERAL.get(case_name(case), 1)
     compare(case.with_suffix(".expected"), printed, request.config.getoption("--rewrite"))
 
     output = tmp_path / "app"
     assert main(["generate", *manifests, "-o", str(output)]) == 1
-    assert capsys.readouterr() == ("", printed), "generate finds other faults than check"
+    assert capsys.readouterr() == ("", printed), "generate and check report different faults"
     assert not output.exists()
 
 

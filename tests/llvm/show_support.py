@@ -54,7 +54,7 @@ def _show(field: Field) -> list[str]:
             if dtype is layout.U8.dtype:
                 return [*known, f"bytes({value}, it->{count});"]
             return [*known, *_loop(value, count, _number(f"{value}[i]", to))]
-    raise AssertionError(f"a field of a type that is not shown: {field}")
+    raise AssertionError(f"a field of an unsupported type: {field}")
 
 
 def _number(value: str, type_: Scalar) -> str:

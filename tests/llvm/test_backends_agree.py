@@ -153,7 +153,7 @@ def test_output_of_the_program_has_no_faults(reference):
     assert not re.search(r"^ (flush|invalidate).* \d{4,}", reference, re.MULTILINE), "not at the start of a line"
     programs = re.findall(r"^program (\w+) # (\d+) (\d+)$", reference, re.MULTILINE)
     assert [name for name, _, _ in programs] == ["shared", "wide", "wide", "narrow"]
-    assert len({place for name, place, _ in programs if name != "narrow"}) == 1, "the same bytes are there once"
+    assert len({place for name, place, _ in programs if name != "narrow"}) == 1, "equal bytes are stored once"
     assert {rest for _, _, rest in programs} == {"0"}, "programs are aligned to 16 bytes"
     # Each operator, five times.
     assert len(re.findall(r"^call store ", reference, re.MULTILINE)) == 5

@@ -81,7 +81,7 @@ class Page:
             ready, _, _ = select.select([self._read], [], [], max(end - time.monotonic(), 0))
             assert ready, "the browser does not answer"
             more = os.read(self._read, 1 << 20)
-            assert more, "the browser has ended"
+            assert more, "the browser ended"
             self._left += more
         message, _, self._left = self._left.partition(b"\0")
         return dict(json.loads(message))

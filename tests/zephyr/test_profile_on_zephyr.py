@@ -48,7 +48,7 @@ def console(device: str) -> Iterator[Callable[[str, str], str]]:
     def ask(command: str, until: str) -> str:
         os.write(file, f"{command}\n".encode())
         text, found = heard(until, 60)
-        assert found, f"{command}: {until!r} did not come:\n{text}"
+        assert found, f"{command}: no {until!r}:\n{text}"
         return text
 
     def prompt() -> bool:

@@ -106,8 +106,8 @@ def test_digits_equals_the_host_run(
             assert "latency: unknown" in done.stdout
         else:
             assert re.search(r"^latency: [\d.]+ ms \(median of 2 runs, ", done.stdout, re.MULTILINE)
-    assert len(set(labels)) > 1, "different images, different answers"
-    assert sources == {path: path.read_bytes() for path in sources}, "the application's files stay as they are"
+    assert len(set(labels)) > 1, "different images have different results"
+    assert sources == {path: path.read_bytes() for path in sources}, "the application's files are unchanged"
     # Already built: west does not configure again.
     assert "configuring" not in done.stderr
 

@@ -35,7 +35,7 @@ def test_digits_on_native_posix(
     app = tmp_path / "app"
     manifest = digits.parent / "example" / "manifest.yaml"
     opwest("generate", manifest, "-o", app, "--board", board, "--zephyr-base", old_base)
-    assert not (app / "boards").exists(), "the board needs no settings of its own"
+    assert not (app / "boards").exists(), "the board needs no settings"
     env = workspace.environment("native_posix") | {"ZEPHYR_BASE": str(old_base)}
     build = tmp_path / "build"
     ninja = shutil.which("ninja")

@@ -64,7 +64,7 @@ class Built:
             os.killpg(process.pid, 9)
             process.wait()
             process.stdout.close()
-        pytest.fail(f"{self.board}: {until!r} did not come within {RUN_SECONDS} s:\n{console.decode(errors='replace')}")
+        pytest.fail(f"{self.board}: no {until!r} within {RUN_SECONDS} s:\n{console.decode(errors='replace')}")
 
 
 @dataclass

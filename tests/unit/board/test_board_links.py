@@ -136,7 +136,7 @@ def test_unplugged_board(plug: Plug, connect: Connect, kind: str, at: int) -> No
     with pytest.raises(LinkError) as caught:
         run_once(link)
     assert f"lost the serial device '{board.device}'" in caught.value.message and "unplugged" in caught.value.message
-    assert time.monotonic() - begin < 2, "noticed at once"
+    assert time.monotonic() - begin < 2, "detected at once"
 
 
 @pytest.mark.parametrize("kind", ["smp", "shell"])

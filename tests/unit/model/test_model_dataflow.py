@@ -61,7 +61,7 @@ def test_constants_and_numbers(tmp_path: Path) -> None:
     flow = flow_of(text, tmp_path)
     assert bindings(flow) == [["input x", "constant w", "buffer t"], ["buffer t", "scalar by", "output y"]]
     assert flow.steps[1].bindings[1] == Binding("scalar", "by", -7)
-    assert set(flow.agents) == {"x", "w", "t", "y"}, "a number is touched by nobody"
+    assert set(flow.agents) == {"x", "w", "t", "y"}, "a number has no users"
 
 
 def test_scratch_memory_belongs_to_its_step() -> None:
@@ -78,7 +78,7 @@ def test_scratch_memory_belongs_to_its_step() -> None:
         ("room of step 2", "int16 [8]", 32, None),
     ]
     assert [s.location for s in flow.scratch] == [flow.steps[i].location for i in (0, 1, 1, 2)]
-    assert set(types(flow)) == {"t", "u"}, "scratch memory is no tensor"
+    assert set(types(flow)) == {"t", "u"}, "scratch memory is not a tensor"
 
 
 def test_devices_access_the_tensors_of_their_steps() -> None:
@@ -112,7 +112,7 @@ def test_alignments_are_the_largest_that_a_step_needs() -> None:
     assert {t.name: t.align for t in flow.intermediates} == {"t": 64, "u": 16, "v": 1}
     flow = flow_of(manifest(*steps, tensors="t: {align: 32}, u: {align: 128}, v: {align: 16}"))
     assert {t.name: t.align for t in flow.intermediates} == {"t": 64, "u": 128, "v": 16}
-    assert flow.alignments == {"x": 1, "t": 64, "u": 16, "v": 1, "y": 1}, "only what the operators need"
+    assert flow.alignments == {"x": 1, "t": 64, "u": 16, "v": 1, "y": 1}, "only the alignment that the operators need"
     flow = flow_of(manifest("aligned: [x, t]", "relu: [x, u]", "add: [t, u, y]"))
     assert flow.alignments["x"] == 64
 

@@ -320,4 +320,4 @@ def test_messages_and_positions_of_faults(case: str, tmp_path: Path) -> None:
         key = line.strip().partition(":")[0]
         expected = [message.replace(f"{{{key}}}", str(number)) for message in expected]
     assert said == [f"{place}: {message}" for place, message in zip(places, expected, strict=True)]
-    assert all(isinstance(name, str) for name in flow.agents), "numbers are touched by nobody"
+    assert all(isinstance(name, str) for name in flow.agents), "numbers have no users"

@@ -97,7 +97,7 @@ def test_given_capacity_gets_the_whole_budget(plan):
 def test_capacity_that_needs_no_search(plan):
     assert plan(0, 10, capacity=100) == (100, [])
     assert plan(0, 10, capacity=150) == (100, [])
-    assert plan(0, 10, capacity=56) == (100, []), "no plan can keep to what is below the bound"
+    assert plan(0, 10, capacity=56) == (100, []), "no plan exists below the bound"
     assert plan(0, 10, capacity=60) == (60, [(60, 1000)])
 
 
@@ -130,7 +130,7 @@ def test_only_overflowing_pools_are_planned_again(monkeypatch):
     assert plan.size == 13 and plan.offsets["small"] == greedy.plan_pool(blocks).offsets["small"]
     ((first, *one), (second, *two)) = requests
     assert {name[0] for name in first} == {"x"} and {name[0] for name in second} == {"y"}
-    assert one[:2] == [13, 500] and two[:2] == [13, 500 - one[2]], "what is left for the second"
+    assert one[:2] == [13, 500] and two[:2] == [13, 500 - one[2]], "the rest is for the second"
     assert one[2] == two[2] > 0
 
 
@@ -145,7 +145,7 @@ def test_nodes_of_all_islands_count(monkeypatch):
 
     monkeypatch.setattr(search, "pack", pack)
     search.plan_pool(blocks, budget=1000)
-    assert budgets[:4] == [500, 493, 494, 487], "of 1000 the first trial took 12"
+    assert budgets[:4] == [500, 493, 494, 487], "the first trial took 12 of 1000"
 
 
 def test_failed_island_ends_the_trial(monkeypatch):
@@ -172,7 +172,7 @@ def test_islands_share_no_time(seed):
         assert island == sorted(island, key=lambda b: (b.first, b.last, b.size, b.name))
         reached = island[0].last
         for block in island[1:]:
-            assert block.first <= reached, "each is held together"
+            assert block.first <= reached, "each has connected lifetimes"
             reached = max(reached, block.last)
     assert search._islands(blocks[::-1]) == found
 

@@ -95,7 +95,7 @@ def test_numbers_in_nested_parts():
     blocks = [Block(f"b{i}", 1, 1, 0, 3) for i in range(6)]
     part = component(blocks).only(np.array([1, 3, 4, 5])).only(np.array([1, 3]))
     assert list(part.numbers) == [3, 5]
-    assert list(part.twin) == [-1, -1], "the twins that are left out are no twins here"
+    assert list(part.twin) == [-1, -1], "omitted twins are not twins here"
     assert list(component(blocks).only(np.array([1, 2, 5])).twin) == [-1, 0, -1]
 
 

@@ -100,7 +100,7 @@ def test_search_for_an_order_ends_at_the_bound(monkeypatch):
 
     monkeypatch.setattr(greedy, "_place", place)
     plan_pool([Block("a", 4, 1, 0, 0), Block("b", 4, 1, 0, 0)])
-    assert tried == [None], "the first order meets it"
+    assert tried == [None], "the first order reaches it"
     tried.clear()
     # No order reaches the bound here: all are tried from below, and all from both ends.
     blocks = [Block("A", 100, 1, 0, 1), Block("B", 60, 1, 2, 3), Block("C", 30, 1, 1, 2), Block("D", 64, 64, 1, 1)]

@@ -37,7 +37,7 @@ def test_fitting_buffers_use_the_first_pool():
     rows = {"a": (60, 0, 1, BOTH), "b": (40, 1, 2, BOTH), "c": (60, 2, 3, BOTH)}
     plan, messages = planned(rows, [pool("fast", 100), pool("slow", 100), pool("spare", 100)])
     assert (dict(plan.homes), messages) == (dict.fromkeys("abc", "fast"), [])
-    assert list(plan.pools) == ["fast"], "pools that hold nothing are left out"
+    assert list(plan.pools) == ["fast"], "empty pools are omitted"
     assert (plan.pools["fast"].size, plan.pools["fast"].lower_bound) == (100, 100)
     assert {plan.place(name) for name in "ac"} == {("fast", 0)} and plan.place("b") == ("fast", 60)
 
@@ -62,9 +62,9 @@ def test_largest_buffer_above_the_limit_moves_to_the_next_pool():
 
 def test_largest_movable_buffer_of_the_peak_moves_if_higher_ones_cannot():
     rows = {"a": (20, 0, 1, ("fast",)), "b": (40, 0, 1, BOTH), "c": (40, 0, 1, BOTH)}
-    assert homes(rows, 99) == {"a": "fast", "b": "fast", "c": "slow"}, "of two that are as large, the last by name"
+    assert homes(rows, 99) == {"a": "fast", "b": "fast", "c": "slow"}, "the last by name of two equal ones"
     rows["d"] = (70, 5, 6, BOTH)
-    assert homes(rows, 99) == {"a": "fast", "b": "fast", "c": "slow", "d": "fast"}, "not one that lives elsewhen"
+    assert homes(rows, 99) == {"a": "fast", "b": "fast", "c": "slow", "d": "fast"}, "not one with another lifetime"
 
 
 def test_larger_buffers_without_another_pool_are_not_moved():
@@ -237,4 +237,4 @@ def test_random_buffers_keep_to_their_pools():
         alive = [[row for row in held if row[1] <= step <= row[2]] for step in range(9)]
         most = max(alive, key=lambda together: sum(row[0] for row in together))
         if "fast" in small:
-            assert all(row[3] == ("fast",) for row in most), "of those at the peak, all that could go have gone"
+            assert all(row[3] == ("fast",) for row in most), "all movable buffers of the peak were moved"

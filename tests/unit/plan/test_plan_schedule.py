@@ -147,7 +147,7 @@ ORDERS = {
 def test_orders(case):
     steps, expected = ORDERS[case]
     assert order(plan_schedule(model_of(*steps, reorder=True))) == expected
-    assert order(plan_schedule(model_of(*steps))) == list(range(len(steps))), "only where the manifest allows it"
+    assert order(plan_schedule(model_of(*steps))) == list(range(len(steps))), "only if the manifest permits it"
 
 
 class Plain:

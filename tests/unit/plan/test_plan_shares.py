@@ -126,7 +126,7 @@ def test_random_schedules_equal_the_reference():
         assert set(chosen) <= allowed, seed
         taken, takers = [s.taken for s in chosen], [s.taker for s in chosen]
         assert len(set(taken)) == len(taken) and len(set(takers)) == len(takers)
-        assert all(s.taken in taken or s.taker in takers for s in allowed), "none is left that could be added"
+        assert all(s.taken in taken or s.taker in takers for s in allowed), "no other share can be added"
         found += len(chosen)
     print(found)
     assert found > 100

@@ -32,7 +32,7 @@ def faults_of(tmp_path, template):
         source_and_app(tmp_path, template=template)
     except OpwestError as error:
         return str(error).replace(f"{template}/", "")
-    raise AssertionError(f"not refused: {[*faults]}")
+    raise AssertionError(f"not rejected: {[*faults]}")
 
 
 def test_template_replaces_one_file(tmp_path, folder):

@@ -58,7 +58,7 @@ def refusal(call, *arguments) -> str:
         call(*arguments)
     except OpwestError as fault:
         return str(fault)
-    raise AssertionError("not refused")
+    raise AssertionError("not rejected")
 
 
 def child(work) -> int:
