@@ -7,7 +7,7 @@ import sys
 
 
 def main(arguments: list[str] | None = None, program: str = "opwest") -> int:
-    """Run the command line; say which package is missing where the installation is not complete."""
+    """Run the command line; report a missing package of an incomplete installation."""
     try:
         from opwest.cli.main import main as run
     except ModuleNotFoundError as error:
@@ -16,8 +16,8 @@ def main(arguments: list[str] | None = None, program: str = "opwest") -> int:
             raise
         print(
             f"{program}: error: the Python package {name!r} is not installed for {sys.executable}\n"
-            "  hint: `west packages pip --install` in a Zephyr workspace, or `pip install -r requirements.txt` in "
-            "the opwest repository, brings all that it needs",
+            "  hint: run `west packages pip --install` in a Zephyr workspace, or `pip install -r requirements.txt` in "
+            "the opwest repository",
             file=sys.stderr,
         )
         return 2

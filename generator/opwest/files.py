@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a project, before they are written: whose they are, and which paths they can have."""
+"""The files of a project before writing: their owners, and the rules for their paths."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ Owner = Literal["generator", "user", "copy", "local"]
 
 @dataclass(frozen=True)
 class ProjectFile:
-    """One file to write; a user's file is written once and from then on only merged.
+    """One file to write. A file of owner `user` is written once; later versions are merged.
 
-    A copy is a user's file, too, but one that the user has elsewhere: a merge would only repeat the user's own changes.
-    A local file is opwest's own and says where the project lies: the lock, which is the same everywhere, has nothing
-    of it.
+    `copy`: a copy of a user's file outside the project; changes are made there, so that copies are never merged.
+    `local`: an internal file that depends on the location of the project; the lock does not contain it.
     """
 
     path: PurePosixPath
@@ -28,12 +27,12 @@ class ProjectFile:
 
 
 def folded(path: str) -> str:
-    """Return what two paths share that some file systems cannot tell apart."""
+    """Return a key that is equal for paths that some file systems do not distinguish."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
 def is_inside(path: object) -> bool:
-    """Whether `path` is text that names something in the project folder, in its shortest spelling."""
+    """Whether `path` is the normalised relative path of a file in the project directory."""
     if not isinstance(path, str) or "\0" in path or "\\" in path:
         return False
     try:

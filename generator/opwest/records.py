@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The decorator `dataclass` with less work at import.
 
-dataclasses compiles six methods of every frozen class from text: for all classes of opwest a third of the time of
-generating a small model. Here a frozen class gets `__eq__`, `__hash__` and `__repr__` as closures, with the same
+dataclasses compiles six methods of every frozen class from text. For all classes of opwest this takes a third of the
+time to generate a small model. Here a frozen class gets `__eq__`, `__hash__` and `__repr__` as closures, with the same
 results. Type checkers see dataclasses.dataclass itself.
 """
 
@@ -59,5 +59,5 @@ def _comparison(cls: type) -> tuple[Callable[[Any, object], Any], Callable[[Any]
 
 
 def _values(names: list[str]) -> Callable[[Any], Any]:
-    """Return a function that gets the values of attributes of an object."""
+    """Return a function that returns the values of attributes of an object."""
     return attrgetter(*names) if names else lambda _: ()

@@ -18,13 +18,13 @@ from opwest.write import WriteResult
 from opwest.zephyr.options import ZephyrOptions
 
 Metadata = Literal["c", "llvm"]
-"""Where run, metadata and registry come from: C sources, or one object per target."""
+"""The form of run, metadata and registry: C sources, or one object per target."""
 
 Layout = Literal["application", "model"]
-"""What is written: a whole application, or the models alone, for a build that has an application already."""
+"""The output: a whole application, or only the models, for the build of an existing application."""
 
 Stage = Literal["plan", "render", "write"]
-"""Where the pipeline ends."""
+"""The last stage of the pipeline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,13 @@ class Request:
 
     manifests: tuple[Path, ...]
     output: Path | None = None
-    """The folder to write; None if the pipeline ends before the stage `write`."""
+    """The directory to write; None if the pipeline ends before the stage `write`."""
     vendored: bool = True
     """Whether to copy the runtime into the application."""
     metadata: Metadata = "c"
     layout: Layout = "application"
     template: Path | None = None
-    """A folder of the user's own templates."""
+    """A directory of the user's own templates."""
     zephyr: ZephyrOptions = field(default_factory=ZephyrOptions)
     inputs: Path | None = None
     """A file for the absolute paths of all files read, one per line, written even after errors."""
@@ -48,7 +48,7 @@ class Request:
 
     @property
     def folder(self) -> Path:
-        """The folder to write. Raises ValueError if there is none."""
+        """The directory to write. Raises ValueError if there is none."""
         if self.output is None:
             raise ValueError("the request names no output")
         return self.output

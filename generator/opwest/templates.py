@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Templates as they were read: opwest's own, and those of a folder of the user's."""
+"""Templates after reading: opwest's own, and those of a directory of the user."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ EXTRA: Final = "extra/"
 
 @dataclass(frozen=True)
 class UserTemplates:
-    """A folder of templates, as it was read."""
+    """The content of a directory of templates."""
 
     folder: str
-    """As the user knows it."""
+    """The path as given by the user."""
     templates: Mapping[str, str]
-    """The text of every template, by its path in the folder; names that begin with _ are for including."""
+    """The text of every template, by its path in the directory; names that begin with _ are for inclusion only."""
     copies: Mapping[str, bytes] = field(default_factory=dict)
-    """Files of extra/ that are no templates."""
+    """Files of extra/ that are not templates."""
     hashes: Mapping[str, str] = field(default_factory=dict)
-    """The SHA-256 of every file that was read, by its path in the folder."""
+    """The SHA-256 of every file that was read, by its path in the directory."""
 
     @property
     def extras(self) -> list[str]:
@@ -38,7 +38,7 @@ class UserTemplates:
         return sorted(name.removeprefix(EXTRA).removesuffix(SUFFIX) for name in names)
 
     def place(self, name: str, line: int = 0) -> Location:
-        """Return a line of a template as a place."""
+        """Return the location of a line of a template."""
         return Location(str(Path(self.folder) / name), line, 1 if line else 0)
 
 
@@ -50,24 +50,24 @@ class Templates:
     """The text of every file of project_template, by its path."""
     user: UserTemplates | None = None
     compiled: BytecodeCache | None = None
-    """Where Jinja finds the code of opwest's templates."""
+    """The cache of Jinja's compiled code of opwest's templates."""
 
     @property
     def files(self) -> list[Path]:
-        """The paths of the files that were read from the user's folder."""
+        """The paths of the files that were read from the user's directory."""
         return [] if self.user is None else [Path(self.user.folder) / name for name in self.user.hashes]
 
     @property
     def hashes(self) -> Mapping[str, str] | None:
-        """The SHA-256 of every file of the user's folder; None where there is no such folder."""
+        """The SHA-256 of every file of the user's directory; None without one."""
         return None if self.user is None else self.user.hashes
 
 
 def known_templates(own: Iterable[str]) -> list[str]:
-    """Return the templates of opwest that make files of a project, by path."""
+    """Return the templates of opwest for files of a project, by path."""
     return sorted(path for path in own if not path.startswith("host/"))
 
 
 def is_extra(name: str) -> bool:
-    """Whether a file of a template folder makes one beside those of project_template."""
+    """Whether a file of a template directory adds a file to those of project_template."""
     return name.startswith(EXTRA)

@@ -114,12 +114,12 @@ def test_update_to_an_overlong_name_changes_no_files(capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        ("loop", "loop: error: not a folder"),
-        ("dangling", "dangling: error: not a folder"),
+        ("loop", "loop: error: not a directory"),
+        ("dangling", "dangling: error: not a directory"),
         ("dangling/app", "dangling: error: cannot write the project: File exists"),
-        ("fifo", "fifo: error: not a folder"),
+        ("fifo", "fifo: error: not a directory"),
         ("file/app", "file: error: cannot write the project: File exists"),
-        ("/dev/null", "/dev/null: error: not a folder"),
+        ("/dev/null", "/dev/null: error: not a directory"),
     ],
 )
 def test_paths_that_are_not_directories(output: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -110,10 +110,10 @@ def test_outdated_project_is_reported(opwest, project):
         }
     ]
     assert [(one["file"], one["state"]) for one in value["result"]["stale"]] == [("manifest.yaml", "changed")]
-    assert "The project is not up to date" in page.read_text(encoding="utf-8")
+    assert "The project is out of date" in page.read_text(encoding="utf-8")
     assert opwest("update", project).code == 0
     assert opwest("report", project, "-o", page).err == ""
-    assert "The project is not up to date" not in page.read_text(encoding="utf-8")
+    assert "The project is out of date" not in page.read_text(encoding="utf-8")
 
 
 def test_project_of_another_opwest_is_reported(opwest, project):
@@ -195,7 +195,7 @@ def test_incomparable_or_unreadable_reports(opwest, project):
     source = manifest_of(project)
     page = project.parent / "r.html"
     text = refused(opwest, project, "-o", page, "--compare", source)
-    assert text.startswith(f"{source}: error: cannot read the report for --compare: it contains no report")
+    assert text.startswith(f"{source}: error: cannot read the report for --compare: no report found")
     assert "cannot read the measurements: not JSON" in refused(opwest, project, "-o", page, "--profile", source)
     assert not page.exists()
 

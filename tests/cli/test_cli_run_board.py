@@ -291,7 +291,7 @@ def test_directories(opwest, run, app, west, tmp_path):
     value["files"]["modules/opwest/src/call.c"] = 64 * "0"
     lock.write_text(json.dumps(value))
     done = run("nucleo")
-    assert done.code == 1 and "call.c: error: the application has the runtime of another opwest than this" in done.err
+    assert done.code == 1 and "call.c: error: the application has the runtime of another version of opwest" in done.err
     assert f"hint: generate it again: opwest update {app}" in done.err
 
 

@@ -59,7 +59,7 @@ class _Shell(ShellLink):
 
     def _receive(self, seconds: float) -> bool:
         if not self._now:
-            raise self._gone()
+            raise self._lost_error()
         self._received = (self._received + self._now)[-(1 << 16) :]
         self._now = b""
         return True

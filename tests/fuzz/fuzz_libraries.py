@@ -21,7 +21,7 @@ from fuzz_readers import Read, Reader
 from mlf_mutations import VARIANTS, content_of, examine, mutated
 from opwest.diagnostics import OpwestError
 from opwest.importers.mlf import c_text, packed, packed_calls, processor, wrapper
-from opwest.importers.mlf.mend import mend
+from opwest.importers.mlf.corrections import corrected
 from opwest.importers.mlf.params import read_params
 from opwest.importers.mlf.relay import read_relay
 
@@ -158,8 +158,8 @@ def _start_texts(folder: Path) -> Read:
         except OpwestError as fault:
             found.append(_told(fault))
         needs = processor.needs_of([text], functions)
-        mended = mend("x.c", text, list(functions)[:1], "", [])
-        found.append(f"{len(c_text.foreign_calls(text)) > 2} {len(needs.cmsis_nn)} {len(mended.remarks)}")
+        source = corrected("x.c", text, list(functions)[:1], "", [])
+        found.append(f"{len(c_text.foreign_calls(text)) > 2} {len(needs.cmsis_nn)} {len(source.remarks)}")
         return " ".join(found)
 
     return read

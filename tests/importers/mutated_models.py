@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # as a script
 
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.importers.tvm import Options
-from opwest.importers.tvm.child import import_apart
+from opwest.importers.tvm.child import import_in_child
 from projects import check
 
 MOST_KIB = 6 << 20
@@ -97,7 +97,7 @@ def attempt(content: bytes, suffix: str, work: Path) -> Outcome:
     file.write_bytes(content)
     begin = time.monotonic()
     try:
-        import_apart(file, folder, Options(vectors=0))
+        import_in_child(file, folder, Options(vectors=0))
         faults = Diagnostics()
         check([folder / "manifest.yaml"], faults)
         kind, said = "imported", ""

@@ -77,7 +77,7 @@ def test_data_dependent_branch(tmp_path):
     model.graph.node.extend(nodes)
     onnx.save(model, tmp_path / "m.onnx")
     text = refused(tmp_path / "m.onnx", tmp_path / "out")
-    assert "a branch that is decided at run time is not supported; in the file, operator 2 'gate' (If" in text
+    assert "unsupported control flow at run time: a branch; in the file, operator 2 'gate' (If" in text
 
 
 def test_result_of_unknown_size(tmp_path):
@@ -103,7 +103,7 @@ def test_dynamic_shape_of_tflite(tmp_path):
     path.write_bytes(magnitudes([-1, -1, 4]))
     text = refused(path, tmp_path / "out")
     assert "m.tflite: error: input 'x' has a dynamic shape, [-1, -1, 4]" in text
-    assert "fix the shape of the input before the model is converted" in text
+    assert "set a fixed input shape before converting the model" in text
     path.write_bytes(magnitudes([-1, 1, 4]))
     done = import_model(path, tmp_path / "out", Options(vectors=0))
     assert done.remarks == ("input 'x' of shape [-1, 1, 4] is imported as [1, 1, 4]",)
@@ -121,14 +121,15 @@ def test_int16_data(tmp_path):
     path = tmp_path / "m.tflite"
     path.write_bytes(dynamic_range(INT16))
     text = refused(path, tmp_path / "out")
-    assert "operator 0 (FULLY_CONNECTED, which writes 'layer/out') has int16 data (16x8 quantisation)" in text
-    assert "full integer quantisation to int8" in text
+    operator = "operator 0 (FULLY_CONNECTED, which writes 'layer/out')"
+    assert f"unsupported int16 data (16x8 quantisation) of {operator}" in text
+    assert "full int8 quantisation" in text
 
 
 def test_custom_operator_of_tflite(tmp_path):
     path = tmp_path / "m.tflite"
     path.write_bytes(custom_operator())
-    assert "operator 0 (CUSTOM 'MyOwn', which writes 'y') can't be imported" in refused(path, tmp_path / "out")
+    assert "cannot import operator 0 (CUSTOM 'MyOwn', which writes 'y')" in refused(path, tmp_path / "out")
 
 
 @pytest.mark.parametrize("name", ["m.tflite", "m.onnx"])
@@ -202,6 +203,6 @@ def test_ended_process_is_reported(monkeypatch, tmp_path):
     dying = "import os, sys; print('opwest: lowering the graph', file=sys.stderr, flush=True); os.kill(os.getpid(), 11)"
     popen = subprocess.Popen
     monkeypatch.setattr(subprocess, "Popen", lambda command, **more: popen([sys.executable, "-c", dying], **more))
-    with pytest.raises(OpwestError, match="the import was ended by SIGSEGV, after: lowering the graph"):
-        child.import_apart(path, tmp_path / "out", Options())
+    with pytest.raises(OpwestError, match="the import was terminated by SIGSEGV, after: lowering the graph"):
+        child.import_in_child(path, tmp_path / "out", Options())
     assert not (tmp_path / "out").exists()

@@ -104,8 +104,8 @@ def test_information_missing_in_packed_calls_is_named(tmp_path):
     # The size of the allocation alone does not determine its content.
     done, text = imported(files, tmp_path)
     assert (
-        "not in the registry, as neither main's call nor the operator tells the size or the element type of every "
-        "argument: tvmgen_default_fused_dense" in done.remarks
+        "not in the registry, because the size or the element type of an argument is unknown: "
+        "tvmgen_default_fused_dense" in done.remarks
     )
     assert "  fused_dense_relu:" in text and "  fused_dense:" not in text
     planned(tmp_path / "mine")

@@ -12,7 +12,7 @@ from importers_support import ROOT, Built, planned
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.host.compile import HostCompiler, build_program
 from opwest.importers.mlf import Options, import_mlf
-from opwest.importers.mlf.draft import Wanted
+from opwest.importers.mlf.draft import TensorOption
 from opwest.write.writer import read_record
 from projects import check, generate
 
@@ -29,7 +29,7 @@ VARIANTS = {
     "packed_checked": made.packed(checked=True),
     "graph": made.graph(),
 }
-SAID = {"usmp_bare": {"x": Wanted(None, (1, 4)), "y": Wanted(None, (1, 2))}}
+SAID = {"usmp_bare": {"x": TensorOption(None, (1, 4)), "y": TensorOption(None, (1, 2))}}
 
 
 def imported(files, folder, name="mine", **options):
@@ -113,7 +113,7 @@ def test_cmsis_nn_is_linked_and_its_errors_are_returned(tmp_path):
     done, text = imported(made.cmsis_nn(), tmp_path)
     source = (tmp_path / "mine/operators/default_lib2.c").read_text()
     assert "switch (status)" in source and "!status" not in source
-    assert any("1 times `switch (!status)` became `switch (status)`" in r for r in done.remarks)
+    assert any("replaced by `switch (status)` (count: 1)" in r for r in done.remarks)
     assert "#if !(defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE))" in source
     assert "kconfig: CONFIG_CMSIS_NN_SOFTMAX" in text and "CONFIG_CMSIS_NN: y" in text
     assert "#error" not in (tmp_path / "mine/operators/default_lib1.c").read_text()
@@ -149,8 +149,8 @@ def test_unknown_library_is_named(tmp_path):
         b"  return 0;", b"  esp_dl_wrapper(p0);\n  return 0;", 1
     )
     done, text = imported(files, tmp_path)
-    assert "the operators include <esp_kernel.h>, which no Zephyr module is known to have" in done.warnings
-    assert "the operators call esp_dl_wrapper, which no Zephyr module is known to have" in done.warnings
+    assert "the operators include <esp_kernel.h>, which is not in a known Zephyr module" in done.warnings
+    assert "the operators call esp_dl_wrapper, which is not in a known Zephyr module" in done.warnings
     assert "symbol: esp_dl_wrapper" in text
 
 
@@ -163,7 +163,8 @@ def test_shifts_beyond_63_bits_are_corrected(tmp_path):
     files[name] += b"static int64_t near(int64_t x)\n{\n  return x >> ((int64_t)(8 + 31));\n}\n"
     done, _ = imported(files, tmp_path)
     assert any(
-        "2 shifts of 64-bit numbers by up to 66 bits, undefined in C, became shifts by 63" in r for r in done.remarks
+        "2 shifts of 64-bit numbers by up to 66 bits, undefined in C, replaced by shifts by 63" in r
+        for r in done.remarks
     )
     text = (tmp_path / "mine/operators/default_lib1.c").read_text()
     assert "((int64_t)((32 + 31) - 1))" in text and "((int64_t)(32 + 31))" in text and "((int64_t)(8 + 31))" in text
@@ -175,7 +176,7 @@ def test_cmsis_nn_without_a_processor_is_reported(tmp_path):
     files = made.cmsis_nn()
     files = {n: c.replace(b"-mcpu=cortex-m4", b"") for n, c in files.items()}
     done, _ = imported(files, tmp_path)
-    assert any("no target says with -mcpu which instruction set" in w for w in done.warnings)
+    assert any("no target specifies the instruction set for its buffers" in w for w in done.warnings)
     assert "#error" not in (tmp_path / "mine/operators/default_lib2.c").read_text()
 
 
@@ -257,8 +258,8 @@ def test_compiled_operators(variant, tmp_path):
         assert "workspace: 4096" in text  # only the upper bound of metadata.json
     if variant != "graph":
         assert (
-            "not in the registry: main is compiled, and nothing in the folder tells the sizes of what operators take "
-            "(tvmgen_default_fused_dense, tvmgen_default_fused_dense_relu). Declare the operators to call"
+            "not in the registry, because main is compiled and the sizes of the arguments are not recorded: "
+            "tvmgen_default_fused_dense, tvmgen_default_fused_dense_relu. Declare those to call"
         ) in done.remarks
     x = np.array([[1, -2, 3, 0.5]], np.float32)
     built = Built(tmp_path / "mine", tmp_path)
@@ -267,7 +268,7 @@ def test_compiled_operators(variant, tmp_path):
 
 def test_compiled_operators_of_an_unknown_target(tmp_path):
     files = made.usmp()
-    with pytest.raises(OpwestError, match="'cortex-m99' is not a named target"):
+    with pytest.raises(OpwestError, match="unknown target 'cortex-m99'"):
         imported({**files, "codegen/host/lib/x.o": b""}, tmp_path, target="cortex-m99")
 
 

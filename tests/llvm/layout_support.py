@@ -33,7 +33,7 @@ class Description:
 
 def layout_program(description: Description, abi: Abi) -> str:
     """Return the program. It needs C11 and the warnings about missing initialisers and enumerators as errors."""
-    headers = sorted({struct.header for struct in description.structs})
+    headers = sorted({one.header for one in (*description.structs, *description.constants)})
     lines = ["#include <stddef.h>", "#include <stdint.h>", *(f"#include <{header}>" for header in headers)]
     for struct in description.structs:
         lines += _of_struct(struct, abi)
@@ -61,10 +61,11 @@ def _of_struct(struct: Struct, abi: Abi) -> Iterator[str]:
 def _of_enumeration(enumeration: Enumeration) -> Iterable[str]:
     names = [enumeration.constant(code) for code in range(len(enumeration.members))]
     cases = " ".join(f"case {name}:" for name in names)
+    function = f"cases_{enumeration.c_type.split()[-1]}"
     return [
         *(_assert(name, str(code)) for code, name in enumerate(names)),
-        f"int cases_{enumeration.name}(enum {enumeration.name} which);",
-        f"int cases_{enumeration.name}(enum {enumeration.name} which)",
+        f"int {function}({enumeration.c_type} which);",
+        f"int {function}({enumeration.c_type} which)",
         f"{{ switch (which) {{ {cases} return 1; }} return 0; }}",
     ]
 

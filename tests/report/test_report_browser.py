@@ -202,7 +202,7 @@ def test_every_part_is_accessible(chromium, files, report):
     nodes = chromium.send("Accessibility.getFullAXTree")["nodes"]
     named = [(n["role"]["value"], n["name"]["value"]) for n in nodes if "name" in n and not n.get("ignored")]
     headings = [name for role, name in named if role == "heading"]
-    for title in ("What changed", "two_npus", "Memory over time", "Schedule", "Flash and RAM", "Measured", "Objects"):
+    for title in ("Changes", "two_npus", "Memory over time", "Schedule", "Flash and RAM", "Measured", "Objects"):
         assert title in headings
     for one in report.models[0].buffers:
         assert any(role in ("image", "img") and name.startswith(f"{one.name}: ") for role, name in named), one.name

@@ -106,15 +106,15 @@ def test_damaged_reports_are_rejected(tmp_path) -> None:
     good = json.loads(pretty_json(example(), None))
     assert "No such file or directory" in message(path)
     for content, reason in (
-        ("", "it contains no report (Expecting value"),
-        ("<html></html>", "it contains no report"),
-        ("[1]", "it contains no report"),
-        (json.dumps({**good, "format": "else"}), "it contains no report"),
+        ("", "no report found (Expecting value"),
+        ("<html></html>", "no report found"),
+        ("[1]", "no report found"),
+        (json.dumps({**good, "format": "else"}), "no report found"),
         (json.dumps({**good, "schema": 99}), "schema 99, expected 1"),
         (json.dumps({**good, "models": 3}), "models is not a list"),
         (json.dumps({**good, "models": [{}]}), "missing 'models[0].name'"),
         (json.dumps({**good, "opwest": None}), "opwest is None, expected text"),
-        ("[" * 100_000, "it contains no report"),
+        ("[" * 100_000, "no report found"),
     ):
         path.write_text(content)
         text = message(path)

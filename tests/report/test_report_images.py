@@ -104,7 +104,7 @@ def test_sizes_of_an_image_are_shown_and_compared(made, image):
     assert row["target"].startswith("zephyr.elf (")
     assert row["total"] == sum(item.bytes for item in found.images[0].items)
     text = page(report_of(found))
-    assert "Zephyr itself is not in it" in text and "op0, again" in text
+    assert "Flash and RAM of this model, without Zephyr." in text and "op0, again" in text
     smaller = replace(found.images[0], items=found.images[0].items[1:])
     changes = compare(report_of(found), report_of(replace(found, images=(smaller,))))
     assert [(c.group, c.verdict) for c in changes if c.name.startswith("the model in zephyr.elf")] == [

@@ -64,11 +64,13 @@ class RunningImage:
                 self._reader.join(1)
                 if self._device is None:
                     raise LinkError(
-                        f"the image exited during start-up with code {self._process.returncode}:\n{self.said()}"
+                        f"the image exited during start-up with code {self._process.returncode}:\n{self.output()}"
                     )
                 break
             if time.monotonic() > end:
-                raise LinkError(f"the image reported no serial device within {seconds:g} s; its output:\n{self.said()}")
+                raise LinkError(
+                    f"the image reported no serial device within {seconds:g} s; its output:\n{self.output()}"
+                )
             time.sleep(0.02)
         return self._device
 
@@ -81,7 +83,7 @@ class RunningImage:
         self._reader.join(seconds)
         return True
 
-    def said(self) -> str:
+    def output(self) -> str:
         """Return the last lines of the image's output."""
         return "\n".join(f"  {line}" for line in list(self._last)) or "  (none)"
 

@@ -82,18 +82,18 @@ def _unusable(device: str, error: OSError) -> LinkError:
 def _others(device: str) -> str:
     """Return the hint for a missing device."""
     found = [name for name in serial_devices() if name != device]
-    there = f"found: {', '.join(found)}" if found else "found no other device"
-    return f"check that the board is plugged in; {there}"
+    others = f"found: {', '.join(found)}" if found else "found no other device"
+    return f"check that the board is plugged in; {others}"
 
 
 def _holders(device: str) -> Iterator[str]:
     """Yield the other programs that have a device open, as far as /proc is readable."""
-    wanted = os.path.realpath(device)
+    path = os.path.realpath(device)
     for process in Path("/proc").glob("[0-9]*"):
         if int(process.name) == os.getpid():
             continue
         with contextlib.suppress(OSError):
             for link in (process / "fd").iterdir():
-                if str(link.readlink()) == wanted:
+                if str(link.readlink()) == path:
                     yield f"{(process / 'comm').read_text().strip()} (process {process.name})"
                     break

@@ -116,14 +116,14 @@ def _need_smpclient() -> None:
 def _prepare(
     options: argparse.Namespace, record: Mapping[str, Any] | None, progress: Progress, faults: Diagnostics
 ) -> Build:
-    """Return the build, which is new or found in the build directory."""
+    """Return the new build, or the existing one with --no-build."""
     workspace, west = _find_tools(options)
     project = options.directory.resolve()
     name = f"run_{board_file(options.board)}{'_profile' if _profiled(options) else ''}"
     folder: Path = (options.build_dir or options.directory / "build" / name).resolve()
     for path in (project, folder):
         if " " in str(path):
-            raise LinkError(f"path with a space: '{path}'; Zephyr cannot build there")
+            raise LinkError(f"path with a space: '{path}', which Zephyr does not support")
     runtime = installed_runtime(options.directory)
     build = Build(workspace, west, project, options.board, folder, progress, runtime, profile=_profiled(options))
     if not options.no_build:
@@ -187,7 +187,7 @@ def _connected(options: argparse.Namespace, build: Build, progress: Progress) ->
                     yield link
                 except LinkError as error:
                     if not isinstance(error, ModelError) and image.ended(_ENDING):
-                        raise LinkError(f"{error.message}\n{image.said()}", error.hint) from error
+                        raise LinkError(f"{error.message}\n{image.output()}", error.hint) from error
                     raise
         return
     _need_smpclient()
@@ -224,9 +224,9 @@ def _linked(
         link.disconnect()
 
 
-def _served(link: Link, model: Mapping[str, Any] | None, wanted: str | None) -> Served:
+def _served(link: Link, model: Mapping[str, Any] | None, option: str | None) -> Served:
     models = link.describe()
-    name = model["name"] if model is not None else wanted
+    name = model["name"] if model is not None else option
     if name is None:
         if len(models) != 1:
             names = ", ".join(one.name for one in models) or "none"
@@ -251,12 +251,12 @@ def _result(
     lines += [f"{name}: {error.as_text()}" for name, error in errors.items()]
     clock = _clock(options, configuration)
     lines += _latency(outcome.nanoseconds, clock)
-    told: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
     if outcome.profile is not None:
         host = configuration.get("CONFIG_OPWEST_PROFILE_CLOCK_HOST") == "y"
         profile = outcome.profile.labelled(served.name, build.board, "host" if host else clock, devices)
         lines += keep_profile(profile, options.output_profile)
-        told["profile"] = profile.as_json()
+        extra["profile"] = profile.as_json()
     return Result(
         "\n".join(lines),
         {
@@ -268,7 +268,7 @@ def _result(
             "errors": {name: error.as_json() for name, error in errors.items()},
             "latency_ns": list(outcome.nanoseconds),
             "clock": clock,
-            **told,
+            **extra,
         },
     )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sources that let a host run the models of an application that was generated without them."""
+"""Sources of the opwest service, for applications generated without them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from opwest.render.model_files import render_service, service_file
 
 
 def write_services(folder: Path, project: Path, record: Mapping[str, Any]) -> None:
-    """Write a source to `folder` for each model of a project's record that has none of its own.
+    """Write a source to `folder` for each model of a project's record that does not have one.
 
-    A source that is there already is not touched: it would be compiled again.
+    Unchanged files are not written again, which would cause a new compilation.
     """
     render = own_renderer()
     for model in record["models"]:

@@ -30,21 +30,21 @@ class Outcome:
     profile: Profile | None = None
 
 
-def find_model(models: Sequence[Served], wanted: str, device: str) -> Served:
+def find_model(models: Sequence[Served], name: str, device: str) -> Served:
     """Return a model of the image by name."""
     for model in models:
-        if model.name == wanted:
+        if model.name == name:
             return model
     names = ", ".join(model.name for model in models)
-    raise LinkError(f"unknown model {wanted!r}; the image on '{device}' has: {names}", "omit --no-build and --no-flash")
+    raise LinkError(f"unknown model {name!r}; the image on '{device}' has: {names}", "omit --no-build and --no-flash")
 
 
 def check_tensors(model: Served, expected: Sequence[Mapping[str, Any]], device: str) -> None:
     """Raise LinkError if the image was built from another version of the model."""
-    there = [(t.role, t.name, t.dtype, list(t.shape)) for t in model.tensors]
-    here = [(t["role"], t["name"], t["dtype"], list(t["shape"])) for t in expected]
-    if there != here:
-        shown = ", ".join(f"{role} {name} {dtype} {shape}" for role, name, dtype, shape in there)
+    found = [(t.role, t.name, t.dtype, list(t.shape)) for t in model.tensors]
+    required = [(t["role"], t["name"], t["dtype"], list(t["shape"])) for t in expected]
+    if found != required:
+        shown = ", ".join(f"{role} {name} {dtype} {shape}" for role, name, dtype, shape in found)
         raise LinkError(
             f"the image on '{device}' was built from another version of model '{model.name}': it has {shown}",
             "omit --no-build and --no-flash",
@@ -65,7 +65,7 @@ def run_model(
     try:
         times = []
         for number in range(repeat):
-            # Before every run: a run may overwrite the memory of its inputs.
+            # Before every run, because a run may overwrite the memory of its inputs.
             for index, tensor in enumerate(model.tensors):
                 if tensor.role == "input":
                     _send(link, model, index, inputs[tensor.name].tobytes(), progress)

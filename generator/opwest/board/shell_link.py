@@ -53,7 +53,7 @@ class ShellLink:
         while True:
             left = end - time.monotonic()
             if left <= 0:
-                raise self._silence("the response to 'opwest describe'", self._timeout)
+                raise self._timeout_error("the response to 'opwest describe'", self._timeout)
             lines = self._ask("describe", min(left, _AGAIN_SECONDS), b"end")
             if lines is not None:
                 models = self._models(lines)
@@ -61,7 +61,7 @@ class ShellLink:
                     return models
 
     def _models(self, lines: list[str]) -> list[Served] | None:
-        """Return the models that a response describes, None if a line is lost."""
+        """Return the models in a response, None if a line is lost."""
         models: list[tuple[str, list[Tensor]]] = []
         count = None
         for line in lines:
@@ -88,7 +88,7 @@ class ShellLink:
         command = f"{action.name.lower()} {model.name}"
         lines = self._ask(command, self._timeout, b"done|error")
         if lines is None:
-            raise self._silence(f"the end of 'opwest {command}'", self._timeout)
+            raise self._timeout_error(f"the end of 'opwest {command}'", self._timeout)
         try:
             kind, *words = lines[-1].split()
             if kind != "done":
@@ -126,7 +126,7 @@ class ShellLink:
             if profile is not None:
                 return profile
         if lines is None:
-            raise self._silence(f"the end of 'opwest measures {model.name}'", self._timeout)
+            raise self._timeout_error(f"the end of 'opwest measures {model.name}'", self._timeout)
         raise LinkError(f"{self.device}: truncated responses to 'opwest measures {model.name}'")
 
     def disconnect(self) -> None:
@@ -143,7 +143,7 @@ class ShellLink:
                 if found:
                     return found
         if lines is None:
-            raise self._silence(f"the response to {awaited}", self._timeout)
+            raise self._timeout_error(f"the response to {awaited}", self._timeout)
         raise LinkError(f"{self.device}: unexpected response to {awaited}: {lines[-1]!r}")
 
     def _ask(self, command: str, seconds: float, last: bytes) -> list[str] | None:
@@ -169,10 +169,10 @@ class ShellLink:
             self._receive(left)
         return [found.decode(errors="replace") for found in _ANSWER.findall(self._received)]
 
-    def _silence(self, awaited: str, seconds: float) -> LinkError:
+    def _timeout_error(self, awaited: str, seconds: float) -> LinkError:
         text = printable(self._received)
-        came = f"received {text!r} last" if text else "received nothing"
-        return LinkError(f"{self.device}: timeout after {seconds:g} s waiting for {awaited}; {came}", NO_SERVICE_HINT)
+        last = f"received {text!r} last" if text else "received nothing"
+        return LinkError(f"{self.device}: timeout after {seconds:g} s waiting for {awaited}; {last}", NO_SERVICE_HINT)
 
     def _drain(self) -> None:
         while self._receive(0):
@@ -187,9 +187,9 @@ class ShellLink:
         except BlockingIOError:
             return False
         except OSError as error:
-            raise self._gone() from error
+            raise self._lost_error() from error
         if not data:
-            raise self._gone()
+            raise self._lost_error()
         self._received = _ESCAPES.sub(b"", self._received + data)[-_KEPT:]
         return True
 
@@ -207,7 +207,7 @@ class ShellLink:
             except BlockingIOError:
                 continue
             except OSError as error:
-                raise self._gone() from error
+                raise self._lost_error() from error
 
-    def _gone(self) -> LinkError:
+    def _lost_error(self) -> LinkError:
         return LinkError(f"lost the serial device '{self.device}': the board was unplugged or the image exited")

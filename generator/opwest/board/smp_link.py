@@ -119,8 +119,8 @@ class SmpLink:
         tensors = []
         name, inputs = found.text("name"), found.number("inputs")
         for number in range(min(inputs + found.number("outputs"), _MOST_TENSORS)):
-            asked = {"model": index, "tensor": number}
-            answer = self._ask(OP.READ, _TENSOR, asked, f"the description of tensor {number} of {name}")
+            request = {"model": index, "tensor": number}
+            answer = self._ask(OP.READ, _TENSOR, request, f"the description of tensor {number} of {name}")
             role = "input" if number < inputs else "output"
             shape = answer.numbers("shape")
             tensors.append(Tensor(answer.text("name"), role, answer.text("dtype"), answer.number("size"), shape))
@@ -144,25 +144,25 @@ class SmpLink:
 
     def write(self, model: Served, tensor: int, offset: int, data: bytes) -> int:
         """Write the first bytes of `data` to a tensor; return the number of bytes written."""
-        asked: dict[str, Any] = {"model": model.index, "tensor": tensor, "off": offset, "data": b""}
-        room = self._transport.max_unencoded_size - Header.SIZE - len(cbor2.dumps(asked)) - _LONGEST_NUMBER
-        asked["data"] = data[: max(1, room)]
+        request: dict[str, Any] = {"model": model.index, "tensor": tensor, "off": offset, "data": b""}
+        space = self._transport.max_unencoded_size - Header.SIZE - len(cbor2.dumps(request)) - _LONGEST_NUMBER
+        request["data"] = data[: max(1, space)]
         awaited = f"the receipt of input {model.tensors[tensor].name} at {offset}"
-        return self._ask(OP.WRITE, _DATA, asked, awaited).number("off") - offset
+        return self._ask(OP.WRITE, _DATA, request, awaited).number("off") - offset
 
     def read(self, model: Served, tensor: int, offset: int) -> bytes:
         """Return the bytes of a tensor from `offset` on, as many as one response holds."""
-        asked = {"model": model.index, "tensor": tensor, "off": offset}
+        request = {"model": model.index, "tensor": tensor, "off": offset}
         awaited = f"tensor {model.tensors[tensor].name} at {offset}"
-        return self._ask(OP.READ, _DATA, asked, awaited).bytes("data")
+        return self._ask(OP.READ, _DATA, request, awaited).bytes("data")
 
     def measures(self, model: Served) -> Profile:
         """Return the measurements of a model's run since the model was opened."""
         head = self._ask(OP.READ, _MEASURES, {"model": model.index}, f"the measurements of model '{model.name}'")
         measures = []
         for number in range(min(head.number("points"), _MOST_POINTS)):
-            asked = {"model": model.index, "point": number}
-            point = self._ask(OP.READ, _POINT, asked, f"point {number} of model '{model.name}'")
+            request = {"model": model.index, "point": number}
+            point = self._ask(OP.READ, _POINT, request, f"point {number} of model '{model.name}'")
             numbers = [point.number(key) for key in ("step", "device", "runs", "last", "min", "max", "total")]
             try:
                 measures.append(make_measure(point.text("kind"), point.text("name"), *numbers))
@@ -179,37 +179,37 @@ class SmpLink:
         self._runner.close()
 
     def _ask(
-        self, operation: OP, command: int, asked: Mapping[str, Any], awaited: str, attempts: int = _ATTEMPTS
+        self, operation: OP, command: int, request: Mapping[str, Any], awaited: str, attempts: int = _ATTEMPTS
     ) -> _Answer:
-        return self._request(operation, self._group, command, asked, awaited, attempts)
+        return self._request(operation, self._group, command, request, awaited, attempts)
 
     def _request(
-        self, operation: OP, group: int, command: int, asked: Mapping[str, Any], awaited: str, attempts: int
+        self, operation: OP, group: int, command: int, request: Mapping[str, Any], awaited: str, attempts: int
     ) -> _Answer:
         """Send a request up to `attempts` times; `attempts` is 1 if it must not be repeated."""
         begin = time.monotonic()
         answer = None
         for _ in range(attempts):
             try:
-                answer = self._runner.run(self._exchange(operation, group, command, asked, self._timeout / attempts))
+                answer = self._runner.run(self._exchange(operation, group, command, request, self._timeout / attempts))
             except (SMPTransportDisconnected, OSError) as error:
-                raise self._lost(error, awaited) from error
+                raise self._lost_error(error, awaited) from error
             if answer is not None:
                 break
         if answer is None:
-            raise self._silence(awaited, time.monotonic() - begin)
+            raise self._timeout_error(awaited, time.monotonic() - begin)
         nested = answer.get("err")
         holder = nested if isinstance(nested, dict) and "rc" not in answer else answer
         code = _Answer(holder, self.device, awaited).number("rc") if "rc" in holder else 0
         if code != 0:
-            raise self._refused(code, group, awaited)
+            raise self._response_error(code, group, awaited)
         return _Answer(answer, self.device, awaited)
 
     async def _exchange(
-        self, operation: OP, group: int, command: int, asked: Mapping[str, Any], seconds: float
+        self, operation: OP, group: int, command: int, request: Mapping[str, Any], seconds: float
     ) -> dict[str, Any] | None:
         self._sequence = (self._sequence + 1) % 256
-        payload = cbor2.dumps(asked)
+        payload = cbor2.dumps(request)
         header = Header(operation, Version.V2, Flag(0), len(payload), group, self._sequence, command)
         try:
             async with asyncio.timeout(seconds):
@@ -238,7 +238,7 @@ class SmpLink:
             return None
         return answer if isinstance(answer, dict) else None
 
-    def _refused(self, code: int, group: int, awaited: str) -> LinkError:
+    def _response_error(self, code: int, group: int, awaited: str) -> LinkError:
         if code == MGMT_ERR.ENOTSUP:
             missing = f"no command group {group}" if group == self._group else "no MCUmgr command for SMP parameters"
             return LinkError(
@@ -249,7 +249,7 @@ class SmpLink:
         name = MGMT_ERR(code).name if code in MGMT_ERR.__members__.values() else str(code)
         return LinkError(f"{self.device}: received SMP error {name}, expected {awaited}")
 
-    def _lost(self, error: Exception, awaited: str) -> LinkError:
+    def _lost_error(self, error: Exception, awaited: str) -> LinkError:
         if "imeout" in f"{error.__cause__}":
             return LinkError(
                 f"{self.device}: cannot send a request within {self._timeout:g} s: the board does not read its UART"
@@ -259,7 +259,7 @@ class SmpLink:
             "the emulator exited"
         )
 
-    def _silence(self, awaited: str, seconds: float) -> LinkError:
+    def _timeout_error(self, awaited: str, seconds: float) -> LinkError:
         message = f"{self.device}: timeout after {seconds:.0f} s waiting for {awaited}; "
         text = printable(self._console)
         if self._malformed is not None:

@@ -23,12 +23,15 @@ _UARTS = ("zephyr,shell-uart", "zephyr,console")
 
 
 def find_west(workspace: Workspace) -> str | None:
-    """Return the west of the workspace, else one in PATH; ours is the last choice: it may lack Zephyr's packages."""
+    """Return the west of the workspace, else one in PATH.
+
+    The one of opwest's own Python is the last choice: this Python may lack Zephyr's packages.
+    """
     own = Path(sys.executable).parent.resolve()
     folders = [Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
     wests = [workspace.top / ".venv" / "bin" / "west", *(folder / "west" for folder in folders), own / "west"]
-    there = [west for west in wests if west.is_file() and os.access(west, os.X_OK)]
-    return next((str(west) for west in sorted(there, key=lambda west: west.parent.resolve() == own)), None)
+    existing = [west for west in wests if west.is_file() and os.access(west, os.X_OK)]
+    return next((str(west) for west in sorted(existing, key=lambda west: west.parent.resolve() == own)), None)
 
 
 @dataclass(frozen=True)
@@ -42,13 +45,13 @@ class Build:
     folder: Path
     progress: Progress
     runtime: Path
-    """The installed runtime: what the application's copy does not have comes from there."""
+    """The installed runtime, for files that the application's copy does not have."""
     profile: bool = False
     """Whether the image measures the steps of its models."""
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment of west, with the workspace's Python instead of ours."""
+        """The environment of west, with the workspace's Python instead of opwest's."""
         env = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")}
         env["ZEPHYR_BASE"] = str(self.workspace.base)
         env["PATH"] = f"{Path(self.west).parent}{os.pathsep}{env.get('PATH', '')}"
@@ -63,7 +66,7 @@ class Build:
 
     @property
     def services(self) -> Path:
-        """Where the sources are that let a host run models which were generated without them."""
+        """The directory for sources of the service that the application does not have."""
         return self.folder.with_name(self.folder.name + ".services")
 
     def configuration(self) -> dict[str, str]:
@@ -79,8 +82,8 @@ class Build:
         self.log.unlink(missing_ok=True)
         words = ["build", "-p", "auto", "-b", self.board, "-d", str(self.folder), str(self.application)]
         words.append("--no-sysbuild")
-        stamp, made = self.folder / "opwest-run.json", [*words, *(["profile"] if self.profile else [])]
-        if _read_json(stamp) == made and (self.folder / "build.ninja").exists():
+        stamp, command = self.folder / "opwest-run.json", [*words, *(["profile"] if self.profile else [])]
+        if _read_json(stamp) == command and (self.folder / "build.ninja").exists():
             self.progress.show(f"building for {self.board} (log: {self.log})")
             self._run(["build", "-d", str(self.folder)], "the build failed")
             return
@@ -99,7 +102,7 @@ class Build:
             overlays += str(overlay)
         self.progress.show(f"building for {self.board}")
         self._run([*words, "--", *options, overlays], "the build failed")
-        stamp.write_text(json.dumps(made), encoding="utf-8")
+        stamp.write_text(json.dumps(command), encoding="utf-8")
 
     def flash(self) -> None:
         """Write the image to the board and start it."""
@@ -156,29 +159,29 @@ class Build:
         if done.returncode != 0:
             with self.log.open(encoding="utf-8", errors="replace") as log:
                 log.seek(begin)
-                said = log.read()
+                output = log.read()
             raise LinkError(
-                f"{failure} (west {words[0]}, exit code {done.returncode}):\n{brief(said)}", _hint(said, self)
+                f"{failure} (west {words[0]}, exit code {done.returncode}):\n{brief(output)}", _hint(output, self)
             )
 
 
-def brief(said: str) -> str:
+def brief(output: str) -> str:
     """Return the lines of a log that report an error; without any, the last lines."""
-    lines = [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", said).splitlines() if line.strip()]
-    telling = [index for index, line in enumerate(lines) if _FAULTS.search(line) and not _NOISE.search(line)]
+    lines = [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", output).splitlines() if line.strip()]
+    errors = [index for index, line in enumerate(lines) if _FAULTS.search(line) and not _NOISE.search(line)]
     shown: list[str] = []
-    for index in telling:
+    for index in errors:
         # CMake prints the reason in the lines below.
         follow = 4 if lines[index].startswith("CMake Error") else 1
         shown += [line for line in lines[index : index + follow] if line not in shown]
     return "\n".join(f"  {line[:300]}" for line in (shown[:_SHOWN] if shown else lines[-_SHOWN:]))
 
 
-def _hint(said: str, build: Build) -> str:
+def _hint(output: str, build: Build) -> str:
     whole = f"complete log: {build.log}"
-    if "overflowed by" in said:
-        return f"the service needs additional memory: one more workspace per model; {whole}"
-    if 'Could not find a package configuration file provided by "Zephyr-sdk"' in said:
+    if "overflowed by" in output:
+        return f"the service requires additional memory: one more workspace per model; {whole}"
+    if 'Could not find a package configuration file provided by "Zephyr-sdk"' in output:
         return f"install the Zephyr SDK, or select another compiler with ZEPHYR_TOOLCHAIN_VARIANT; {whole}"
     return whole
 

@@ -10,9 +10,9 @@ import sys
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.importers import mlf
-from opwest.importers.mlf.draft import Wanted
+from opwest.importers.mlf.draft import TensorOption
 from opwest.importers.tvm import Imported, Options
-from opwest.importers.tvm.child import import_apart
+from opwest.importers.tvm.child import import_in_child
 from opwest.model.dtypes import DTYPES
 from opwest.model.identifiers import fault_of_name
 from opwest.result import Result
@@ -21,8 +21,8 @@ from opwest.result import Result
 def import_tvm(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Import a model through TVM; print progress on standard error."""
     _check_name(options, faults)
-    wanted = Options(options.model, tuple(dict.fromkeys(options.target)), options.vectors, _tell)
-    done = import_apart(options.file, options.output, wanted)
+    settings = Options(options.model, tuple(dict.fromkeys(options.target)), options.vectors, _print_progress)
+    done = import_in_child(options.file, options.output, settings)
     place = Location(str(options.file))
     for remark in done.remarks:
         faults.note(remark, place)
@@ -60,7 +60,7 @@ def _check_name(options: argparse.Namespace, faults: Diagnostics) -> None:
             faults.raise_if_errors()
 
 
-def _tensors(given: list[str], faults: Diagnostics) -> dict[str, Wanted]:
+def _tensors(given: list[str], faults: Diagnostics) -> dict[str, TensorOption]:
     """Return the values of --tensor by tensor name."""
     found = {}
     for text in given:
@@ -72,12 +72,12 @@ def _tensors(given: list[str], faults: Diagnostics) -> dict[str, Wanted]:
                 hint=f"valid dtypes: {', '.join(DTYPES)}",
             )
             continue
-        found[match[1]] = Wanted(match[2], tuple(int(n) for n in match[3].split(",")))
+        found[match[1]] = TensorOption(match[2], tuple(int(n) for n in match[3].split(",")))
     faults.raise_if_errors()
     return found
 
 
-def _tell(text: str) -> None:
+def _print_progress(text: str) -> None:
     print(f"opwest: {text}", file=sys.stderr, flush=True)
 
 

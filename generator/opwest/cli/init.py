@@ -20,17 +20,17 @@ def draft(options: argparse.Namespace, faults: Diagnostics) -> Result:
     output = Path("manifest.yaml") if to_stdout else options.output
     if not to_stdout:
         refuse_existing(output, _HINT)
-    made = draft_manifest(options.files, output, options.model, options.target, faults)
+    drafted = draft_manifest(options.files, output, options.model, options.target, faults)
     shown = {
         "manifest": None if to_stdout else str(output),
-        "marks": made.marks,
-        "operators": list(made.operators),
-        "left_out": made.left_out,
-        "text": made.text,
+        "marks": drafted.marks,
+        "operators": list(drafted.operators),
+        "left_out": drafted.left_out,
+        "text": drafted.text,
     }
     if to_stdout:
-        return Result(made.text.removesuffix("\n"), shown)
-    write_new(output, made.text, _HINT)
-    count = len(made.operators)
-    words = f"{output}: {count} operator{'' if count == 1 else 's'}, {made.marks} marks to fill in"
+        return Result(drafted.text.removesuffix("\n"), shown)
+    write_new(output, drafted.text, _HINT)
+    count = len(drafted.operators)
+    words = f"{output}: {count} operator{'' if count == 1 else 's'}, {drafted.marks} marks to fill in"
     return Result(f"{words} (listed by 'opwest check {output}')", shown)

@@ -21,15 +21,15 @@ FORMATS = ("html", "svg", "json")
 def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Generate the report."""
     before = None if options.compare is None else read_report(options.compare)
-    made = make_report(options.paths, options.profile, faults, options.firmware)
-    changes = None if before is None else compare(before, made)
+    current = make_report(options.paths, options.profile, faults, options.firmware)
+    changes = None if before is None else compare(before, current)
     kind = _format(options)
-    content = _render(kind, made, changes, options.compare)
-    shown = _json(made, changes, options, kind)
+    content = _render(kind, current, changes, options.compare)
+    shown = _json(current, changes, options, kind)
     if str(options.output) == "-":
         return Result(content.removesuffix("\n"), {**shown, "report": content})
     write_report(options.output, content)
-    return Result(_text(made, changes, options.output), shown)
+    return Result(_text(current, changes, options.output), shown)
 
 
 def _format(options: argparse.Namespace) -> str:
@@ -40,17 +40,17 @@ def _format(options: argparse.Namespace) -> str:
     return suffix if suffix in FORMATS else "html"
 
 
-def _render(kind: str, made: data.Report, changes: tuple[Change, ...] | None, against: Path | None) -> str:
+def _render(kind: str, current: data.Report, changes: tuple[Change, ...] | None, against: Path | None) -> str:
     if kind == "svg":
-        return picture(made)
+        return picture(current)
     if kind == "json":
-        return pretty_json(made, changes)
-    return page(made, changes, None if against is None else against.name)
+        return pretty_json(current, changes)
+    return page(current, changes, None if against is None else against.name)
 
 
-def _text(made: data.Report, changes: tuple[Change, ...] | None, output: Path) -> str:
-    lines = [f"{output}: {', '.join(model.name for model in made.models)}"]
-    for model in made.models:
+def _text(current: data.Report, changes: tuple[Change, ...] | None, output: Path) -> str:
+    lines = [f"{output}: {', '.join(model.name for model in current.models)}"]
+    for model in current.models:
         lines += [
             f"  {model.name}: pool {pool.name} {words.counted(pool.planned, 'byte')}, peak in step {pool.peak.step}"
             for pool in model.pools
@@ -63,12 +63,12 @@ def _text(made: data.Report, changes: tuple[Change, ...] | None, output: Path) -
 
 
 def _json(
-    made: data.Report, changes: tuple[Change, ...] | None, options: argparse.Namespace, kind: str
+    current: data.Report, changes: tuple[Change, ...] | None, options: argparse.Namespace, kind: str
 ) -> dict[str, object]:
     return {
         "output": str(options.output),
         "format": kind,
-        "models": [model.name for model in made.models],
-        "stale": [{"model": one.model, "file": one.file, "state": one.state} for one in made.stale],
+        "models": [model.name for model in current.models],
+        "stale": [{"model": one.model, "file": one.file, "state": one.state} for one in current.stale],
         "differences": None if changes is None else len(changes),
     }

@@ -15,8 +15,9 @@ def summary(model: Model, plan: MemoryPlan) -> str:
     """Return the summary of a model as text."""
     lines = [f"{model.name}: {_counted(len(model.operators), 'operator')}, {_counted(len(model.steps), 'step')}"]
     for tensor, role in [(t, "input") for t in model.inputs] + [(t, "output") for t in model.outputs]:
-        lines.append(f"  {role:<9} {tensor.name}: {tensor.type}, {tensor.type.size} bytes")
-    lines.append(f"  constants {sum(len(c.content) for c in model.constants)} bytes in {len(model.constants)}")
+        lines.append(f"  {role:<9} {tensor.name}: {tensor.type}, {_counted(tensor.type.size, 'byte')}")
+    size = sum(len(c.content) for c in model.constants)
+    lines.append(f"  constants {_counted(size, 'byte')} in {_counted(len(model.constants), 'tensor')}")
     for pool in model.pools:
         if pool.name in plan.pools:
             planned = plan.pools[pool.name]

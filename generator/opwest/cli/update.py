@@ -93,8 +93,8 @@ def _cached(options: argparse.Namespace, zephyr: Callable[[argparse.Namespace], 
 
     def find(boards: tuple[str, ...], version: str | None) -> ZephyrOptions:
         if version not in known:
-            wanted = argparse.Namespace(board=[], zephyr_version=version, zephyr_base=options.zephyr_base)
-            known[version] = zephyr(wanted)
+            requested = argparse.Namespace(board=[], zephyr_version=version, zephyr_base=options.zephyr_base)
+            known[version] = zephyr(requested)
         return replace(known[version], boards=boards)
 
     return find

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From files to the text of a manifest."""
+"""Draft the text of a manifest from files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Draft:
 
     text: str
     marks: int
-    """How many."""
+    """The number of marks."""
     operators: tuple[str, ...]
     left_out: dict[str, str]
 
@@ -33,7 +33,7 @@ class Draft:
 def draft_manifest(
     paths: Sequence[Path], manifest: Path, model: str | None, targets: Sequence[str], faults: Diagnostics
 ) -> Draft:
-    """Return a draft for a manifest at `manifest`; raises OpwestError where the files do not allow one."""
+    """Return a draft for a manifest at `manifest`. Raises OpwestError for unusable files."""
     if model is not None and fault_of_name(model):
         check_name("model", model, None, faults)
     for target in targets:
@@ -67,7 +67,7 @@ def _count(text: str) -> int:
 
 
 def _model_name(manifest: Path) -> str:
-    """Return a model's name for a manifest: that of the file if it has one of its own, else of its folder."""
+    """Return a model's name for a manifest: the file's stem, or the directory's name for `manifest.yaml`."""
     for word in (manifest.stem, manifest.absolute().parent.name):
         name = re.sub(r"\W+", "_", word, flags=re.ASCII).strip("_").lower()
         if word != "manifest" and name and fault_of_name(name) is None:

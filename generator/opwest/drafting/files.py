@@ -32,31 +32,31 @@ class Unit:
     """A compilation unit: an object, a member of an archive, a source, a module of IR."""
 
     label: str
-    """As messages name it: `lib.a(conv.o)`."""
+    """The name in messages: `lib.a(conv.o)`."""
     defines: dict[str, None]
-    """Functions that others can call, in the order of the file."""
+    """Global functions, in the order of the file."""
     needs: frozenset[str]
-    """What it calls or refers to, and does not define."""
+    """Symbols that it refers to and does not define."""
     variables: frozenset[str] = frozenset()
-    """What else it defines that others can refer to."""
+    """Other global symbols that it defines."""
     certain_needs: bool = True
-    """Whether each of `needs` must be provided by somebody: in C sources macros look like calls."""
+    """Whether each of `needs` is an undefined symbol; in C sources, an apparent call can be a macro."""
     signatures: dict[str, Signature] = field(default_factory=dict)
     member: Member | None = None
 
 
 @dataclass(eq=False)
 class Given:
-    """One file."""
+    """One input file."""
 
     name: str
-    """Relative to the manifest's folder, with forward slashes."""
+    """The path relative to the manifest's directory, with forward slashes."""
     item: ObjectFile | CSource | IrModule
     units: list[Unit]
 
     @property
     def functions(self) -> dict[str, Unit]:
-        """Functions that others can call, with the unit that has each."""
+        """Global functions, with the unit that defines each."""
         found: dict[str, Unit] = {}
         for unit in self.units:
             for name in unit.defines:
@@ -88,7 +88,7 @@ def read_files(paths: Sequence[Path], folder: Path, faults: Diagnostics) -> list
 
 
 def _relative(path: Path, folder: Path, faults: Diagnostics) -> str | None:
-    """Return a file's name as the manifest in `folder` has it."""
+    """Return a file's path relative to `folder`, the manifest's directory."""
     where = Location(str(path))
     for one, base in ((Path(os.path.abspath(path)), Path(os.path.abspath(folder))), (path.resolve(), folder.resolve())):  # noqa: PTH100
         if one.is_relative_to(base):
@@ -137,7 +137,7 @@ def _units(name: str, item: ObjectFile | CSource) -> Iterator[Unit]:
 
 
 def _described(member: Member) -> dict[str, Signature]:
-    """Return what the debug information of an object tells."""
+    """Return the signatures in an object's debug information."""
     known = signatures(member, names=True)
     return {} if isinstance(known, str) else {name: from_dwarf(seen) for name, seen in known.items()}
 
@@ -151,7 +151,7 @@ def _ir_unit(name: str, module: IrModule) -> Unit:
 
 
 def _compiled(name: str, module: IrModule) -> dict[str, Signature]:
-    """Return what the debug information of IR tells: that of an object which is compiled from it."""
+    """Return the signatures in the debug information of IR, from an object compiled from it."""
     target = llvm_target(_PLAIN_TARGET)
     answer = compile_many([CompileJob(module.content, target, name=name)])[0] if target else None
     if not isinstance(answer, bytes):
@@ -163,5 +163,5 @@ def _compiled(name: str, module: IrModule) -> dict[str, Signature]:
 
 
 def llvm_target(name: str) -> LlvmTarget | None:
-    """Return what LLVM generates for a named target."""
+    """Return the LLVM target of a named target."""
     return make_target(name, named_targets()[name]).llvm

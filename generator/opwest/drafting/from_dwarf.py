@@ -45,7 +45,7 @@ def _parameter(name: str, type_: DwarfType, *, is_last: bool) -> Parameter | str
         return Parameter(name, "scalar", dtype, remarks=_remarks(type_, dtype))
     target = type_.target
     if type_.kind != "pointer" or target is None:
-        return f"a {type_.kind} ({type_})" if type_.kind != "pointer" else "a pointer to something unknown"
+        return f"a {type_.kind} ({type_})" if type_.kind != "pointer" else "a pointer to an unknown type"
     if target.kind == "struct":
         return _device(name, target) if is_last else f"{type_}, a structure"
     if target.kind in ("pointer", "function"):
@@ -72,7 +72,7 @@ def _device(name: str, target: DwarfType) -> Parameter | str:
 
 
 def dtype_of(type_: DwarfType) -> str | None:
-    """Return the element type that a C type is, None where there is none for it."""
+    """Return the dtype of a C type, or None."""
     if type_.kind == "bool":
         return "bool"
     if type_.kind == "float":

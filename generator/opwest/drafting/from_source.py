@@ -74,13 +74,13 @@ def _points_to_const(text: str) -> bool:
 
 
 def _dtype(base: str) -> str | None:
-    """Return the dtype of a C type that is the same for every target."""
+    """Return the dtype of a C type; None if it depends on the target."""
     known = dtype_of_c(base)
     return known.name if known else None
 
 
 def _shape(text: str) -> tuple[int, ...] | None:
-    """Return the dimensions of an array that is written with all of them."""
+    """Return the dimensions of an array; None if one is missing or not a number."""
     brackets = text.count("[")
     sizes = _DIMENSIONS.findall(text)
     if not brackets or "*" in text or len(sizes) != brackets:
@@ -96,11 +96,11 @@ def _comments(source: CSource, function: CFunction) -> dict[str, str]:
     if at < 0:
         return {}
     comment, closed, rest = "\n".join(lines[:-1])[at:].partition("*/")
-    if not closed or ";" in rest or "}" in rest:  # the comment of something else
+    if not closed or ";" in rest or "}" in rest:  # the comment of another declaration
         return {}
     plain = " ".join(re.sub(r"^\s*/?\*+", "", line).strip() or "\n" for line in comment.split("\n"))
     found = {}
     for name, words in re.findall(r"[@\\]param(?:\[[\w,]*\])?\s+(\w+)\s+([^@\\\n]+)", plain):
-        said = "".join(c for c in " ".join(words.split()) if c.isprintable())
-        found[name] = said if len(said) <= _LONGEST_REMARK else f"{said[:_LONGEST_REMARK]}…"
+        comment = "".join(c for c in " ".join(words.split()) if c.isprintable())
+        found[name] = comment if len(comment) <= _LONGEST_REMARK else f"{comment[:_LONGEST_REMARK]}…"
     return found

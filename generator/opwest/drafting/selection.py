@@ -33,12 +33,12 @@ class Entry:
     files: list[str] = field(default_factory=list)
     units: list[Unit] = field(default_factory=list)
     targets: tuple[str, ...] = ()
-    """What IR is compiled for; empty: for the targets of other entries, or it can't be known."""
+    """The targets to compile IR for; empty: those of other entries, or unknown."""
     is_ir: bool = False
     also: tuple[str, ...] = ()
-    """Other named targets that fit as well."""
+    """Other compatible named targets."""
     state: list[str] = field(default_factory=list)
-    """Variables that the files keep."""
+    """Writable variables of the files."""
 
 
 @dataclass
@@ -49,28 +49,28 @@ class Chosen:
     symbol: str
     signature: Signature | None
     place: str
-    """The file, or the member of an archive, that it was read from."""
+    """Its file, or member of an archive."""
     missing_in: tuple[str, ...] = ()
     """Targets whose files do not define it."""
 
 
 @dataclass
 class Selection:
-    """All that goes into a draft but the run."""
+    """The content of a draft except for `run`."""
 
     entries: list[Entry] = field(default_factory=list)
     own_targets: list[OwnTarget] = field(default_factory=list)
     operators: list[Chosen] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
-    """By symbol, why it is no operator."""
+    """By symbol, the reason why it is not an operator."""
     unlisted: dict[str, str] = field(default_factory=dict)
-    """By file, why it is not among `objects`."""
+    """By file, the reason why it is not in `objects`."""
     externals: dict[str, list[str]] = field(default_factory=dict)
-    """By symbol, who needs it."""
+    """By undefined symbol, the units that refer to it."""
 
 
 def select(files: Sequence[Given], targets: Sequence[str], faults: Diagnostics) -> Selection:
-    """Return what a draft lists of `files`; `targets` are the named ones that the user gives, none: guess."""
+    """Return the content of a draft for `files` and named `targets`; without targets, they are guessed."""
     found = Selection()
     linked = _linked(files, found)
     _sort_by_target(linked, targets, found, faults)
@@ -80,7 +80,7 @@ def select(files: Sequence[Given], targets: Sequence[str], faults: Diagnostics) 
 
 
 def _linked(files: Sequence[Given], found: Selection) -> list[Given]:
-    """Return the files that are linked: no second copy of a function, and no program."""
+    """Return the files to link, without programs and files with duplicate functions."""
     linked: list[Given] = []
     owners: dict[str, str] = {}
     for kind in (ObjectFile, CSource, IrModule):
@@ -99,7 +99,7 @@ def _linked(files: Sequence[Given], found: Selection) -> list[Given]:
 
 
 def _sort_by_target(linked: Sequence[Given], targets: Sequence[str], found: Selection, faults: Diagnostics) -> None:
-    """Make the entries of `objects`."""
+    """Create the entries of `objects`."""
     entries: dict[tuple[str, ...], Entry] = {}
     sources = Entry(None)
     modules: list[Given] = []
@@ -133,17 +133,13 @@ def _entry_of_objects(
     found: Selection,
     faults: Diagnostics,
 ) -> Entry | None:
-    """Return the entry that a file of objects goes into."""
+    """Return the entry for a file of objects."""
     fits = fitting(members, given.name)
-    if targets:
-        wanted = [name for name in targets if name in fits]
-        if not wanted:
-            reason = faults_for(members, targets[0])[0]
-            faults.error(f"{given.name}: {reason.message}", expected=reason.expected, hint=reason.hint)
-            return None
-        choices = wanted
-    else:
-        choices = fits
+    choices = [name for name in targets if name in fits] if targets else fits
+    if targets and not choices:
+        reason = faults_for(members, targets[0])[0]
+        faults.error(f"{given.name}: {reason.message}", expected=reason.expected, hint=reason.hint)
+        return None
     free = [n for n in choices if not _clashes(given, entries.get((n,)))]
     if choices:
         name = (free or choices)[0]
@@ -158,9 +154,9 @@ def _entry_of_objects(
 
 
 def _clashes(given: Given, entry: Entry | None) -> bool:
-    """Return whether a file defines what another of the entry defines."""
-    there = {name for unit in entry.units for name in unit.defines} if entry else set()
-    return any(name in there for name in given.functions if not name.startswith("__"))
+    """Return whether a file defines a symbol that the entry already defines."""
+    defined = {name for unit in entry.units for name in unit.defines} if entry else set()
+    return any(name in defined for name in given.functions if not name.startswith("__"))
 
 
 def _add_module(given: Given, targets: Sequence[str], compiled: bool, found: Selection) -> None:
@@ -168,14 +164,14 @@ def _add_module(given: Given, targets: Sequence[str], compiled: bool, found: Sel
     fits = ir_targets(given)
     also: tuple[str, ...] = ()
     if targets:
-        wanted = tuple(targets)
+        chosen = tuple(targets)
     elif compiled:
-        wanted = ()  # for the targets that the objects are for
+        chosen = ()  # the targets of the objects
     else:
-        wanted, also = tuple(fits[:1]) or ("",), tuple(fits[1:])
-    entry = next((one for one in found.entries if one.is_ir and one.targets == wanted), None)
+        chosen, also = tuple(fits[:1]) or ("",), tuple(fits[1:])
+    entry = next((one for one in found.entries if one.is_ir and one.targets == chosen), None)
     if entry is None:
-        entry = Entry(None, targets=wanted, is_ir=True, also=also)
+        entry = Entry(None, targets=chosen, is_ir=True, also=also)
         found.entries.append(entry)
     assert isinstance(given.item, IrModule)
     entry.files.append(given.name)
@@ -211,7 +207,7 @@ def _choose_operators(linked: Sequence[Given], files: Sequence[Given], found: Se
 
 
 def _best(symbol: str, units: Iterable[Unit]) -> tuple[Signature | None, str | None]:
-    """Return the signature that tells most, and where it was read."""
+    """Return the most detailed signature, and its unit."""
     known = [(unit.signatures[symbol], unit.label) for unit in units if symbol in unit.signatures]
     if not known:
         return None, None
@@ -221,7 +217,7 @@ def _best(symbol: str, units: Iterable[Unit]) -> tuple[Signature | None, str | N
 
 
 def _no_operator(symbol: str, signature: Signature | None, caller: str | None) -> str | None:
-    """Return why a function is no operator, in words; None where it may be one."""
+    """Return the reason why a function is not an operator, or None."""
     if symbol.startswith("_Z"):
         return 'a C++ function: declare it extern "C"'
     if symbol.startswith("__tvm_ffi_"):
@@ -238,7 +234,7 @@ def _no_operator(symbol: str, signature: Signature | None, caller: str | None) -
 
 
 def _missing_in(symbol: str, entries: Iterable[Entry]) -> tuple[str, ...]:
-    """Return the targets that have no definition of a symbol."""
+    """Return the targets without a definition of a symbol."""
     defined = {e.target for e in entries if any(symbol in unit.defines for unit in e.units)}
     if None in defined:
         return ()

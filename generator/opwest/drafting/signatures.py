@@ -54,7 +54,7 @@ class Signature:
 
     @property
     def arguments(self) -> tuple[Parameter, ...]:
-        """The parameters but the device."""
+        """The parameters except for the device."""
         return tuple(p for p in self.parameters if p.role != "device")
 
 
@@ -68,7 +68,7 @@ def enriched(signature: Signature, source: Signature | None) -> Signature:
 
 
 def finished(signature: Signature) -> Signature:
-    """Return a signature with directions, names valid in a manifest, and the reason if it is no operator."""
+    """Return a signature with directions and valid names, and the reason if it is not an operator."""
     if signature.unfit:
         return signature
     parameters = _named(_directed(signature.parameters))
@@ -94,7 +94,7 @@ def _directed(parameters: Sequence[Parameter]) -> list[Parameter]:
         if one.role == "tensor":
             one = replace(one, direction="in" if one.access == "reads" else "out")
             if one.access == "both" and some_only_read:
-                one = replace(one, remarks=("guessed: out; or inout, scratch", *one.remarks))
+                one = replace(one, remarks=("guessed: out; alternatives: inout, scratch", *one.remarks))
             elif one.access in ("both", "unknown"):
                 one = replace(one, direction=None, remarks=("direction: in, out, inout or scratch", *one.remarks))
         found.append(one)

@@ -65,7 +65,7 @@ def sketch(operators: Sequence[Chosen]) -> Sketch:
     for operator in _ordered(operators, links):
         found.steps.append(_step(operator, links, found))
     found.is_complete = all(operator.signature is not None for operator in operators)
-    _settle(found, alone=len(operators) == 1)
+    _set_interface(found, single=len(operators) == 1)
     return found
 
 
@@ -87,9 +87,9 @@ def _links(operators: Sequence[Chosen]) -> Link:
     links: Link = {}
     for operator in operators:
         for argument in _arguments(operator, "in"):
-            who = writers.get((argument.name, argument.dtype), [])
-            if len(who) == 1 and who[0] != operator.name and not _PARAMETERS.search(argument.name):
-                links[operator.name, argument.name] = (who[0], argument.name)
+            matches = writers.get((argument.name, argument.dtype), [])
+            if len(matches) == 1 and matches[0] != operator.name and not _PARAMETERS.search(argument.name):
+                links[operator.name, argument.name] = (matches[0], argument.name)
     return links
 
 
@@ -155,12 +155,12 @@ def _device(handle: str, found: Sketch) -> str:
     return name
 
 
-def _settle(found: Sketch, *, alone: bool) -> None:
+def _set_interface(found: Sketch, *, single: bool) -> None:
     """Set the inputs and outputs that are unambiguous."""
     if not found.is_complete:
         return
     certain = all(end.argument.direction == "in" for end in found.open_inputs)
-    if certain and (alone or len(found.open_inputs) <= 1):
+    if certain and (single or len(found.open_inputs) <= 1):
         taken = {name for step in found.steps for name in step.args}
         for end in found.open_inputs:
             name = end.argument.name if end.argument.name not in taken else f"{end.operator}_{end.argument.name}"
@@ -168,7 +168,7 @@ def _settle(found: Sketch, *, alone: bool) -> None:
             _rename(found, end.operator, f"{MARK}_{end.argument.name}", name)
         found.open_inputs = []
     certain = all(end.argument.direction == "out" for end in found.open_outputs)
-    if certain and (alone or len(found.open_outputs) == 1):
+    if certain and (single or len(found.open_outputs) == 1):
         for end in found.open_outputs:
             own = f"{end.operator}_{end.argument.name}"
             name = end.argument.name if end.argument.name not in found.inputs else own

@@ -30,43 +30,43 @@ class OwnTarget:
 
 
 def fitting(members: Sequence[Member], name: str) -> list[str]:
-    """Return the named targets that objects can be linked for, the plainest first.
+    """Return the named targets that objects can be linked for, the nearest first.
 
-    A directory named like one of these targets decides. Otherwise the target nearest to the objects: the same
-    architecture, the same float ABI, the fewest additional extensions.
+    A target with the name of a directory in `name` precedes all others. Next are the same architecture, the same float
+    ABI, and the fewest additional extensions.
     """
     abis = {member.abi: None for member in members}
     parts = PurePosixPath(name).parts[:-1]
     ranked = []
     for order, target in enumerate(named_targets()):
-        wanted = _abi(target)
-        if not any(abi_faults(abi, wanted) for abi in abis):
-            ranked.append((target not in parts, *_distance(next(iter(abis)), wanted), order, target))
+        required = _abi(target)
+        if not any(abi_faults(abi, required) for abi in abis):
+            ranked.append((target not in parts, *_distance(next(iter(abis)), required), order, target))
     return [str(one[-1]) for one in sorted(ranked)]
 
 
 def faults_for(members: Sequence[Member], target: str) -> list[Fault]:
-    """Return why objects can't be linked for a named target."""
-    wanted = _abi(target)
-    return list(dict.fromkeys(fault for member in members for fault in abi_faults(member.abi, wanted)))
+    """Return the reasons why objects cannot be linked for a named target."""
+    required = _abi(target)
+    return list(dict.fromkeys(fault for member in members for fault in abi_faults(member.abi, required)))
 
 
 def _abi(target: str) -> TargetAbi:
     return target_abi(make_target(target, named_targets()[target]))
 
 
-def _distance(abi: Abi, wanted: TargetAbi) -> tuple[int, int, int]:
-    """Return how much more a target is than what objects need."""
+def _distance(abi: Abi, target: TargetAbi) -> tuple[int, int, int]:
+    """Return the differences between objects and a target: architecture, float ABI, additional extensions."""
     architecture = 0
-    if abi.arch and wanted.arch and abi.machine == "riscv":
-        architecture = len(isa_extensions(wanted.arch) - isa_extensions(abi.arch))
-    elif abi.arch and wanted.arch:
-        architecture = int(abi.arch != wanted.arch)
-    float_abi = int(abi.float_abi not in (None, "any", wanted.float_abi))
+    if abi.arch and target.arch and abi.machine == "riscv":
+        architecture = len(isa_extensions(target.arch) - isa_extensions(abi.arch))
+    elif abi.arch and target.arch:
+        architecture = int(abi.arch != target.arch)
+    float_abi = int(abi.float_abi not in (None, "any", target.float_abi))
     extras = 0
     if abi.machine == "arm":
-        extras += _FPU.index(wanted.fpu or "none") - _FPU.index(abi.fpu or "none")
-        extras += _MVE.index(wanted.mve or "none") - _MVE.index(abi.mve or "none")
+        extras += _FPU.index(target.fpu or "none") - _FPU.index(abi.fpu or "none")
+        extras += _MVE.index(target.mve or "none") - _MVE.index(abi.mve or "none")
     return architecture, float_abi, extras
 
 
@@ -85,7 +85,7 @@ def own_target(abi: Abi) -> OwnTarget:
 
 
 def ir_targets(given: Given) -> list[str]:
-    """Return the named targets that IR with a triple was made for, the plainest first; none without a triple."""
+    """Return the named targets that match the triple of IR, the nearest first; none without a triple."""
     module = given.item
     assert isinstance(module, IrModule)
     if not module.triple:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The draft as YAML: every section with a line that says what it is, marks where somebody has to decide."""
+"""The draft as YAML, with a comment on every section and marks for missing information."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from opwest.manifest.marks import MARK
 from opwest.manifest.writer import comment, flow_list, remark, remarked, scalar
 
 _HEADER = f"""\
-# A draft by `opwest init`. {MARK} stands where the files do not tell: `opwest check` names each place, with what it
-# takes, and nothing is generated while one is left. What is "guessed" is likely, and worth a look.
+# Drafted by `opwest init`. {MARK} marks missing information: replace all marks before `opwest generate`.
+# `opwest check` lists the marks with the accepted values. Verify values marked "guessed".
 version: 1
 """
 _MOST_LEFT_OUT = 100
@@ -26,7 +26,7 @@ def draft_text(model: str, selection: Selection, run: Sketch) -> str:
     return writer.document(
         _HEADER.splitlines(),
         [
-            f"# The prefix of every C symbol that firmware sees: {model}_run(), <{model}.h>.",
+            f"# The prefix of the C symbols and the header: {model}_run(), <{model}.h>.",
             f"model: {scalar(model)}",
         ],
         _targets(selection.own_targets),
@@ -42,18 +42,18 @@ def draft_text(model: str, selection: Selection, run: Sketch) -> str:
 def _targets(own: Sequence[OwnTarget]) -> Iterator[str]:
     if not own:
         return
-    lines = ["# None of the named targets (`opwest targets`) is what these objects were made for.", "targets:"]
+    lines = ["# No named target (`opwest targets`) matches these objects.", "targets:"]
     for target in own:
         keys = {key: scalar(str(value)) if key != "bits" else str(value) for key, value in target.keys}
         lines.append(f"  {scalar(target.name)}:")
         lines.append(
-            f"    {writer.flow_map({**keys, 'kconfig': MARK})}" + remark("the symbols that select it: {CONFIG_...: y}")
+            f"    {writer.flow_map({**keys, 'kconfig': MARK})}" + remark("its Kconfig symbols: {CONFIG_...: y}")
         )
     yield from lines
 
 
 def _objects(selection: Selection) -> Iterator[str]:
-    yield "# What is linked, per target; entries without a target are compiled for whatever is built."
+    yield "# Files to link, by target. Entries without a target are compiled for every target."
     yield "objects:"
     for entry in selection.entries:
         yield from _entry(entry)
@@ -64,27 +64,27 @@ def _objects(selection: Selection) -> Iterator[str]:
 
 
 def _entry(entry: Entry) -> Iterator[str]:
-    also = f"guessed; fits too: {', '.join(entry.also)}" if entry.also else ""
+    also = f"guessed; also compatible: {', '.join(entry.also)}" if entry.also else ""
     if also:
         yield from comment(also, "  ", "  ")
     yield from writer.object_entry(entry.files, entry.target)
     if entry.is_ir and entry.targets == ("",):
-        yield from writer.key(
-            "targets", flow_list([MARK]), "what to compile the IR for: `opwest targets` lists the names"
-        )
+        yield from writer.key("targets", flow_list([MARK]), "targets to compile the IR for, listed by `opwest targets`")
     elif entry.targets:
         yield from writer.key("targets", flow_list(map(scalar, entry.targets)))
     if entry.state:
         names = list(dict.fromkeys(entry.state))
         shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-        yield from writer.key("stateful", MARK, f"true, if writable variables are meant: {shown}; else make them const")
+        yield from writer.key(
+            "stateful", MARK, f"true if the writable variables are intended: {shown}; else make them const"
+        )
 
 
 def _devices(run: Sketch) -> Iterator[str]:
     if not run.devices:
         return
-    lines = ["# What operators take as their last argument; guessed: one for all. `driver: none`, if its driver is not"]
-    lines += ["# one of opwest's class (opwest/accelerator.h).", "devices:"]
+    lines = ["# The last argument of operators; guessed: one device for all. Add `driver: none` if its driver does not"]
+    lines += ["# implement opwest/accelerator.h.", "devices:"]
     for name, handle in run.devices.items():
         if handle == STRUCT_DEVICE:
             way = {"devicetree": writer.flow_map({"nodelabel": MARK})}
@@ -96,13 +96,13 @@ def _devices(run: Sketch) -> Iterator[str]:
 
 
 def _operators(selection: Selection) -> Iterator[str]:
-    yield "# What the operators look like from C, arguments in the order of their parameters."
+    yield "# The operators, with arguments in the order of the C parameters."
     yield "operators:"
     for operator in selection.operators:
         yield from _operator(operator)
     left = list(selection.left_out.items())
     if left:
-        yield "# Functions that do not look like operators:"
+        yield "# Functions that are not operators:"
         for symbol, reason in left[:_MOST_LEFT_OUT]:
             yield from comment(f"- {symbol}: {reason}", hanging="  ")
         if len(left) > _MOST_LEFT_OUT:
@@ -119,9 +119,9 @@ def _operator(operator: Chosen) -> Iterator[str]:
     keys = [*writer.key("symbol", symbol)]
     end = remark(origin, missing)
     if signature is None:
-        keys += writer.key("returns", MARK, "status (int32_t, 0 when all is well) or void")
+        keys += writer.key("returns", MARK, "status (int32_t, 0 on success) or void")
         keys += writer.key(
-            "args", flow_list([MARK]), "{name: x, dtype: int8, shape: [1, 8]}, ...: compile with -g to have them"
+            "args", flow_list([MARK]), "{name: x, dtype: int8, shape: [1, 8]}, ...; drafted if compiled with -g"
         )
         yield from writer.operator(operator.name, keys, None, end)
         return
@@ -129,12 +129,12 @@ def _operator(operator: Chosen) -> Iterator[str]:
     device = signature.device
     if device:
         handle = scalar(device.handle) if device.handle != STRUCT_DEVICE else None
-        keys += writer.key("device", writer.flow_map({"handle": handle}), *device.remarks, _said(device))
+        keys += writer.key("device", writer.flow_map({"handle": handle}), *device.remarks, _source_comment(device))
     yield from writer.operator(operator.name, keys, map(_argument, signature.arguments), end)
 
 
-def _said(parameter: Parameter) -> str:
-    return f"the source says: {parameter.comment}" if parameter.comment else ""
+def _source_comment(parameter: Parameter) -> str:
+    return f"in the source: {parameter.comment}" if parameter.comment else ""
 
 
 def _argument(argument: Parameter) -> Iterator[str]:
@@ -143,7 +143,7 @@ def _argument(argument: Parameter) -> Iterator[str]:
         argument.dtype or MARK,
         None if argument.role == "scalar" else _shape(argument),
         direction=argument.direction or MARK,
-        remarks=(*argument.remarks, _said(argument)),
+        remarks=(*argument.remarks, _source_comment(argument)),
     )
 
 
@@ -155,7 +155,7 @@ def _constants(run: Sketch) -> Iterator[str]:
     if not run.constants:
         return
     lines = [
-        "# Parameters that stay in flash, guessed by the names of arguments: .npy, .npz with `key: ...`, or raw bytes.",
+        "# Constants, guessed from the names of arguments. Files: .npy, .npz with `key: ...`, or raw bytes.",
         "constants:",
     ]
     lines += [f"  {name}: {writer.flow_map({'file': MARK})}" + remark(end.words) for name, end in run.constants.items()]
@@ -166,8 +166,8 @@ def _externals(selection: Selection) -> Iterator[str]:
     if not selection.externals:
         return
     lines = [
-        "# Needed by the objects, and neither in them nor in the C library: who provides it, in words. The option that",
-        "# brings it can be added: `kconfig: CONFIG_...`.",
+        "# Undefined symbols of the objects that the C library does not define. `from` describes the provider;",
+        "# `kconfig: CONFIG_...` adds the option that enables it.",
         "externals:",
     ]
     for symbol, places in selection.externals.items():
@@ -178,12 +178,12 @@ def _externals(selection: Selection) -> Iterator[str]:
 
 
 def _run(run: Sketch) -> Iterator[str]:
-    yield "# One inference. A name that is neither an input, an output nor a constant is an intermediate tensor."
+    yield "# One inference. All names except inputs, outputs and constants are intermediate tensors."
     yield "run:"
     yield from _interface("inputs", run.inputs, run.open_inputs, run.is_complete)
     yield from _interface("outputs", run.outputs, run.open_outputs, run.is_complete)
     if len(run.steps) > 1:
-        yield "  # Each operator once, in the order of the files where no name tells: reorder, repeat or remove them."
+        yield "  # Each operator once, ordered by matching tensor names, else by file. Reorder, repeat or remove steps."
     yield "  steps:"
     for step in run.steps:
         guessed = f"guessed by name: {', '.join(step.guessed)}" if step.guessed else ""
@@ -191,13 +191,13 @@ def _run(run: Sketch) -> Iterator[str]:
 
 
 def _interface(key: str, known: dict[str, Parameter], open_ends: Sequence[End], is_complete: bool) -> Iterator[str]:
-    """Yield the inputs or the outputs, with marks where several arguments come in question."""
+    """Yield the inputs or the outputs, with marks if several arguments are candidates."""
     if is_complete and not open_ends:
         tensors = {name: {"dtype": one.dtype or MARK, "shape": _shape(one)} for name, one in known.items()}
         yield from writer.interface(key, tensors)
         return
     if open_ends:
-        yield from comment(f"One of these, or several: {', '.join(end.words for end in open_ends)}", "  ", hanging="  ")
+        yield from comment(f"One or more of: {', '.join(end.words for end in open_ends)}", "  ", hanging="  ")
     dtypes = {end.argument.dtype for end in open_ends}
     dtype = dtypes.pop() if len(dtypes) == 1 and is_complete else None
     yield from writer.interface(key, {MARK: {"dtype": dtype or MARK, "shape": MARK}})

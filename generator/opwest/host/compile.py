@@ -93,7 +93,7 @@ class HostCompiler:
         if done.returncode != 0:
             raise fail(
                 f"the compiler failed: {shlex.join(command)}\n{_first_lines(done.stderr)}",
-                hint="-m32 needs the 32-bit C library (Debian: gcc-multilib)" if "-m32" in command else None,
+                hint="-m32 requires the 32-bit C library (Debian: gcc-multilib)" if "-m32" in command else None,
             )
         return done.stdout
 
@@ -110,7 +110,7 @@ def build_program(
     runtime = installed_runtime(project)
     includes = [runtime / "include", *(project / "models" / m["name"] / "include" for m in record["models"])]
     machine, bits = compiler.machine(), compiler.pointer_bits()
-    # Before the first compilation: a missing target is the likeliest fault.
+    # Before the first compilation, because a missing target is the most frequent fault.
     builds = [host_build(project, model, machine, bits) for model in record["models"]]
     emulated = EMULATION_SOURCES if any(model["emulated"] for model in record["models"]) else ()
     for name in (*RUNTIME_SOURCES, *emulated, *(PROFILE_SOURCES if compiler.profile else ())):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The renderer of files that are made when a project is run."""
+"""The renderer of files for `opwest run`."""
 
 from __future__ import annotations
 

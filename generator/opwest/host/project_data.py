@@ -37,16 +37,16 @@ def project_record(project: Path) -> dict[str, Any] | None:
     return record
 
 
-def choose_model(wanted: str | None, project: Path, record: Mapping[str, Any]) -> dict[str, Any]:
+def choose_model(name: str | None, project: Path, record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given model, or the only one."""
     models: dict[str, dict[str, Any]] = {model["name"]: model for model in record["models"]}
-    if wanted is None:
+    if name is None:
         if len(models) > 1:
             raise fail(f"the project has several models: {', '.join(models)}", project, expected="--model NAME")
         return next(iter(models.values()))
-    if wanted not in models:
-        raise fail(f"unknown model {wanted!r}", project, hint=nearest(wanted, models))
-    return models[wanted]
+    if name not in models:
+        raise fail(f"unknown model {name!r}", project, hint=nearest(name, models))
+    return models[name]
 
 
 def tensors_of(model: Mapping[str, Any], role: str) -> list[dict[str, Any]]:
@@ -139,7 +139,7 @@ def _read(
 def keep_outputs(outputs: Mapping[str, Array], dtypes: Mapping[str, str], folder: Path | None) -> list[str]:
     """Write outputs to `folder`, if given, one NAME.npy each; return the lines to print.
 
-    `dtypes` maps outputs to dtypes; the arrays of dtypes that numpy lacks hold converted numbers.
+    `dtypes` maps outputs to dtypes; the arrays of dtypes that numpy lacks contain converted numbers.
     """
     import numpy as np
 

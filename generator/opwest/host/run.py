@@ -113,7 +113,7 @@ def _run_model(
     }
     lines = keep_outputs(results, {t["name"]: t["dtype"] for t in outputs}, options.output_dir)
     values = {name: array.tolist() for name, array in results.items()}
-    told: dict[str, Any] = {"model": model["name"], "outputs": values}
+    shown: dict[str, Any] = {"model": model["name"], "outputs": values}
     if compiler.profile:
         profile = parse_measures(
             line.removeprefix("@opwest ") for line in done.stdout.splitlines() if line.startswith("@opwest ")
@@ -122,8 +122,8 @@ def _run_model(
             raise fail(f"model '{model['name']}' printed no measurements; its output: {done.stdout!r}", project)
         profile = profile.labelled(model["name"], "host", "host", model["devices"])
         lines += keep_profile(profile, options.output_profile)
-        told["profile"] = profile.as_json()
-    return Result("\n".join(lines), told)
+        shown["profile"] = profile.as_json()
+    return Result("\n".join(lines), shown)
 
 
 def _buffer(tensor: dict[str, Any]) -> str:

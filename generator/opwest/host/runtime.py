@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The installed runtime, and whether an application was generated for it."""
+"""The installed runtime, and a check of applications for it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _COPY = "modules/opwest/"
 
 
 def installed_runtime(project: Path) -> Path:
-    """Return the runtime that is installed with this opwest.
+    """Return the runtime installed with this opwest.
 
-    Raises OpwestError where `project` has a copy of another one: its models may not fit this one.
+    Raises OpwestError if `project` has a copy of another version, for which its models were generated.
     """
     root = resource("zephyr_module")
     lock = read_lock(project)
@@ -28,7 +28,7 @@ def installed_runtime(project: Path) -> Path:
                 [
                     Diagnostic(
                         "error",
-                        "the application has the runtime of another opwest than this one",
+                        "the application has the runtime of another version of opwest",
                         Location(str(project / path)),
                         hint=f"generate it again: opwest update {shlex.quote(str(project))}",
                     )

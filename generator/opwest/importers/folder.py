@@ -16,7 +16,7 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 from opwest.importers.faults import fault
 from opwest.write.faults import system_faults
 
-_HINT = "name a new folder, or remove this one: what is in it may be edited by hand"
+_HINT = "choose a new directory, or remove this one, which can contain changes by hand"
 
 
 def refuse_occupied(folder: Path) -> None:
@@ -30,7 +30,7 @@ def refuse_occupied(folder: Path) -> None:
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files to a directory, which is created atomically; an error leaves nothing behind."""
+    """Create a directory with files atomically; remove all files after an error."""
     refuse_occupied(folder)
     with system_faults(folder, "cannot write the directory", "nothing was written"):
         target = folder.resolve()
@@ -58,7 +58,7 @@ def _umask() -> int:
 
 
 def npz(arrays: Mapping[str, Any]) -> bytes:
-    """Return an .npz file whose bytes depend on the arrays alone."""
+    """Return an .npz file whose bytes depend only on the arrays."""
     import numpy as np
 
     whole = io.BytesIO()

@@ -36,16 +36,16 @@ def free_name(name: str, taken: set[str]) -> str:
 
 @dataclass(frozen=True)
 class ObjectFile:
-    """A file of operators: for a target, or C for any."""
+    """A file of operators: an object for a target, or C for all."""
 
     name: str
     target: str | None = None
 
 
 def opening(model: str, origin: str, remarks: Iterable[str]) -> Iterator[str]:
-    """Yield the head of a manifest: where it is from, each remark as a sentence, version and model."""
+    """Yield the head of a manifest: its origin, each remark as a sentence, version and model."""
     yield "# SPDX-License-Identifier: Apache-2.0"
-    yield from writer.comment(f"{origin} Yours to edit: boards, memory pools, names.")
+    yield from writer.comment(f"{origin} You can edit it, for example boards, memory pools and names.")
     for remark in remarks:
         yield from writer.comment(f"{remark[:1].upper()}{remark[1:]}.")
     yield "version: 1"

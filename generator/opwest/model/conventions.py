@@ -30,7 +30,9 @@ class Arrays:
     parameters: tuple[tuple[str, str], ...]
     """Name and C type of every parameter of an entry point."""
     type_codes: Mapping[EntryKind, tuple[int, str]]
-    """The code of each kind of value: number, and name in the runtime's headers."""
+    """The code of each kind of value: number, and name in `header`."""
+    header: str
+    """The header of the runtime that declares the arrays."""
     value_bytes: int
     extra_bytes: int
     """Bytes of the arrays besides tensors, values and the result."""
@@ -94,6 +96,7 @@ PACKED_ARRAYS: Final = Arrays(
         "boolean": (0, "kTVMArgInt"),
         "float": (2, "kTVMArgFloat"),
     },
+    header="opwest/tvm_packed.h",
     value_bytes=8,
     extra_bytes=8,  # the type code of the result
     has_strides=False,  # microTVM never set them
@@ -121,6 +124,7 @@ FFI: Final = Convention(
             "boolean": (2, "kTVMFFIBool"),
             "float": (3, "kTVMFFIFloat"),
         },
+        header="opwest/tvm_ffi.h",
         value_bytes=16,
         extra_bytes=0,
         has_strides=True,  # required since DLPack 1.2

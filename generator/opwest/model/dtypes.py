@@ -21,8 +21,8 @@ MAX_TENSOR_BYTES = (1 << 31) - 1
 Kind = Literal["int", "uint", "bool", "float"]
 DlpackCode = Literal["kDLInt", "kDLUInt", "kDLFloat", "kDLBfloat", "kDLBool"]
 
-DLPACK_CODES: dict[DlpackCode, int] = {"kDLInt": 0, "kDLUInt": 1, "kDLFloat": 2, "kDLBfloat": 4, "kDLBool": 6}
-"""DLDataTypeCode (dmlc/dlpack, include/dlpack/dlpack.h)."""
+DLPACK_CODES = ("kDLInt", "kDLUInt", "kDLFloat", "kDLOpaqueHandle", "kDLBfloat", "kDLComplex", "kDLBool")
+"""DLDataTypeCode in the order of its values, from 0 (dmlc/dlpack, include/dlpack/dlpack.h)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +248,7 @@ def dtype_of_packed(code: int, bits: int) -> DType | None:
     """Return the element type of a DLDataType of TVM up to 0.18, by its code and bits; lanes are 1."""
     for dtype in DTYPES.values():
         dlpack = dtype.dlpack_of_packed or dtype.dlpack
-        if (DLPACK_CODES[dlpack.code], dlpack.bits) == (code, bits):
+        if (DLPACK_CODES.index(dlpack.code), dlpack.bits) == (code, bits):
             return dtype
     return None
 

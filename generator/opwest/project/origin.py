@@ -46,7 +46,7 @@ class Origin:
 
 
 def read_origin(project: Path) -> Origin | None:
-    """Return the origin of a project, None if an older opwest generated it."""
+    """Return the origin of a project, None if an older version of opwest generated it."""
     place = project / ORIGIN
     try:
         content = place.read_bytes()
@@ -106,15 +106,15 @@ def _relative(path: Path, project: Path) -> str:
 def _opened(name: str, project: Path) -> Path:
     """Return a recorded path relative to the working directory, normalized for messages."""
     path = Path(os.path.realpath(project)) / name
-    here = Path(os.path.normpath(path))
+    normalized = Path(os.path.normpath(path))
     try:
-        short = Path(os.path.relpath(here))
+        short = Path(os.path.relpath(normalized))
     except ValueError:
-        return here
-    return short if len(short.parts) <= len(here.parts) and ".." not in short.parts else here
+        return normalized
+    return short if len(short.parts) <= len(normalized.parts) and ".." not in short.parts else normalized
 
 
-def moved(manifests: Sequence[Path], project: Path) -> Diagnostic | None:
+def missing_manifests(manifests: Sequence[Path], project: Path) -> Diagnostic | None:
     """Return the error for missing manifests."""
     # Unlike pathlib's, this returns False for invalid paths, such as too long ones.
     missing = [path for path in manifests if not os.path.exists(path)]  # noqa: PTH110

@@ -54,7 +54,7 @@ def _report(project: Path, remark: Remark, faults: Diagnostics) -> None:
         faults.warning(
             "not merged: the generated content that this file is based on is unknown",
             place,
-            hint="compare it with the file generated into an empty folder; later updates merge it",
+            hint="compare it with the file generated into an empty directory; later updates merge it",
         )
     elif remark.kind == "foreign":
         faults.note("kept: opwest generates a file of this name, but did not write this one", place)
@@ -63,7 +63,7 @@ def _report(project: Path, remark: Remark, faults: Diagnostics) -> None:
             "kept: opwest does not merge into the target of a symbolic link; newly generated content differs", place
         )
     elif remark.kind == "deleted":
-        hint = "to restore it, copy it from a project generated into an empty folder"
+        hint = "to restore it, copy it from a project generated into an empty directory"
         faults.note("not restored: you deleted this file", place, hint=hint)
     elif remark.kind == "released":
         faults.note("kept: no longer generated, but edited by you", place)

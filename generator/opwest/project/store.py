@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing what a request asked for: a new application, one that was generated before, or models inside a build."""
+"""Write the output of a request: a new or existing application, or models inside a build."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from opwest.write.writer import refuse_nested, write_list
 
 
 def check_output(request: Request) -> None:
-    """Raise OpwestError where the application would lie inside another one."""
+    """Raise OpwestError if the application would be inside another one."""
     if request.layout == "application":
         refuse_nested(request.folder)
 
 
 def store_inputs(request: Request, found: Sequence[Examination], templates: Templates) -> None:
-    """Write the list of the files that were read, where the request asks for it."""
+    """Write the list of input files, if requested."""
     if request.inputs is not None:
         read = [*request.manifests, *(path for one in found for path in one.files), *templates.files]
         write_list(request.inputs, read)
@@ -32,7 +32,7 @@ def store_inputs(request: Request, found: Sequence[Examination], templates: Temp
 def store(
     request: Request, files: Sequence[ProjectFile], record: Mapping[str, Any], faults: Diagnostics
 ) -> WriteResult:
-    """Write the project; report what its user should know of it."""
+    """Write the project; report remarks on the user's files."""
     output = request.folder
     if request.layout == "application":
         version = None if request.zephyr.version is None else str(request.zephyr.version)

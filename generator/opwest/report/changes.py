@@ -12,7 +12,7 @@ from opwest.report import data, words
 from opwest.report.timeline import measured_name
 
 _NEUTRAL = ("schedule", "tensors")
-"""Where fewer is not better: a model with fewer steps is another one."""
+"""Groups in which a smaller number is no improvement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def compare(before: data.Report, after: data.Report) -> tuple[Change, ...]:
     found: list[Change] = []
     for name in [*new, *(name for name in old if name not in new)]:
         if name not in old or name not in new:
-            found.append(_appeared(name, "model", name, there=name in new))
+            found.append(_appeared(name, "model", name, present=name in new))
         else:
             found += _of_model(old[name], new[name])
     return tuple(found)
@@ -58,7 +58,7 @@ def _rows(model: str, group: str, old: Mapping[str, Any], new: Mapping[str, Any]
     """Compare figures and texts by name: smaller figures are better."""
     for name in [*new, *(name for name in old if name not in new)]:
         if name not in old or name not in new:
-            yield _appeared(model, group, name, there=name in new, value=new.get(name, old.get(name)))
+            yield _appeared(model, group, name, present=name in new, value=new.get(name, old.get(name)))
         elif old[name] != new[name]:
             yield _changed(model, group, name, old[name], new[name])
 
@@ -73,9 +73,9 @@ def _changed(model: str, group: str, name: str, old: Any, new: Any) -> Change:
     return Change(model, group, name, _shown(old), _shown(new), "", "different")
 
 
-def _appeared(model: str, group: str, name: str, *, there: bool, value: Any = "") -> Change:
-    before, after = ("", _shown(value)) if there else (_shown(value), "")
-    return Change(model, group, name, before, after, "new" if there else "gone", "different")
+def _appeared(model: str, group: str, name: str, *, present: bool, value: Any = "") -> Change:
+    before, after = ("", _shown(value)) if present else (_shown(value), "")
+    return Change(model, group, name, before, after, "new" if present else "gone", "different")
 
 
 def _shown(value: Any) -> str:
@@ -86,7 +86,7 @@ def _shown(value: Any) -> str:
 
 def _ram(model: data.Model, _: data.Model) -> dict[str, Any]:
     found: dict[str, Any] = {f"pool {pool.name}, bytes": pool.planned for pool in model.pools}
-    found |= {f"pool {pool.name}, least possible": pool.lower_bound for pool in model.pools}
+    found |= {f"pool {pool.name}, lower bound": pool.lower_bound for pool in model.pools}
     found |= {f"{i.source} ({i.machine}), RAM bytes": i.ram for i in model.images if i.ram is not None}
     return found | _totals(model.objects, "state", "state of objects")
 

@@ -22,7 +22,7 @@ def encode(value: Any) -> Any:
 def decode(kind: type[T], value: object, place: str = "") -> T:
     """Return the dataclass for a value of `encode`; unknown keys are ignored.
 
-    Raises ValueError, with the place of the first field that is missing or of another type.
+    Raises ValueError with the place of the first missing or invalid field.
     """
     if not isinstance(value, dict):
         raise ValueError(f"{place or 'the value'} is not an object")

@@ -20,7 +20,7 @@ from opwest.request import Examination
 
 
 def collect(found: Examination) -> data.Model:
-    """Return the data of a model that are known without a run."""
+    """Return the data of a model without measurements."""
     model, plan = found.model, found.plan
     rows = exportability(model, found.objects)
     pools, buffers = _memory(model, plan)
@@ -106,14 +106,14 @@ def take_over(buffers: Sequence[data.Buffer]) -> list[data.Buffer]:
         ending[one.pool, one.last].append(one)
     found = []
     for one in buffers:
-        under = [
+        overwritten = [
             other.name
             for other in ending[one.pool, one.first]
             if other.first < one.first
             and other.offset < one.offset + one.reserved
             and one.offset < other.offset + other.reserved
         ]
-        found.append(replace(one, takes_over=under[0]) if under else one)
+        found.append(replace(one, takes_over=overwritten[0]) if overwritten else one)
     return found
 
 
@@ -140,7 +140,7 @@ def _constants(model: Model) -> tuple[data.Constant, ...]:
 
 
 def _operators(found: Examination, rows: list[dict[str, Any]]) -> tuple[data.Operator, ...]:
-    """Return the operators with the sizes of their own functions; their callees are other code of the objects."""
+    """Return the operators with the sizes of their functions, without the functions that they call."""
     steps: dict[str, list[int]] = defaultdict(list)
     for step in found.plan.schedule.steps:
         steps[step.operator.name].append(step.index)

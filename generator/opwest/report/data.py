@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The data of a report: the form of `opwest report --format json`, embedded in every page.
 
-Sizes and offsets are bytes, steps count from 0 in the order in which they run. Paths are those of the manifest,
-never absolute, and there is no date: the same inputs give the same report. `SCHEMA` increases when the meaning of a
-field changes or a field is removed; new optional fields do not change it.
+Sizes and offsets are bytes; steps count from 0 in execution order. Paths are as in the manifest, never absolute, and
+there is no date, so that equal inputs produce equal reports. `SCHEMA` increases when the meaning of a field changes or
+a field is removed; new optional fields do not change it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SCHEMA: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """The first step in which the most bytes are alive."""
+    """The first step with the most live bytes."""
 
     step: int
     bytes: int
@@ -28,14 +28,14 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """One memory pool: the bytes that the plan needs, and the lower bound of every plan."""
+    """One memory pool: the size of the plan, and the lower bound for every plan."""
 
     name: str
     planned: int
     lower_bound: int
     align: int
     limit: int | None
-    """Its size in the manifest; None if it is as large as needed."""
+    """Its size in the manifest; None without a limit."""
     peak: Peak
 
 
@@ -45,7 +45,7 @@ class Buffer:
 
     name: str
     role: str
-    """intermediate, scratch, input, output or constant (one that is copied to memory)."""
+    """intermediate, scratch, input, output or constant (copied to memory)."""
     dtype: str
     shape: tuple[int, ...]
     bytes: int
@@ -58,7 +58,7 @@ class Buffer:
     writers: tuple[int, ...]
     readers: tuple[int, ...]
     takes_over: str | None = None
-    """The live buffer whose memory it reuses: an argument that the result overwrites."""
+    """The buffer whose memory it reuses in its first step: an argument that the result overwrites."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +79,9 @@ class Step:
     operator: str
     device: str | None
     launched: bool
-    """It returns when the device has started; otherwise when the work is complete."""
+    """Whether it returns after the start of the device, before the work is complete."""
     line: int
-    """Of the manifest."""
+    """The line in the manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Constant:
     shape: tuple[int, ...]
     bytes: int
     pool: str | None
-    """The pool that it is also copied to."""
+    """The pool that it is copied to, if any."""
     operators: tuple[str, ...]
     """Its readers."""
 
@@ -161,7 +161,7 @@ class Point:
     """One measured point of a run; times in the profile's unit, over `runs` runs."""
 
     kind: str
-    """step, launch (the call that enqueues alone), wait (for a device) or cache."""
+    """step, launch (only the call that enqueues), wait (for a device) or cache."""
     step: int | None
     steps: tuple[int, ...]
     operator: str | None
@@ -187,7 +187,7 @@ class Profile:
     frequency_hz: int
     """The frequency of the counter in Hz; 0 if unknown."""
     run: Point
-    """The whole run, including the time between points and the measurement itself."""
+    """The whole run, including the time between points and the overhead of the measurement."""
     points: tuple[Point, ...]
     """In chronological order."""
     stack_used: int | None
@@ -236,9 +236,9 @@ class Image:
     machine: str
     items: tuple[ImageItem, ...]
     flash: int | None = None
-    """Bytes of the whole image that lie in flash, including Zephyr's; None if it is not linked."""
+    """Bytes of the whole image in flash, including Zephyr; None if it is not linked."""
     ram: int | None = None
-    """Bytes of the whole image that lie in RAM; data with initial values counts in both."""
+    """Bytes of the whole image in RAM; initialised data is counted in flash and RAM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +286,7 @@ class Stale:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The whole of it."""
+    """A complete report."""
 
     opwest: str
     """The version of opwest that created the report."""

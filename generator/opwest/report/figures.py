@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts as rows for the templates: numbers as SVG text, names with their labels."""
+"""Convert layouts to rows for the templates: numbers as SVG text, names with labels."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from opwest.report.labels import TIERS, TIERS_FULL, labels, part, path, pixels, 
 from opwest.report.memory_map import MOST_BUFFERS, Rectangle
 
 MAP_HEIGHT: Final = 340
-"""Pixels of the map itself; its axis and the label of the peak come on top of that."""
+"""The height of the map in pixels, without the axis and the label of the peak."""
 HEAD: Final = 24
 FOOT: Final = 20
 LIVE_HEIGHT: Final = 44
 LANE: Final = 32
 LANE_TALL: Final = 96
-"""On phones, where names only fit upright."""
+"""The height on phones, with vertical names."""
 LANE_GAP: Final = 14
 UNITS: Final = 10_000
 THIN: Final = 5
-"""Rectangles below so many pixels get a wider area to point at."""
+"""Rectangles below this height in pixels have a larger pointer area."""
 ROLES: Final = {
     "input": "input",
     "output": "output",
@@ -147,7 +147,7 @@ def timeline_rows(model: data.Model, profile: data.Profile | None = None) -> lis
 
 
 def _named(row: dict[str, Any]) -> int:
-    """Return how many bars have a name on a phone."""
+    """Return the number of bars with a name on phones."""
     return sum(any("t1" in label["classes"] for label in bar["labels"]) for bar in row["bars"])
 
 
@@ -193,8 +193,8 @@ def timeline_row(
 
 
 def _legend(measured: bool) -> list[tuple[str, str]]:
-    if measured:  # a launch is too short to be visible: only its mark is drawn
-        return [("run", "runs"), ("pending", "busy at most"), ("blocked", "the processor waits")]
+    if measured:  # launches are too short to be visible; their marks are drawn
+        return [("run", "runs"), ("pending", "possibly busy"), ("blocked", "the processor waits")]
     launched = [("launched", "launched"), ("pending", "may still run")]
     return [("run", "runs"), *launched, ("blocked", "the processor waits")]
 

@@ -52,10 +52,10 @@ def _parse(content: bytes) -> data.Report:
     try:
         value: Any = json.loads(text)
     except ValueError as error:
-        where = "it contains no report" if found is None else "invalid JSON"
+        where = "no report found" if found is None else "invalid JSON"
         raise ValueError(f"{where} ({error})") from None
     if not isinstance(value, dict) or value.get("format") != data.FORMAT:
-        raise ValueError("it contains no report")
+        raise ValueError("no report found")
     if value.get("schema") != data.SCHEMA:
         raise ValueError(f"schema {value.get('schema')!r}, expected {data.SCHEMA}")
     return decode(data.Report, value)

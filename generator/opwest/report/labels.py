@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text that fits into rectangles whose width depends on the screen: selected here, shown by CSS.
+"""Select labels that fit into rectangles. CSS shows the label for the width of the screen.
 
-A plot fills the width of the page, so a label is selected for each class of widths, for the narrowest plot of the
-class. Labels have a fixed-width font, whose advance is 0.6 of its size, so their widths are known.
+A plot has the width of the page. Each class of widths therefore has its own label, which fits into the narrowest plot
+of the class. Labels use a fixed-width font with an advance of 0.6 of its size.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ADVANCE: Final = 6.7
 LINE: Final = 14
 PAD: Final = 10
 LEAST: Final = 7
-"""So many characters a shortened name has at least."""
+"""The minimum number of characters of a shortened name."""
 
 TIERS: Final = {"t0": 210.0, "t1": 250.0, "t2": 430.0, "t3": 700.0, "t4": 1000.0}
 """The narrowest plot, in pixels, on screens below 360 (from 320), 600, 900 and 1,200 pixels, and on wider ones."""
@@ -49,17 +49,17 @@ def labels(name: str, second: str, width: float, height: float, tiers: dict[str,
 
 
 def _fitting(name: str, second: str, width: float, height: float) -> tuple[str, bool, str | None] | None:
-    room = int((width - PAD) / ADVANCE)
-    if len(name) <= room and height >= LINE:
-        more = second if height >= 2 * LINE + 4 and len(second) <= room else None
+    horizontal = int((width - PAD) / ADVANCE)
+    if len(name) <= horizontal and height >= LINE:
+        more = second if height >= 2 * LINE + 4 and len(second) <= horizontal else None
         return name, False, more
-    along = int((height - PAD) / ADVANCE)
-    if len(name) <= along and width >= LINE + 2:
+    vertical = int((height - PAD) / ADVANCE)
+    if len(name) <= vertical and width >= LINE + 2:
         return name, True, None
-    if room >= LEAST and height >= LINE:
-        return shortened(name, room), False, None
-    if along >= LEAST and width >= LINE + 2:
-        return shortened(name, along), True, None
+    if horizontal >= LEAST and height >= LINE:
+        return shortened(name, horizontal), False, None
+    if vertical >= LEAST and width >= LINE + 2:
+        return shortened(name, vertical), True, None
     return None
 
 

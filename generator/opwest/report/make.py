@@ -11,7 +11,7 @@ from typing import Any
 from opwest import __version__, pipeline
 from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
 from opwest.host.project_data import project_record
-from opwest.project.origin import ORIGIN, moved, read_origin
+from opwest.project.origin import ORIGIN, missing_manifests, read_origin
 from opwest.render.project_files import project_record as record_of
 from opwest.report import data
 from opwest.report.collect import collect
@@ -62,7 +62,7 @@ def _origin(project: Path) -> tuple[Sequence[Path], ZephyrOptions]:
     if origin is None:
         message = "the project does not record the path of its manifest"
         raise OpwestError([_fault(message, project, expected=str(ORIGIN), hint=_FROM_MANIFEST)])
-    if fault := moved(origin.manifests, project):
+    if fault := missing_manifests(origin.manifests, project):
         raise OpwestError([fault])
     return origin.manifests, ZephyrOptions(origin.boards)
 
@@ -77,8 +77,8 @@ def _stale(
         for model in (known if isinstance(known, list) else [])
         if isinstance(model, dict) and isinstance(model.get("name"), str)
     }
-    made = record_of([(one.model, one.plan) for one in found], vendored=True)
-    now = {model["name"]: model for model in json.loads(to_json(made))["models"]}
+    current = record_of([(one.model, one.plan) for one in found], vendored=True)
+    now = {model["name"]: model for model in json.loads(to_json(current))["models"]}
     stale = []
     for name in [*before, *(name for name in now if name not in before)]:
         old, new = (side.get(name, {}).get("inputs", {}) for side in (before, now))

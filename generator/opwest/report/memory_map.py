@@ -10,9 +10,9 @@ from opwest.report import data, words
 from opwest.report.live import live_bytes
 
 MOST_BUFFERS: Final = 400
-"""So many buffers of a pool are drawn one by one, those that take the most memory for the longest time."""
+"""The maximum number of buffers drawn individually per pool; those with the largest area (bytes x steps) are drawn."""
 MOST_LIVE: Final = 600
-"""So many bars the chart of live bytes has at most; each shows the most of its steps."""
+"""The maximum number of bars in the chart of live bytes; each shows the maximum of its steps."""
 MOST_TICKS: Final = 16
 
 
@@ -101,7 +101,7 @@ def _live(held: list[data.Buffer], steps: int) -> list[tuple[int, int, int]]:
 
 
 def size_ticks(size: int) -> tuple[Tick, ...]:
-    """Return three to six marks at round sizes, from the bottom; none near the top, where the label of the size is."""
+    """Return three to six marks at round sizes, from the bottom; none near the label of the size at the top."""
     if size <= 0:
         return ()
     gap = 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page: a report as one self-contained HTML file. Pure function of its rows."""
+"""The page: a report as one self-contained HTML file, rendered without side effects."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from opwest.report.files import DATA_ID, to_json
 from opwest.report.timeline import measured_name, measured_time
 
 MOST_ROWS: Final = 200
-"""Maximum rows of a table; the JSON contains all."""
+"""The maximum number of rows of a table; the JSON contains all."""
 _FEW_CHANGES: Final = 12
-"""Differences shown initially; changes for better or worse come first."""
+"""The number of differences shown initially; improvements and regressions precede others."""
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
 @cache
 def environment() -> jinja2.Environment:
     """Return the environment of the report's templates: text is escaped, undefined names are errors."""
-    made = jinja2.Environment(
+    found = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         undefined=jinja2.StrictUndefined,
         autoescape=True,
@@ -39,9 +39,9 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(number=words.number, size=words.size)
-    made.globals.update(counted=words.counted, kind_names=_kind_names)
-    return made
+    found.filters.update(number=words.number, size=words.size)
+    found.globals.update(counted=words.counted, kind_names=_kind_names)
+    return found
 
 
 def _visible(value: object) -> object:

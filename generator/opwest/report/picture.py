@@ -19,7 +19,7 @@ _TITLE, _HEADING, _GAP, _LEGEND = 56, 30, 22, 30
 
 
 def picture(report: data.Report) -> str:
-    """Return the picture of a report, its data included."""
+    """Return the picture of a report, including its data."""
     plot = {"all": float(WIDTH - 2 * MARGIN - GUTTER)}
     y = MARGIN
     models = []

@@ -8,7 +8,7 @@ from typing import Any, Final
 from opwest.report import data, words
 
 MOST_ITEMS: Final = 48
-"""So many are drawn; the smallest of more become one."""
+"""The maximum number of items drawn; the smallest others are combined."""
 
 
 def targets(model: data.Model) -> list[str]:
@@ -22,7 +22,7 @@ def image_items(image: data.Image) -> list[dict[str, Any]]:
         "code": "code of an operator",
         "constant": "constant",
         "program": "program of a device",
-        "other": "all that is neither operator nor parameter",
+        "other": "other code and data of the model",
     }
     return _largest([_item(one.name, one.kind, one.bytes, words_of.get(one.kind, one.kind)) for one in image.items])
 
@@ -98,7 +98,7 @@ def ram_rows(model: data.Model) -> list[dict[str, Any]]:
     """Return the RAM items: pools, state of objects, the largest frames of operators."""
     rows = []
     for pool in model.pools:
-        note = f"of {words.size(pool.limit)}" if pool.limit is not None else "as large as needed"
+        note = f"of {words.size(pool.limit)}" if pool.limit is not None else "no limit"
         rows.append(_ram_row(f"pool {pool.name}", pool.planned, note, pool.limit))
     for target in targets(model):
         state = sum(one.state or 0 for one in model.objects if one.target == target)
@@ -111,7 +111,7 @@ def ram_rows(model: data.Model) -> list[dict[str, Any]]:
                 "" if len(frames) == len(model.operators) else f"; {len(frames)} of {len(model.operators)} are known"
             )
             rows.append(_ram_row("largest stack frame", frames[largest], f"of {largest}, for {target}{known}"))
-    rows += [_ram_row("whole image", one.ram, f"of {one.source}, Zephyr's included") for one in model.images if one.ram]
+    rows += [_ram_row("whole image", one.ram, f"of {one.source}, including Zephyr") for one in model.images if one.ram]
     return rows
 
 

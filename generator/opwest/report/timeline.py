@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bars of the schedule: a lane for the processor and one per device, in the steps of the memory map.
+"""The bars of the schedule: a lane for the processor and one per device, by step as in the memory map.
 
-A plan contains the order of steps, not their durations: a bar from a launch to the next one on the same device, or to
-the wait for the device, shows when the work can be in progress.
+A plan contains the order of steps, not their durations. A bar from a launch to the next one on the same device, or to
+the wait for the device, shows the steps during which the work can be in progress.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from opwest.report import data, words
 
 PROCESSOR: Final = "cpu"
 MOST_BARS: Final = 300
-"""Longer schedules are drawn in bins, and without the marks of single launches and waits."""
+"""The maximum number of bars; longer schedules are drawn in bins, without marks for launches and waits."""
 
 Kind = Literal["run", "launched", "pending", "blocked"]
 
@@ -69,7 +69,7 @@ def lay_out(model: data.Model) -> Timeline:
 
 
 def lay_out_measured(model: data.Model, profile: data.Profile) -> Timeline:
-    """Return a measured run: the work of the processor in order, and the longest possible work of devices."""
+    """Return a measured run: the work of the processor in order, and the longest possible work of each device."""
     names = dict.fromkeys(
         [PROCESSOR, *(d.name for d in model.devices), *(p.device for p in profile.points if p.device)]
     )
@@ -167,7 +167,7 @@ def _marks(model: data.Model, place: dict[str, int]) -> list[Mark]:
 
 
 def _binned(bars: list[Bar], width: int, steps: int) -> list[Bar]:
-    """Return one bar per lane and bin in which anything happens; neighbours of one kind are joined."""
+    """Return one bar per lane and bin that is not idle; adjacent bars of one kind are joined."""
     order: dict[Kind, int] = {"pending": 0, "blocked": 1, "launched": 2, "run": 3}
     busy: dict[tuple[int, int], Kind] = {}
     for bar in bars:
@@ -186,8 +186,8 @@ def _binned(bars: list[Bar], width: int, steps: int) -> list[Bar]:
 
 
 _WORDS: dict[Kind, str] = {
-    "run": "steps run here",
-    "launched": "steps are launched here",
-    "pending": "what was launched may still run",
+    "run": "running steps",
+    "launched": "launched steps",
+    "pending": "launched steps may still run",
     "blocked": "the processor waits for a device",
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that come with opwest: schemas, templates, the runtime. Beside the sources, or in the installed package."""
+"""The files of opwest besides its code, in the repository or the installed package: schemas, templates, runtime."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def resource(name: str) -> Path:
-    """Return the folder `schemas`, `project_template` or `zephyr_module`."""
+    """Return the directory `schemas`, `project_template` or `zephyr_module`."""
     installed = _PACKAGE / "_share" / name
     return installed if installed.is_dir() else _PACKAGE.parents[1] / name

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled templates, kept where Python keeps compiled modules: in `__pycache__`, or below PYTHONPYCACHEPREFIX.
+"""Compiled templates, stored like Python's compiled modules: in `__pycache__`, or below PYTHONPYCACHEPREFIX.
 
-Compiling the templates takes longer than all the rest of generating a small model. Jinja compares the hash of a
-template's text, its own version and Python's before it uses a file. PYTHONDONTWRITEBYTECODE turns writing off.
+Compiling the templates takes longer than the rest of the generation of a small model. Jinja compares the hash of a
+template's text, its own version and Python's before it uses a file. PYTHONDONTWRITEBYTECODE disables writing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from jinja2.bccache import Bucket, BytecodeCache
 
 
 class CompiledTemplates(BytecodeCache):
-    """The compiled templates of one folder. A file that cannot be read or written is as if it were absent."""
+    """The compiled templates of one directory. A file that cannot be read or written is treated as absent."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -28,7 +28,7 @@ class CompiledTemplates(BytecodeCache):
             bucket.load_bytecode(file)
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        """Write the code of a template, in one step: others may read it at the same time."""
+        """Write the code of a template, atomically: other processes may read it at the same time."""
         if sys.dont_write_bytecode:
             return
         import tempfile

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading templates: those of opwest, and a folder of the user's."""
+"""Read templates: those of opwest, and those of a directory of the user."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_BYTES: Final = 64 << 20
 
 
 def read_templates(folder: Path | None, faults: Diagnostics) -> Templates:
-    """Return opwest's templates, and those of a folder of the user's, if any; report files that are no templates."""
+    """Return opwest's templates, and those of a directory of the user, if any; report files that are not templates."""
     own = _own_texts()
     user = None if folder is None else _read_folder(folder, set(known_templates(own)), faults)
     return Templates(own, user, CompiledTemplates(resource("project_template")))
@@ -37,8 +37,8 @@ def _own_texts() -> dict[str, str]:
 
 def _read_folder(folder: Path, known: set[str], faults: Diagnostics) -> UserTemplates | None:
     if not folder.is_dir():
-        seen = "not a folder" if folder.exists() else "the folder does not exist"
-        faults.error(seen, Location(str(folder)), expected="a folder with templates, such as src/main.c.jinja")
+        seen = "not a directory" if folder.exists() else "the directory does not exist"
+        faults.error(seen, Location(str(folder)), expected="a directory with templates, such as src/main.c.jinja")
         return None
     templates, copies, hashes = {}, {}, {}
     for name in _names(folder, faults):
@@ -57,7 +57,7 @@ def _read_folder(folder: Path, known: set[str], faults: Diagnostics) -> UserTemp
 
 
 def _report_no_template(name: str, known: set[str], place: Location, faults: Diagnostics) -> None:
-    if name.lower().startswith(("readme", "license", "changelog")):  # of the folder itself
+    if name.lower().startswith(("readme", "license", "changelog")):  # these describe the directory
         return
     if f"{name}{SUFFIX}" in known:
         faults.error(
@@ -74,7 +74,7 @@ def _names(folder: Path, faults: Diagnostics) -> list[str]:
     names = []
 
     def report(error: OSError) -> None:
-        faults.error(f"cannot read the folder: {error.strerror}", Location(str(error.filename)))
+        faults.error(f"cannot read the directory: {error.strerror}", Location(str(error.filename)))
 
     for root, folders, files in os.walk(folder, onerror=report):
         inside_extra = root != str(folder)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Migrate a manifest to the current version: one step per version, on the text, to keep comments.
 
-Version 1 is the only one, so there is no step yet. For version 2, add a step to MIGRATIONS and extend
+There is only version 1, without a migration. For version 2, add a step to MIGRATIONS and extend
 SUPPORTED_VERSIONS of `manifest/schema.py`.
 """
 
@@ -72,8 +72,8 @@ def migrate(
     text, done = content.decode("utf-8"), []
     for version in range(first, newest):
         step = steps[version]
-        moved = _step(step, text, manifest)
-        if moved is None:
+        migrated = _step(step, text, manifest)
+        if migrated is None:
             faults.error(
                 f"cannot migrate the manifest from version {version} to {version + 1} ({step.what})",
                 manifest.value_location("version"),
@@ -81,7 +81,7 @@ def migrate(
                 hint="correct it for that version, or rewrite it; the file is unchanged",
             )
             return None
-        text, manifest = moved
+        text, manifest = migrated
         done.append(step.what)
     return Migrated(text.encode("utf-8"), first, tuple(done))
 
@@ -93,8 +93,8 @@ def _step(step: Migration, text: str, manifest: Mapping) -> tuple[str, Mapping] 
     except (ValueError, LookupError, TypeError, AttributeError):  # the manifest does not conform to its version
         return None
     text = _set_version(text, step.version + 1, manifest.file)
-    moved = read_yaml(text.encode("utf-8"), manifest.file, Diagnostics())
-    return None if moved is None or _version(moved) != step.version + 1 else (text, moved)
+    migrated = read_yaml(text.encode("utf-8"), manifest.file, Diagnostics())
+    return None if migrated is None or _version(migrated) != step.version + 1 else (text, migrated)
 
 
 def replace_value(text: str, place: tuple[int, int], old: str, new: str) -> str:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The merge bases of a project, in one file: `.opwest/bases.json`.
 
-It maps the path of each of the user's files that opwest rendered to the lines that opwest had rendered when the file
-was written or last merged. The lock has the checksum of each. Files that no merge can help have none: those that are
-no text, and copies of files of the user's own.
+It maps the path of each rendered user's file to the lines that opwest had rendered when the file was written or last
+merged. The lock contains the checksum of each. Files that cannot be merged have no base: files that are not text, and
+copies of the user's files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FOLDER: Final = f"{disk.OWN}/base"
 
 
 def decoded(content: bytes) -> str | None:
-    """Return the text of a file, None where it is none."""
+    """Return a file's content as text, None if it is not text."""
     if b"\0" in content:
         return None
     try:
@@ -31,12 +31,12 @@ def decoded(content: bytes) -> str | None:
 
 
 def to_bytes(texts: Mapping[str, str]) -> bytes:
-    """Return the file's content: a line of JSON for each line, so that version control shows what changed."""
+    """Return the file's content: a line of JSON for each line, for readable diffs in version control."""
     return to_json({path: text.split("\n") for path, text in texts.items()})
 
 
 def read_bases(directory: Path, sums: Mapping[str, str]) -> dict[str, str]:
-    """Return the text of every base whose checksum is the lock's; one that was damaged is left out."""
+    """Return the text of every base with the checksum in the lock, without damaged ones."""
     found = _read(directory / BASES)
     texts = {path: text for path, text in found.items() if disk.digest(text.encode(errors="replace")) == sums.get(path)}
     for path in sums.keys() - texts.keys():
@@ -47,7 +47,7 @@ def read_bases(directory: Path, sums: Mapping[str, str]) -> dict[str, str]:
 
 
 def old_place(path: str) -> str:
-    """Return where an earlier opwest kept the base of a file, in a file of its own."""
+    """Return the path of the base of a file in earlier versions of opwest, which used one file per base."""
     return f"{_FOLDER}/{path}.base"
 
 

@@ -82,10 +82,10 @@ class Plan:
         self.remarks.append(Remark(kind, path, lines, other))
 
     def journal(self, directory: Path) -> Journal:
-        """Return the changes as a journal, with created and removed folders."""
-        coming = [change.path for change in self.changes if change.new is not None]
-        going = [change.path for change in self.changes if change.new is None]
-        needed = {parent for path in coming for parent in disk.parents(path)}
+        """Return the changes as a journal, with created and removed directories."""
+        written = [change.path for change in self.changes if change.new is not None]
+        removed = [change.path for change in self.changes if change.new is None]
+        needed = {parent for path in written for parent in disk.parents(path)}
         created = {parent for parent in needed if not disk.is_folder(directory / parent)}
-        emptied = {parent for path in going for parent in disk.parents(path)} - needed
+        emptied = {parent for path in removed for parent in disk.parents(path)} - needed
         return Journal(tuple(self.changes), tuple(sorted(created)), tuple(sorted(emptied)))

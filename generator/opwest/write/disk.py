@@ -27,7 +27,7 @@ MUTEX: Final = f"{OWN}/mutex"
 # Results of `look` for a path that is not a regular file; they differ from all checksums.
 LINK: Final = "a symbolic link"
 BEHIND_LINK: Final = "behind a symbolic link"
-FOLDER: Final = "a folder"
+FOLDER: Final = "a directory"
 BELOW_FILE: Final = "below a file"
 SPECIAL: Final = "a special file"
 
@@ -47,7 +47,7 @@ def parents(path: str) -> list[str]:
 
 
 def obstacle(directory: Path, path: str) -> tuple[str, str] | None:
-    """Return the first parent of `path` that is not a real folder, with its kind; None if there is none."""
+    """Return the first parent of `path` that is not a real directory, with its kind; None if there is none."""
     for parent in parents(path):
         mode = _mode(directory / parent)
         if mode is None:
@@ -89,12 +89,12 @@ def look(directory: Path, path: str) -> str | None:
 
 
 def is_folder(place: Path) -> bool:
-    """Whether `place` is a folder and not a link to one."""
+    """Whether `place` is a directory and not a link to one."""
     return place.is_dir() and not place.is_symlink()
 
 
 def make_folder(place: Path) -> None:
-    """Create one folder."""
+    """Create one directory."""
     _step(f"mkdir {place}")
     place.mkdir()
 
@@ -135,14 +135,14 @@ def remove(place: Path) -> None:
 
 
 def remove_folder_if_empty(place: Path) -> None:
-    """Delete a folder if it exists and is empty."""
+    """Delete a directory if it exists and is empty."""
     if is_folder(place) and not any(place.iterdir()):
         _step(f"rmdir {place}")
         place.rmdir()
 
 
 def remove_tree(place: Path, last: str = "") -> None:
-    """Delete a folder with its content, without following links; the entry named `last` is deleted last."""
+    """Delete a directory with its content, without following links; the entry named `last` is deleted last."""
     if is_folder(place):
         for entry in sorted(place.iterdir(), key=lambda entry: (entry.name == last, entry.name)):
             remove_tree(entry)
@@ -152,8 +152,8 @@ def remove_tree(place: Path, last: str = "") -> None:
         remove(place)
 
 
-def settle_folders(places: Iterable[Path]) -> None:
-    """Sync the entries of folders to the disk if the system supports it (Windows and some shares do not)."""
+def sync_directories(places: Iterable[Path]) -> None:
+    """Sync the entries of directories to the disk if the system supports it (Windows and some shares do not)."""
     for place in sorted(set(places)):
         with contextlib.suppress(OSError):
             handle = os.open(place, os.O_RDONLY)

@@ -40,7 +40,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Journal:
-    """The whole change: its files (the lock last), and the created and removed folders."""
+    """The whole change: its files (the lock last), and the created and removed directories."""
 
     changes: tuple[Change, ...]
     created: tuple[str, ...]
@@ -64,16 +64,16 @@ def stage(directory: Path, journal: Journal, contents: Sequence[bytes | None]) -
             disk.preserve(directory / change.path, root / "old" / str(number))
     for draft in (journal, replace(journal, direction="back")):
         disk.write(_draft(directory, draft), draft.to_bytes())
-    disk.settle_folders((root, root / "new", root / "old"))
+    disk.sync_directories((root, root / "new", root / "old"))
 
 
 def publish(directory: Path, journal: Journal) -> None:
     """Write the journal, which commits the change in its direction."""
     disk.replace(_draft(directory, journal), directory / disk.JOURNAL)
-    disk.settle_folders([directory / disk.OWN])
+    disk.sync_directories([directory / disk.OWN])
 
 
-def turn_back(directory: Path, journal: Journal) -> None:
+def revert(directory: Path, journal: Journal) -> None:
     """Revert a published change to the old project; this requires no disk space."""
     back = replace(journal, direction="back")
     publish(directory, back)
@@ -89,16 +89,16 @@ def execute(directory: Path, journal: Journal) -> None:
     forward = journal.direction == "forward"
     steps = [(c.path, c.old, c.new) if forward else (c.path, c.new, c.old) for c in journal.changes]
     sources = directory / disk.STAGE / ("new" if forward else "old")
-    going, coming = (journal.emptied, journal.created) if forward else (journal.created, journal.emptied)
+    removed, created = (journal.emptied, journal.created) if forward else (journal.created, journal.emptied)
     _check_sources(directory, journal, steps, sources)
 
     for path, before, after in steps:
         if after is None and before is not None and disk.look(directory, path) == before:
             disk.remove(directory / path)
-    for folder in sorted(going, key=_depth, reverse=True):
+    for folder in sorted(removed, key=_depth, reverse=True):
         if disk.obstacle(directory, folder) is None:
             disk.remove_folder_if_empty(directory / folder)
-    for folder in sorted(coming, key=_depth):
+    for folder in sorted(created, key=_depth):
         if disk.obstacle(directory, folder) is None and not disk.is_folder(directory / folder):
             disk.make_folder(directory / folder)
     for number, (path, before, after) in enumerate(steps):
@@ -106,13 +106,13 @@ def execute(directory: Path, journal: Journal) -> None:
         if after is not None and disk.look(directory, path) in (before, None) and os.path.lexists(source):
             disk.replace(source, directory / path)
 
-    touched = [path for path, _, _ in steps] + [*going, *coming]
-    disk.settle_folders((directory / path).parent for path in touched)
+    touched = [path for path, _, _ in steps] + [*removed, *created]
+    disk.sync_directories((directory / path).parent for path in touched)
     if forward and disk.is_folder(directory / disk.STAGE):
         disk.replace(directory / disk.JOURNAL, directory / disk.STAGE / DONE)
     else:
         disk.remove(directory / disk.JOURNAL)
-    disk.settle_folders([directory / disk.OWN])
+    disk.sync_directories([directory / disk.OWN])
 
 
 def _depth(path: str) -> tuple[int, str]:
@@ -160,7 +160,7 @@ def resume(directory: Path) -> Literal["nothing", "rolled forward", "rolled back
         outcome = "rolled forward" if journal.direction == "forward" else "rolled back"
     elif is_digest(disk.look(directory, f"{disk.STAGE}/{DONE}")):
         outcome = "rolled forward"
-    elif disk.is_folder(root) and not any(root.iterdir()):  # the first moment of a run, or the last
+    elif disk.is_folder(root) and not any(root.iterdir()):  # at the start or at the end of a run
         outcome = "nothing"
     clean(directory)
     return outcome
@@ -203,7 +203,7 @@ def _damaged(directory: Path, reason: str) -> OpwestError:
                 "error",
                 f"damaged journal of an interrupted run: {reason}",
                 Location(str(directory / disk.JOURNAL)),
-                hint="the folder may contain new and old files: restore it from version control, or delete "
+                hint="the directory may contain new and old files: restore it from version control, or delete "
                 f"{disk.JOURNAL} and {disk.STAGE}, and generate again",
             )
         ]

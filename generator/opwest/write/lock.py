@@ -21,9 +21,9 @@ FORMAT: Final = 1
 
 @dataclass(frozen=True)
 class Lock:
-    """The files of a project: opwest's with checksums, and those handed to the user.
+    """The files of a project: opwest's with checksums, and the user's.
 
-    `bases` contains the checksum of the base of each user's file; `deleted` the deleted files that were reported.
+    `bases` contains the checksum of the base of each user's file; `deleted`, the deleted files already reported.
     """
 
     record: Mapping[str, Any] = field(default_factory=dict)
@@ -84,10 +84,11 @@ def read_lock(directory: Path) -> Lock | None:
             [
                 Diagnostic(
                     "error",
-                    f"the project was written by a newer opwest ({value.get('opwest')}, lock format {version})",
+                    f"the project was written by a newer version of opwest ({value.get('opwest')}, lock format "
+                    f"{version})",
                     Location(str(place)),
                     f"lock format {FORMAT} (opwest {__version__})",
-                    "update opwest, or generate into a new folder",
+                    "update opwest, or generate into a new directory",
                 )
             ]
         )
@@ -109,5 +110,5 @@ def read_lock(directory: Path) -> Lock | None:
 
 
 def _broken(place: Path, reason: str) -> OpwestError:
-    hint = "restore it from version control, or generate into a new folder and move your own files there"
+    hint = "restore it from version control, or generate into a new directory and move your own files there"
     return OpwestError([Diagnostic("error", f"the lock is damaged: {reason}", Location(str(place)), hint=hint)])

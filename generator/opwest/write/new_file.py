@@ -9,12 +9,12 @@ from opwest.diagnostics import Diagnostic, Location, OpwestError
 
 
 def write_new(path: Path, text: str, hint: str) -> None:
-    """Write a file that must not exist, and create its folder. `hint` is for the error if it exists."""
+    """Write a file that must not exist, and create its directory. `hint` is for the error if it exists."""
     refuse_existing(path, hint)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("x", encoding="utf-8", newline="\n")
-    except FileExistsError:  # created meanwhile, or a file in place of a folder
+    except FileExistsError:  # created meanwhile, or a file in place of a directory
         raise _fault(path, "a file with this name exists", "the name of a new file", hint) from None
     except OSError as error:
         raise _fault(path, f"cannot write the file: {error.strerror}") from None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan all changes of a project folder before the first one is made."""
+"""Plan all changes of a project directory before the first one is made."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .rules import Rules
 from .users import UserFiles
 
 
-def check_paths(wanted: Sequence[ProjectFile]) -> None:
+def check_paths(files: Sequence[ProjectFile]) -> None:
     """Raise ValueError for invalid paths (a bug of the caller)."""
     spelling = {folded(disk.OWN): disk.OWN}
     taken = {folded(name) for name in (disk.LOCK, disk.JOURNAL, disk.MUTEX, disk.STAGE, BASES)}
     folders = {folded(disk.OWN)}
-    for file in wanted:
+    for file in files:
         path = str(file.path)
         if not is_inside(path):
             raise ValueError(f"not a path in the project: {path!r}")
@@ -33,24 +33,24 @@ def check_paths(wanted: Sequence[ProjectFile]) -> None:
                 raise ValueError(f"paths that differ only in case: {other!r} and {name!r}")
         folders.update(folded(parent) for parent in disk.parents(path))
         if folded(path) in taken:
-            raise ValueError(f"path given twice, or reserved: {path!r}")
+            raise ValueError(f"duplicate or reserved path: {path!r}")
         taken.add(folded(path))
     if both := sorted(spelling.get(name, name) for name in taken & folders):
-        raise ValueError(f"both a file and a folder: {both[0]!r}")
+        raise ValueError(f"both a file and a directory: {both[0]!r}")
 
 
 def decide(
     directory: Path,
-    wanted: Sequence[ProjectFile],
+    files: Sequence[ProjectFile],
     old: Lock,
     record: Mapping[str, Any],
     merging: Merging | None = None,
 ) -> Plan:
-    """Compare the wanted files with the lock and the disk; raise OpwestError with all conflicts.
+    """Compare the generated files with the lock and the disk; raise OpwestError with all conflicts.
 
     With `merging`, files of the user are merged with the new content; without, they are not changed.
     """
-    return _Decision(Rules(directory, old), merging).run(sorted(wanted, key=lambda file: str(file.path)), record)
+    return _Decision(Rules(directory, old), merging).run(sorted(files, key=lambda file: str(file.path)), record)
 
 
 class _Decision:
@@ -63,14 +63,14 @@ class _Decision:
         self.plan = rules.plan
         self.users = UserFiles(rules, merging)
 
-    def run(self, wanted: Sequence[ProjectFile], record: Mapping[str, Any]) -> Plan:
-        paths = {str(file.path) for file in wanted}
+    def run(self, files: Sequence[ProjectFile], record: Mapping[str, Any]) -> Plan:
+        paths = {str(file.path) for file in files}
         for path in sorted(set(self.old.files) - paths):
             self._no_longer_generated(path)
         for path in sorted(self.old.user - paths):
-            self.users.unwanted(path)
+            self.users.no_longer_generated(path)
         own: dict[str, str] = {}
-        for file in wanted:
+        for file in files:
             path = str(file.path)
             if self.rules.is_renamed_in_case(path):
                 continue
@@ -81,8 +81,8 @@ class _Decision:
             elif file.owner == "local":
                 self.rules.write_own(path, file.content)
             else:
-                self.users.wanted(path, file.content, copy=file.owner == "copy")
-        self.users.settle()
+                self.users.generated(path, file.content, copy=file.owner == "copy")
+        self.users.plan_bases()
         self.rules.faults.raise_if_errors()
         self.plan.kept.sort()
         self.plan.written.sort()
@@ -106,7 +106,7 @@ class _Decision:
         elif found is None or found in (self.old.files.get(path), self.old.bases.get(path)):
             self.rules.write(path, found, content)
         elif not is_digest(found):
-            self.rules.in_the_way(path, found, content)
+            self.rules.write_over(path, found, content)
         elif path in self.old.files:
             self.rules.fault(
                 path,
@@ -114,6 +114,6 @@ class _Decision:
                 "move your edits to another file and delete this one; the next generation restores it",
             )
         else:
-            yours = " (an earlier opwest generated it for you to edit)" if path in self.old.user else ""
+            yours = " (an earlier version of opwest generated it for you to edit)" if path in self.old.user else ""
             hint = "move or rename your file, then generate again"
             self.rules.fault(path, f"the file was not written by opwest; opwest does not overwrite it{yours}", hint)

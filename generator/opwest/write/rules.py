@@ -21,7 +21,7 @@ class Rules:
         self.old = old
         self.plan = Plan()
         self.faults = Diagnostics()
-        self.going: dict[str, str] = {}
+        self._removed: dict[str, str] = {}
 
     def write(self, path: str, found: str | None, content: bytes) -> None:
         """Plan to write a file, and count it in the summary."""
@@ -32,7 +32,7 @@ class Rules:
         """Plan to remove a file that is no longer generated."""
         self.plan.add(path, found, None)
         self.plan.removed.append(path)
-        self.going[folded(path)] = path
+        self._removed[folded(path)] = path
 
     def write_own(self, path: str, content: bytes) -> None:
         """Plan to write an internal file of opwest, replacing any existing file."""
@@ -52,7 +52,7 @@ class Rules:
 
     def is_renamed_in_case(self, path: str) -> bool:
         """Report a file to be written whose name differs only in case from a file to be removed."""
-        old = self.going.get(folded(path))
+        old = self._removed.get(folded(path))
         place = self.directory / path
         if old is None or not place.exists() or not place.samefile(self.directory / old):
             return False
@@ -60,23 +60,23 @@ class Rules:
         self.fault(old, message, "delete the file and generate again")
         return True
 
-    def in_the_way(self, path: str, found: str, content: bytes) -> None:
+    def write_over(self, path: str, found: str, content: bytes) -> None:
         """Plan a write over an entry other than a file: an error, unless this generation removes the entry."""
         blocker = disk.obstacle(self.directory, path)
-        going = set(self.plan.removed)
-        if found == disk.FOLDER and self._goes(path, going):
+        removed = set(self.plan.removed)
+        if found == disk.FOLDER and self._is_emptied(path, removed):
             self.write(path, None, content)
         elif found == disk.FOLDER:
-            self.fault(path, "a folder in place of a generated file", "move or rename the folder")
-        elif found == disk.BELOW_FILE and blocker and blocker[0] in going:
+            self.fault(path, "a directory in place of a generated file", "move or rename the directory")
+        elif found == disk.BELOW_FILE and blocker and blocker[0] in removed:
             self.write(path, None, content)
         elif found == disk.BELOW_FILE and blocker:
-            self.fault(blocker[0], f"a file in place of a folder (for {path})", "move or rename the file")
+            self.fault(blocker[0], f"a file in place of a directory (for {path})", "move or rename the file")
         elif found == disk.BEHIND_LINK and blocker:
             self.fault(
                 blocker[0],
                 f"opwest does not write through a symbolic link (for {path})",
-                "replace the link by a real folder",
+                "replace the link with a directory",
             )
         elif found == disk.LINK:
             hint = "delete the link and generate again"
@@ -84,12 +84,12 @@ class Rules:
         else:
             self.fault(path, "a special file in place of a generated file", "move or rename it")
 
-    def _goes(self, folder: str, going: set[str]) -> bool:
-        """Whether `folder` is empty without the files `going`."""
-        vanishing = going | {parent for path in going for parent in disk.parents(path)}
+    def _is_emptied(self, folder: str, removed: set[str]) -> bool:
+        """Whether `folder` is not empty, and empty without the files `removed`."""
+        expected = removed | {parent for path in removed for parent in disk.parents(path)}
         inside = {entry.relative_to(self.directory).as_posix() for entry in (self.directory / folder).rglob("*")}
-        return bool(inside) and inside <= vanishing
+        return bool(inside) and inside <= expected
 
     def fault(self, path: str, message: str, hint: str) -> None:
-        """Report why a file cannot be written."""
+        """Report the reason why a file cannot be written."""
         self.faults.error(message, Location(str(self.directory / path)), hint=hint)

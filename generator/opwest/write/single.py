@@ -11,7 +11,7 @@ from .faults import system_faults
 
 
 def replace_file(place: Path, content: bytes, suffix: str) -> Path:
-    """Replace the content of `place` atomically; return the path of the backup in the same folder."""
+    """Replace the content of `place` atomically; return the path of the backup in the same directory."""
     with system_faults(place, "cannot replace the file", "the file is unchanged"):
         target = Path(os.path.realpath(place))
         old = target.read_bytes()
@@ -31,4 +31,4 @@ def _put(place: Path, content: bytes, mode_of: Path) -> None:
         disk.remove(draft)
     disk.write(draft, content, mode_of=mode_of)
     disk.replace(draft, place)
-    disk.settle_folders([place.parent])
+    disk.sync_directories([place.parent])

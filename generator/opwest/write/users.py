@@ -36,34 +36,34 @@ class UserFiles:
         self._texts: dict[str, str] = {}
         self._copies: set[str] = set()
 
-    def wanted(self, path: str, content: bytes, *, copy: bool) -> None:
-        """Plan a user's file that is generated now, or a `copy` of one of the user's own."""
+    def generated(self, path: str, content: bytes, *, copy: bool) -> None:
+        """Plan a user's file of this generation, or a `copy` of a file outside the project."""
         if copy:
             self._copies.add(path)
         found = disk.look(self._rules.directory, path)
         known, handed_over = path in self._old.user, path in self._old.files
         if known and found in _NOTHING:
-            self._stays_deleted(path)
+            self._keep_deleted(path)
         elif not known and not handed_over:
             self._new(path, found, content)
         elif found == disk.digest(content):
-            self._adopt(path, content)
+            self._record_base(path, content)
             self._plan.kept.append(path)
         elif found is None or (handed_over and found == self._old.files[path]):
             self._rules.write(path, found, content)
-            self._adopt(path, content)
+            self._record_base(path, content)
         elif not is_digest(found):
-            self._no_file(path, found, content, known=known)
+            self._keep_link(path, found, content, known=known)
         elif self._merging is None:
             self._keep(path, content)
         else:
             self._update(path, content, self._merging)
 
-    def unwanted(self, path: str) -> None:
+    def no_longer_generated(self, path: str) -> None:
         """Plan a user's file of an earlier generation that is no longer generated."""
         found = disk.look(self._rules.directory, path)
         if self._merging is None or found in _NOTHING:
-            self._carry(path)
+            self._keep_base(path)
         elif found == self._old.bases.get(path):
             self._rules.remove(path, found)
             self.user.discard(path)
@@ -71,7 +71,7 @@ class UserFiles:
             self._plan.remark("released", path)
             self.user.discard(path)
 
-    def settle(self) -> None:
+    def plan_bases(self) -> None:
         """Plan the file of the bases."""
         if self._texts:
             self._rules.write_own(bases.BASES, bases.to_bytes(self._texts))
@@ -83,28 +83,28 @@ class UserFiles:
     def _new(self, path: str, found: str | None, content: bytes) -> None:
         if found is None:
             self._rules.write(path, None, content)
-            self._adopt(path, content)
+            self._record_base(path, content)
         elif is_digest(found) or found == disk.LINK or (self._rules.directory / path).is_file():
             self._plan.kept.append(path)
             if found != disk.digest(content) and self._merging:
                 self._plan.remark("foreign", path)
         else:
-            self._rules.in_the_way(path, found, content)
-            self._adopt(path, content)
+            self._rules.write_over(path, found, content)
+            self._record_base(path, content)
 
-    def _no_file(self, path: str, found: str, content: bytes, *, known: bool) -> None:
+    def _keep_link(self, path: str, found: str, content: bytes, *, known: bool) -> None:
         if known or found == disk.LINK or (self._rules.directory / path).is_file():
             self._plan.kept.append(path)
             self.user.add(path)
-            self._carry(path)
+            self._keep_base(path)
             if self._merging and self._old.bases.get(path) != disk.digest(content):
                 self._plan.remark("linked", path)
         else:
-            self._rules.in_the_way(path, found, content)
-            self._adopt(path, content)
+            self._rules.write_over(path, found, content)
+            self._record_base(path, content)
 
-    def _stays_deleted(self, path: str) -> None:
-        self._carry(path)
+    def _keep_deleted(self, path: str) -> None:
+        self._keep_base(path)
         if self._merging and path not in self._old.deleted:
             self._plan.remark("deleted", path)
             self.deleted.add(path)
@@ -113,7 +113,7 @@ class UserFiles:
         """Keep a file, with a remark if the new content differs from its base."""
         self._plan.kept.append(path)
         self.user.add(path)
-        self._carry(path)
+        self._keep_base(path)
         if path in self.bases and self.bases[path] != disk.digest(content):
             self._plan.remark("stale", path)
 
@@ -124,19 +124,19 @@ class UserFiles:
         if lines := merging.markers(yours):
             self._plan.remark("unresolved", path, lines=lines)
             self._plan.kept.append(path)
-            self._carry(path)
+            self._keep_base(path)
         elif found == base:
             self._rules.write(path, found, content)
-            self._adopt(path, content)
+            self._record_base(path, content)
         elif base == new:
             self._plan.kept.append(path)
-            self._carry(path)
+            self._keep_base(path)
         elif base is not None and (path in self._copies or bases.decoded(content) is None):
             self._put_beside(path, content)
         elif path not in self._before:
             self._plan.kept.append(path)
             self._plan.remark("unknown", path)
-            self._adopt(path, content)
+            self._record_base(path, content)
         else:
             self._merge(path, self._before[path].encode(), yours, content, merging)
 
@@ -152,13 +152,13 @@ class UserFiles:
             self._plan.merged.append(path)
             if merged.conflicts:
                 self._plan.remark("conflict", path, lines=merged.conflicts)
-        self._adopt(path, content)
+        self._record_base(path, content)
 
     def _put_beside(self, path: str, content: bytes) -> None:
-        """Keep the user's file, and plan to write what is generated now beside it."""
+        """Keep the user's file, and plan to write the new content to a second file."""
         self._plan.kept.append(path)
         self._plan.remark("beside", path, other=self._write_beside(path, content))
-        self._adopt(path, content)
+        self._record_base(path, content)
 
     def _write_beside(self, path: str, content: bytes) -> str:
         """Plan to write a file under an unused name; return the name."""
@@ -172,7 +172,7 @@ class UserFiles:
                 return other
             number += 1
 
-    def _adopt(self, path: str, content: bytes) -> None:
+    def _record_base(self, path: str, content: bytes) -> None:
         """Record that the user's file includes the new content."""
         self.user.add(path)
         self.bases[path] = disk.digest(content)
@@ -180,7 +180,7 @@ class UserFiles:
         if text is not None:
             self._texts[path] = text
 
-    def _carry(self, path: str) -> None:
+    def _keep_base(self, path: str) -> None:
         """Keep the recorded state of a file."""
         base = self._old.bases.get(path)
         if base is not None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write a generated project atomically, without overwriting the user's changes.
 
-The order of a run: reject a foreign folder; take the mutex; complete or revert an interrupted run; plan all
+The order of a run: reject a foreign directory; take the mutex; complete or revert an interrupted run; plan all
 changes; stage the contents; publish the journal (this commits the change); move the files; remove the stage.
 """
 
@@ -83,7 +83,7 @@ def write_project(
                 journal.resume(directory)
             plan = decide(directory, files, read_lock(directory) or Lock(), record, merging)
             if plan.changes:
-                _carry_out(directory, plan)
+                _apply(directory, plan)
     return _result(plan)
 
 
@@ -115,8 +115,8 @@ def refuse_nested(directory: Path) -> None:
         return
     for parent in Path(os.path.realpath(directory)).parents:
         if os.path.lexists(parent / disk.LOCK):
-            message = f"this folder is inside another opwest project, {parent}"
-            raise fault(directory, message, "choose a folder outside of that project")
+            message = f"the directory is inside another opwest project, {parent}"
+            raise fault(directory, message, "choose a directory outside that project")
 
 
 def _check(files: Sequence[ProjectFile], record: Mapping[str, Any]) -> None:
@@ -159,7 +159,7 @@ def recover(directory: Path) -> Literal["nothing", "rolled forward", "rolled bac
             return journal.resume(directory)
 
 
-def _carry_out(directory: Path, plan: Plan) -> None:
+def _apply(directory: Path, plan: Plan) -> None:
     change = plan.journal(directory)
     try:
         journal.stage(directory, change, plan.contents)
@@ -168,7 +168,7 @@ def _carry_out(directory: Path, plan: Plan) -> None:
     except OSError:
         if os.path.lexists(directory / disk.JOURNAL):
             with system_faults(directory, "cannot complete the new project, nor restore the old one", _UNFINISHED):
-                journal.turn_back(directory, change)
+                journal.revert(directory, change)
         with contextlib.suppress(OSError):
             journal.clean(directory)
         raise
@@ -181,7 +181,7 @@ def _refuse_foreign(directory: Path) -> None:
     if not os.path.lexists(directory):
         return
     if not directory.is_dir():
-        raise fault(directory, "not a folder", "choose a new or empty folder")
+        raise fault(directory, "not a directory", "choose a new or empty directory")
     names = {entry.name for entry in directory.iterdir()}
     if not names:
         return
@@ -191,8 +191,8 @@ def _refuse_foreign(directory: Path) -> None:
             return
         if names == {disk.OWN} and own <= {disk.STAGE}:  # a first run, interrupted before its mutex: no data to lose
             return
-    message = "the folder is not empty and was not created by opwest"
-    raise fault(directory, message, "choose a new folder, or empty this one")
+    message = "the directory is not empty and was not created by opwest"
+    raise fault(directory, message, "choose a new directory, or empty this one")
 
 
 def _make_own_folder(directory: Path) -> None:

@@ -38,7 +38,7 @@ def test_most_basic_matching_target(tmp_path: Path, compiler: str, flags: list[s
 
 def test_other_targets_are_named(tmp_path: Path) -> None:
     text = draft(compile_object(tmp_path, F, ARM, M4F))
-    assert "  # guessed; fits too: cortex-m7f, " in text
+    assert "  # guessed; also compatible: cortex-m7f, " in text
 
 
 def test_directory_with_a_target_name_selects_the_target(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_two_sets_for_one_processor_get_two_targets(tmp_path: Path) -> None:
 def test_given_target(tmp_path: Path) -> None:
     path = compile_object(tmp_path, F, ARM, ["-mcpu=cortex-m3", "-mthumb"])
     assert drafted(path, targets=("cortex-m55",))["objects"][0]["target"] == "cortex-m55"
-    assert "fits too" not in draft(path, targets=("cortex-m55",))
+    assert "also compatible" not in draft(path, targets=("cortex-m55",))
     with pytest.raises(OpwestError, match=r"operators\.o: compiled for arm, 32 bits"):
         draft(path, targets=("x86-64",))
     with pytest.raises(OpwestError, match="unknown target 'cortex-m5'"):

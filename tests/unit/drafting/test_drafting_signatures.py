@@ -172,9 +172,9 @@ def test_shapes_and_comments_of_a_source(tmp_path: Path) -> None:
     args = drafted(path)["operators"]["f"]["args"]
     assert [a["shape"] for a in args] == [[3, 4], "FILL_IN", [2], "FILL_IN"]
     text = draft(path)
-    assert '# the source says: int16 [3, 4]: "rows" # columns\n' in text
-    assert "the source says: one line more" in text
-    assert text.count("the source says") == 2
+    assert '# in the source: int16 [3, 4]: "rows" # columns\n' in text
+    assert "in the source: one line more" in text
+    assert text.count("in the source") == 2
 
 
 def test_names_that_are_invalid_in_c(tmp_path: Path) -> None:

@@ -278,7 +278,7 @@ def test_files_that_are_not_templates(tmp_path, folder):
     ]
 
 
-@pytest.mark.parametrize(("kind", "told"), [("absent", "the folder does not exist"), ("file", "not a folder")])
+@pytest.mark.parametrize(("kind", "told"), [("absent", "the directory does not exist"), ("file", "not a directory")])
 def test_no_folder(tmp_path, kind, told):
     place = tmp_path / "template"
     if kind == "file":
@@ -286,5 +286,5 @@ def test_no_folder(tmp_path, kind, told):
     with pytest.raises(OpwestError) as error:
         source_and_app(tmp_path, template=place)
     assert str(error.value) == (
-        f"{place}: error: {told}\n  expected: a folder with templates, such as src/main.c.jinja"
+        f"{place}: error: {told}\n  expected: a directory with templates, such as src/main.c.jinja"
     )

@@ -254,7 +254,8 @@ def test_modified_base_is_not_used(app, damage):
     if damage == "folder":
         place.mkdir()
         assert refusal(merge, app, user("a", NEW), user("b", OLD)) == (
-            f"{place}: error: a folder in place of an internal file of opwest\n  hint: delete it and run opwest again"
+            f"{place}: error: a directory in place of an internal file of opwest\n"
+            "  hint: delete it and run opwest again"
         )
         return
     result = merge(app, user("a", NEW), user("b", OLD))

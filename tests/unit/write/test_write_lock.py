@@ -98,7 +98,9 @@ def test_damage_is_reported_with_its_reason(project, case):
     put(project, content)
     found = fault(project)
     assert found.message.startswith(f"the lock is damaged: {reason}")
-    assert found.hint == "restore it from version control, or generate into a new folder and move your own files there"
+    assert (
+        found.hint == "restore it from version control, or generate into a new directory and move your own files there"
+    )
 
 
 def test_symbolic_link_is_rejected(project):
@@ -109,9 +111,9 @@ def test_symbolic_link_is_rejected(project):
 def test_newer_format_is_reported(project):
     put(project, {"format": FORMAT + 1, "opwest": "9.0"})
     found = fault(project)
-    assert found.message == f"the project was written by a newer opwest (9.0, lock format {FORMAT + 1})"
+    assert found.message == f"the project was written by a newer version of opwest (9.0, lock format {FORMAT + 1})"
     assert found.expected == f"lock format {FORMAT} (opwest {__version__})"
-    assert found.hint == "update opwest, or generate into a new folder"
+    assert found.hint == "update opwest, or generate into a new directory"
 
 
 @pytest.mark.parametrize("path", BAD)

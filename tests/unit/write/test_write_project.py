@@ -210,7 +210,7 @@ def test_user_file_becomes_a_file_of_opwest(app):
     (app / "b.c").unlink()
     assert refusal(write, app, gen("a.c"), gen("b.c"), gen("same.c")) == (
         f"{app}/a.c: error: the file was not written by opwest; opwest does not overwrite it"
-        " (an earlier opwest generated it for you to edit)\n"
+        " (an earlier version of opwest generated it for you to edit)\n"
         "  hint: move or rename your file, then generate again"
     )
     (app / "a.c").unlink()

@@ -67,7 +67,7 @@ def journal_of(app):
         ),
         (lambda app: edit(app, changes=[{"path": "x", "old": 1, "new": None}]), "unknown structure"),
         (lambda app: edit(app, changes=[{"path": "x"}]), "unknown structure"),
-        (lambda app: replaced_by_folder(app), "the file is a folder"),
+        (lambda app: replaced_by_folder(app), "the file is a directory"),
         (
             lambda app: shutil.rmtree(app / ".opwest/stage"),
             "the content for keep/changed.c is missing or damaged",
@@ -86,7 +86,7 @@ def test_damaged_journal(tmp_path, damage, reason):
         prefix = f"{app}/.opwest/journal.json: error: damaged journal of an interrupted run: "
         assert text.startswith(prefix + reason)
         assert text.endswith(
-            "  hint: the folder may contain new and old files: restore it from version control, or delete "
+            "  hint: the directory may contain new and old files: restore it from version control, or delete "
             ".opwest/journal.json and .opwest/stage, and generate again"
         )
     assert tree(app) == before

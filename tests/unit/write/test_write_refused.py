@@ -18,12 +18,12 @@ def test_directory_and_file_in_the_way(app):
     (app / "u").mkdir()
     (app / "m").write_text("mine")
     assert refusal(write, app, gen("a.c"), gen("m/x/b.c"), user("u"), user("m/u")) == (
-        f"{app}/a.c: error: a folder in place of a generated file\n  hint: move or rename the folder\n"
-        f"{app}/m: error: a file in place of a folder (for m/u)\n"
+        f"{app}/a.c: error: a directory in place of a generated file\n  hint: move or rename the directory\n"
+        f"{app}/m: error: a file in place of a directory (for m/u)\n"
         "  hint: move or rename the file\n"
-        f"{app}/m: error: a file in place of a folder (for m/x/b.c)\n"
+        f"{app}/m: error: a file in place of a directory (for m/x/b.c)\n"
         "  hint: move or rename the file\n"
-        f"{app}/u: error: a folder in place of a generated file\n  hint: move or rename the folder"
+        f"{app}/u: error: a directory in place of a generated file\n  hint: move or rename the directory"
     )
 
 
@@ -31,7 +31,7 @@ def test_directory_in_the_way_with_a_user_file(app):
     write(app, gen("a/b.c"))
     (app / "a/mine").write_text("mine")
     before = times(app)
-    assert "/a: error: a folder in place of a generated file" in refusal(write, app, gen("a"))
+    assert "/a: error: a directory in place of a generated file" in refusal(write, app, gen("a"))
     assert times(app) == before
 
 
@@ -44,7 +44,7 @@ def test_links_to_directories_are_not_followed(app, tmp_path, target):
     (app / "m/theirs").write_text("theirs")
     assert refusal(write, app, gen("inside/x.c"), gen("m/a.c"), user("m/u"), user("m/theirs")) == "\n".join(
         f"{app}/m: error: opwest does not write through a symbolic link (for m/{name})\n"
-        "  hint: replace the link by a real folder"
+        "  hint: replace the link with a directory"
         for name in ("a.c", "u")
     )
     assert write(app, gen("inside/x.c")).kept == ("m/a.c",)  # nor deleted from
@@ -89,7 +89,9 @@ def test_name_that_changes_only_in_case(app):
 
 # --- directories of others
 
-FOREIGN = "error: the folder is not empty and was not created by opwest\n  hint: choose a new folder, or empty this one"
+FOREIGN = (
+    "error: the directory is not empty and was not created by opwest\n  hint: choose a new directory, or empty this one"
+)
 
 
 @pytest.mark.parametrize("content", ["main.c", ".git/HEAD", ".opwest/other", ".opwest", "file-opwest"])
@@ -121,7 +123,7 @@ def test_linked_own_directory_is_rejected(app, tmp_path):
 @pytest.mark.parametrize("kind", ["file", "dangling"])
 def test_not_a_directory(app, kind):
     app.write_text("mine") if kind == "file" else app.symlink_to("nowhere")
-    expected = f"{app}: error: not a folder\n  hint: choose a new or empty folder"
+    expected = f"{app}: error: not a directory\n  hint: choose a new or empty directory"
     assert refusal(write, app, gen("a.c")) == expected
     assert read_record(app) is None
     assert recover(app) == "nothing"
@@ -145,13 +147,13 @@ def test_file_above_the_directory(app):
         (["."], "not a path in the project: '.'"),
         (["a\\b"], r"not a path in the project: 'a\\b'"),
         (["a\0b"], r"not a path in the project: 'a\x00b'"),
-        (["a", "b", "a"], "path given twice, or reserved: 'a'"),
+        (["a", "b", "a"], "duplicate or reserved path: 'a'"),
         (["src/Main.c", "src/main.c"], "paths that differ only in case: 'src/Main.c' and 'src/main.c'"),
         (["Src/a.c", "src/b.c"], "paths that differ only in case: 'Src' and 'src'"),
         (["u\u0308", "\u00fc"], "paths that differ only in case: 'u\u0308' and 'ü'"),
-        (["a/b", "a"], "both a file and a folder: 'a'"),
-        ([".opwest/lock.json"], "path given twice, or reserved: '.opwest/lock.json'"),
-        ([".opwest/Stage/x"], "both a file and a folder: '.opwest/Stage'"),
+        (["a/b", "a"], "both a file and a directory: 'a'"),
+        ([".opwest/lock.json"], "duplicate or reserved path: '.opwest/lock.json'"),
+        ([".opwest/Stage/x"], "both a file and a directory: '.opwest/Stage'"),
         ([".OPWEST/x"], "paths that differ only in case: '.opwest' and '.OPWEST'"),
     ],
 )
@@ -217,7 +219,7 @@ def test_broken_lock(app, content, reason):
         text = refusal(call)
         assert text.startswith(f"{app}/.opwest/lock.json: error: the lock is damaged: {reason}")
         assert text.endswith(
-            "hint: restore it from version control, or generate into a new folder and move your own files there"
+            "hint: restore it from version control, or generate into a new directory and move your own files there"
         )
     assert times(app) == before
 
@@ -233,9 +235,9 @@ def test_lock_of_a_newer_opwest(app):
     write(app)
     (app / ".opwest/lock.json").write_text('{"format": 2, "opwest": "9.0"}')
     assert refusal(read_record, app) == (
-        f"{app}/.opwest/lock.json: error: the project was written by a newer opwest (9.0, lock format 2)\n"
+        f"{app}/.opwest/lock.json: error: the project was written by a newer version of opwest (9.0, lock format 2)\n"
         f"  expected: lock format 1 (opwest {__version__})\n"
-        "  hint: update opwest, or generate into a new folder"
+        "  hint: update opwest, or generate into a new directory"
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of the ahead-of-time executor: main becomes one operator, with its workspaces and constants as arguments."""
+"""Models of the ahead-of-time executor: main is one operator, with its workspaces and constants as arguments."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from opwest.importers.faults import fault
 from opwest.importers.mlf.c_text import Function, Parameter, arrays
 from opwest.importers.mlf.code import Code
-from opwest.importers.mlf.draft import Argument, Constant, Draft, Operator, Step, WantedTensors
+from opwest.importers.mlf.draft import Argument, Constant, Draft, Operator, Step, TensorOptions
 from opwest.importers.mlf.inner import Calls, Region
 from opwest.importers.mlf.metadata import Metadata
 from opwest.importers.mlf.packed import is_packed, packed_entries
-from opwest.importers.mlf.ports import Seen, Sources, check_wanted, same_name, tensors
+from opwest.importers.mlf.ports import Seen, Sources, check_options, same_name, tensors
 from opwest.importers.mlf.relay import Relay
 from opwest.importers.mlf.workspace import ALIGN, Workspaces
 from opwest.importers.mlf.wrapper import Given, Header, Pool, Role, Wrapper
@@ -22,7 +22,7 @@ from opwest.model.dtypes import DTYPES
 from opwest.records import dataclass
 
 NAME = "whole_model"
-"""The operator that main becomes."""
+"""The name of the operator for main."""
 
 _MOST_NAMES = 50
 _TYPES = {"input": "in", "output": "out"}
@@ -30,13 +30,13 @@ _TYPES = {"input": "in", "output": "out"}
 
 @dataclass(frozen=True)
 class Model:
-    """The parts of a folder that the import uses."""
+    """The parts of a directory for the import."""
 
     metadata: Metadata
     relay: Relay
     header: Header
     code: Code
-    wanted: WantedTensors
+    options: TensorOptions
     place: str
 
 
@@ -47,7 +47,7 @@ class _Bound:
     parameter: Parameter
     given: Given
     pointer: bool = False
-    """Packed arguments: a bare pointer, no DLTensor."""
+    """Packed arguments: a bare pointer instead of a DLTensor."""
 
 
 def draft(model: Model) -> Draft:
@@ -55,11 +55,11 @@ def draft(model: Model) -> Draft:
     code = model.code
     bound, convention = _bind(model), _convention(model)
     taken: set[str] = {NAME}
-    sources = Sources(model.metadata, model.relay, model.wanted, model.place)
+    sources = Sources(model.metadata, model.relay, model.options, model.place)
     inputs = tensors("input", _seen(model, bound, "input"), sources, taken)
     outputs = tensors("output", _seen(model, bound, "output"), sources, taken)
-    check_wanted(model.wanted, [*(t.name for t in (*inputs, *outputs)), *(b.given.name for b in bound)], model.place)
-    made = Draft(inputs, outputs, [], [])
+    check_options(model.options, [*(t.name for t in (*inputs, *outputs)), *(b.given.name for b in bound)], model.place)
+    result = Draft(inputs, outputs, [], [])
     args, listed, regions = [], [], {}
     members: dict[tuple[str, int], int] = {}
     ports = {"input": iter(inputs), "output": iter(outputs)}
@@ -76,30 +76,30 @@ def draft(model: Model) -> Draft:
                 size *= n
             regions[one.parameter.name] = Region(size, "tensor", tensor.dtype, tensor.shape)
         elif role == "device":
-            made.devices.append(identifier(name, "device"))
+            result.devices.append(identifier(name, "device"))
         else:
-            pool = _pool(model, name, role, made)
+            pool = _pool(model, name, role, result)
             free = free_name(identifier(name, role), taken)
             direction = "scratch" if pool.content is None else "in"
             args.append(Argument(free, "uint8", (pool.size,), direction, max(pool.align, ALIGN), one.pointer))
             regions[one.parameter.name] = Region(pool.size, role)
             if pool.content is not None:
-                _add_constants(made, free, pool)
+                _add_constants(result, free, pool)
                 listed.append(free)
                 for _, dtype, count, offset in pool.members:
                     members[one.parameter.name, offset] = count * DTYPES[dtype].size
-    if len(made.devices) > 1:
+    if len(result.devices) > 1:
         raise fault(
-            f"main takes {len(made.devices)} device contexts: {', '.join(made.devices)}",
+            f"main takes {len(result.devices)} device contexts: {', '.join(result.devices)}",
             model.place,
-            "one: an operator is called with one device",
+            "one device context",
         )
-    remark = "the whole model: main as TVM wrote it"
-    main = Operator(NAME, code.main, tuple(args), _peak(model), convention, bool(made.devices), remark)
-    made.operators.append(main)
-    made.operators += _inner(model, regions, members, taken, made)
-    made.steps.append(Step(NAME, tuple(listed), made.devices[0] if made.devices else None))
-    return made
+    remark = "the whole model: main as generated by TVM"
+    main = Operator(NAME, code.main, tuple(args), _peak(model), convention, bool(result.devices), remark)
+    result.operators.append(main)
+    result.operators += _inner(model, regions, members, taken, result)
+    result.steps.append(Step(NAME, tuple(listed), result.devices[0] if result.devices else None))
+    return result
 
 
 def _convention(model: Model) -> Convention:
@@ -125,7 +125,7 @@ def _bind(model: Model) -> list[_Bound]:
 
 
 def _bind_packed(model: Model, function: Function) -> list[_Bound]:
-    """Return the entries of packed arguments as main reads them."""
+    """Return main's entries of packed arguments."""
     entries = packed_entries(function)
     if not entries:
         raise fault(
@@ -207,11 +207,11 @@ def _passed_on(code: Code) -> dict[str, str]:
     return found
 
 
-def _pool(model: Model, name: str, role: Role, made: Draft) -> Pool:
+def _pool(model: Model, name: str, role: Role, result: Draft) -> Pool:
     """Return a pool of main: the wrapper's array, or for workspaces the size in the header or metadata."""
     pools = model.code.pools
     known = pools.get(name)
-    if known is None:  # main's own name for it: global_workspace_1
+    if known is None:  # main uses another name, such as global_workspace_1
         same = [p for p in pools.values() if (p.content is None) == (role == "workspace")]
         known = same[0] if len(same) == 1 else None
     if known is not None:
@@ -224,18 +224,18 @@ def _pool(model: Model, name: str, role: Role, made: Draft) -> Pool:
     size = next((sizes[m] for m in macros if m in sizes), None) or model.metadata.workspace
     if not size:
         raise fault(f"the directory does not record the size of workspace {name!r}", model.place, "<module>_lib0.c")
-    made.remarks.append(
+    result.remarks.append(
         f"the size of '{name}', {size} bytes, is an upper bound from the header or metadata.json: no array found"
     )
     return Pool(name, size, ALIGN)
 
 
-def _add_constants(made: Draft, name: str, pool: Pool) -> None:
+def _add_constants(result: Draft, name: str, pool: Pool) -> None:
     file = f"constants/{name}.bin"
     assert pool.content is not None
-    made.files[file] = pool.content
+    result.files[file] = pool.content
     listed = ", ".join(f"{member} {dtype}[{count}] at {offset}" for member, dtype, count, offset in pool.members)
-    made.constants.append(
+    result.constants.append(
         Constant(name, file, "uint8", (pool.size,), max(pool.align, ALIGN), remark=f"{name}, little-endian: {listed}")
     )
 
@@ -261,13 +261,13 @@ def _inner(
     regions: Mapping[str, Region],
     members: Mapping[tuple[str, int], int],
     taken: set[str],
-    made: Draft,
+    result: Draft,
 ) -> list[Operator]:
     """Return the operators that main calls, for the registry."""
     code = model.code
     main = code.functions.get(code.main)
     if main is None:
-        made.remarks += _untold(code)
+        result.remarks += _unregistered(code)
         return []
     every = dict(regions)
     for text in code.texts.values():
@@ -287,23 +287,23 @@ def _inner(
         convention = PACKED if is_packed(function) else UNPACKED
         found.append(Operator(free_name(short, taken), name, args, peaks.peak(name), convention))
     if unread:
-        why = "as neither main's call nor the operator tells the size or the element type of every argument"
-        made.remarks.append(f"not in the registry, {why}: {_listed(unread)}")
+        reason = "the size or the element type of an argument is unknown"
+        result.remarks.append(f"not in the registry, because {reason}: {_listed(unread)}")
     return found
 
 
-def _untold(code: Code) -> list[str]:
-    """Return the remark that names the operators of a compiled main.
+def _unregistered(code: Code) -> list[str]:
+    """Return the remark on the operators of a compiled main.
 
-    Debug information can contain their types, but no file has the sizes: metadata.json has the operators' workspaces,
-    and the Relay text precedes operator fusion.
+    Debug information can contain their types, but no file contains the sizes: metadata.json has the operators'
+    workspaces, and the Relay text precedes operator fusion.
     """
     defined = {s for _, m in code.objects.values() for s, d in m.defined.items() if d.kind == "function"}
     names = sorted((defined | set(code.functions)) - code.glue - {code.main})
     if not names:
         return []
-    why = "main is compiled, and nothing in the folder tells the sizes of what operators take"
-    return [f"not in the registry: {why} ({_listed(names)}). Declare the operators to call"]
+    reason = "main is compiled and the sizes of the arguments are not recorded"
+    return [f"not in the registry, because {reason}: {_listed(names)}. Declare those to call"]
 
 
 def _listed(names: Sequence[str]) -> str:

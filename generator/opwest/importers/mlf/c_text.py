@@ -68,7 +68,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Array:
-    """A static array: `start` is the index of the `=` before its values, `end` of its end; both -1 without values."""
+    """A static array: `start` is the index of the `=` before its values; -1 without values."""
 
     name: str
     dtype: str

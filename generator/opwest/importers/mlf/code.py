@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code in a folder: C sources and objects, and the location of main."""
+"""The code in a directory: C sources and objects, and the location of main."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stages of the import: read, determine the arguments of main, correct the code, write."""
+"""The stages of the import: read, determine main's arguments, correct the code, write."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from opwest.importers.folder import npz, refuse_occupied, write_folder
 from opwest.importers.mlf.aot import Model, draft
 from opwest.importers.mlf.c_text import foreign_calls
 from opwest.importers.mlf.code import Code, read_code
-from opwest.importers.mlf.draft import Draft, Wanted
+from opwest.importers.mlf.corrections import corrected
+from opwest.importers.mlf.draft import Draft, TensorOption
 from opwest.importers.mlf.graph import Graph
 from opwest.importers.mlf.library import Library, read_library
 from opwest.importers.mlf.manifest import manifest_text
-from opwest.importers.mlf.mend import mend
 from opwest.importers.mlf.metadata import Metadata, read_metadata
 from opwest.importers.mlf.params import read_params
 from opwest.importers.mlf.processor import Needs, dsp_guard, extension_of, guard, needs_of
@@ -43,7 +43,7 @@ class Options:
     """The selected module of an archive with several."""
     target: str | None = None
     """The named target of compiled objects; None: the target in the objects."""
-    tensors: Mapping[str, Wanted] = field(default_factory=dict)
+    tensors: Mapping[str, TensorOption] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,11 @@ class Imported:
 
 
 def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Imported:
-    """Import a tar or a folder in Model Library Format. Raises OpwestError before anything is written."""
+    """Import a tar or a directory in Model Library Format. Raises OpwestError before anything is written."""
     options = options or Options()
     if options.target is not None and options.target not in named_targets():
         hint = nearest(options.target, named_targets())
-        raise fault(f"{options.target!r} is not a named target", None, "a name that `opwest targets` lists", hint)
+        raise fault(f"unknown target {options.target!r}", None, "a name listed by 'opwest targets'", hint)
     refuse_occupied(folder)
     library = read_library(path)
     metadata = read_metadata(library, options.module)
@@ -76,25 +76,25 @@ def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Impo
     relay, header = _relay(library, metadata), _header(library, metadata)
     origin = f"Imported from {path.name} by `opwest import mlf`."
     if code.main:
-        made = draft(Model(metadata, relay, header, code, options.tensors, str(path)))
+        result = draft(Model(metadata, relay, header, code, options.tensors, str(path)))
     else:
-        made = _graph(library, code, metadata, origin)
-    _add_code(made, code, metadata, origin, options.target, str(path))
+        result = _graph(library, code, metadata, origin)
+    _add_code(result, code, metadata, origin, options.target, str(path))
     name = options.model or _model_name(path, metadata)
-    files = {**made.files, "manifest.yaml": manifest_text(name, made, origin).encode()}
+    files = {**result.files, "manifest.yaml": manifest_text(name, result, origin).encode()}
     write_folder(folder, files)
-    pools = [a.shape[0] for o in made.operators for a in o.args if a.direction == "scratch"]
+    pools = [a.shape[0] for o in result.operators for a in o.args if a.direction == "scratch"]
     return Imported(
         folder,
         name,
         metadata.version,
         tuple(sorted(files)),
-        len(made.operators),
-        len(made.steps),
+        len(result.operators),
+        len(result.steps),
         sum(len(c) for n, c in files.items() if n.startswith("constants")),
-        max(pools, default=0) + max((o.workspace for o in made.operators), default=0),
-        tuple(made.remarks),
-        tuple(made.warnings),
+        max(pools, default=0) + max((o.workspace for o in result.operators), default=0),
+        tuple(result.remarks),
+        tuple(result.warnings),
     )
 
 
@@ -103,9 +103,9 @@ def _graph(library: Library, code: Code, metadata: Metadata, origin: str) -> Dra
     name = f"executor-config/graph/{metadata.module}.graph"
     names = [name] if name in library.files else library.under("executor-config/graph/", ".graph", ".json")
     if not names:
-        words = f"; it was exported for the executor {', '.join(metadata.executors)}" if metadata.executors else ""
+        words = f"; exported for the executor {', '.join(metadata.executors)}" if metadata.executors else ""
         raise fault(
-            f"nothing runs the whole model: no tvmgen_{metadata.module}___tvm_main__, and no graph{words[:200]}",
+            f"neither the function 'tvmgen_{metadata.module}___tvm_main__' nor a graph found{words[:200]}",
             str(library.path),
             "main of TVM's ahead-of-time executor, or executor-config/graph",
         )
@@ -113,15 +113,15 @@ def _graph(library: Library, code: Code, metadata: Metadata, origin: str) -> Dra
     content = library.files.get(file)
     params = read_params(content, library.place(file)) if content is not None else {}
     graph = Graph(library.files[names[0]], library.place(names[0]), code, metadata, params)
-    made = graph.draft(origin)
+    result = graph.draft(origin)
     if graph.constants:
-        made.files["constants.npz"] = npz(graph.constants)
-    return made
+        result.files["constants.npz"] = npz(graph.constants)
+    return result
 
 
 def _model_name(path: Path, metadata: Metadata) -> str:
-    wanted = metadata.module if metadata.module != "default" else path.resolve().name.split(".")[0]
-    return identifier(wanted, "model")
+    name = metadata.module if metadata.module != "default" else path.resolve().name.split(".")[0]
+    return identifier(name, "model")
 
 
 def _relay(library: Library, metadata: Metadata) -> Relay:
@@ -136,46 +136,46 @@ def _header(library: Library, metadata: Metadata) -> Header:
     return read_header(content.decode("utf-8", "replace"))
 
 
-def _add_code(made: Draft, code: Code, metadata: Metadata, origin: str, target: str | None, place: str) -> None:
+def _add_code(result: Draft, code: Code, metadata: Metadata, origin: str, target: str | None, place: str) -> None:
     """Add sources and objects with their dependencies: libraries, an instruction set."""
     needs = needs_of(code.texts.values(), _defined(code))
     targets = [*_comments(code), *metadata.targets]
     guards, remarks = _guards(needs, targets)
-    made.remarks += remarks
+    result.remarks += remarks
     if needs.cmsis_nn and extension_of(targets) is None:
-        made.warnings.append(
-            "the operators call CMSIS-NN, and no target says with -mcpu which instruction set its buffers are made for "
-            "(none, DSP or MVE): on another they fail, or corrupt their results"
+        result.warnings.append(
+            "the operators call CMSIS-NN, but no target specifies the instruction set for its buffers (none, DSP or "
+            "MVE) with -mcpu: with another instruction set, the operators fail or compute wrong results"
         )
-    head = f"/* {origin} Yours to edit. */\n"
+    head = f"/* {origin} You can edit it. */\n"
     for name, text in code.texts.items():
         own = needs_of([text], _defined(code))
         bound = own.cmsis_nn or own.cmsis_nn_headers or own.intrinsics
-        mended = mend(name, text, code.glue, head, guards if bound else [])
+        source = corrected(name, text, code.glue, head, guards if bound else [])
         file = f"operators/{name}"
-        made.files[file] = mended.text.encode()
-        made.objects.append((None, file))
-        made.remarks += mended.remarks
+        result.files[file] = source.text.encode()
+        result.objects.append((None, file))
+        result.remarks += source.remarks
     for name, (content, _) in code.objects.items():
         chosen = _object_target(code, name, target, place)
         file = f"objects/{chosen}/{name}"
-        made.files[file] = content
-        made.objects.append((chosen, file))
-    _add_libraries(made, code, needs)
+        result.files[file] = content
+        result.objects.append((chosen, file))
+    _add_libraries(result, code, needs)
 
 
 def _guards(needs: Needs, targets: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return preprocessor lines that reject processors other than TVM's target, and remarks."""
-    made = extension_of(targets)
-    if needs.cmsis_nn and made is not None:
-        extension, cpu = made
-        why = "the buffers of CMSIS-NN are as large as this instruction set needs"
-        words = "neither DSP nor MVE" if extension == "none" else extension
-        return [guard(extension, cpu, why)], [f"calls of CMSIS-NN are generated for {cpu} ({words}), and for no other"]
+    known = extension_of(targets)
+    if needs.cmsis_nn and known is not None:
+        extension, cpu = known
+        reason = "the sizes of CMSIS-NN's buffers depend on the instruction set"
+        words = "without DSP and MVE" if extension == "none" else extension
+        return [guard(extension, cpu, reason)], [f"the calls of CMSIS-NN are only for {cpu} ({words})"]
     if needs.intrinsics:
         name = next((i for i in needs.intrinsics if i[2:3].isupper()), needs.intrinsics[0])
         return [dsp_guard(name)], [
-            f"operators use DSP intrinsics ({name}): a Cortex-M with the DSP extension is needed"
+            f"the operators use DSP intrinsics ({name}) and require a Cortex-M with the DSP extension"
         ]
     return [], []
 
@@ -196,22 +196,22 @@ def _object_target(code: Code, name: str, target: str | None, place: str) -> str
     member = code.objects[name][1]
     names = fitting([member], name)
     if not names:
-        raise fault(f"{name} was compiled for no named target ({member.abi.machine})", place, "--target NAME")
+        raise fault(f"no named target matches '{name}' ({member.abi.machine})", place, "--target NAME")
     return names[0]
 
 
-def _add_libraries(made: Draft, code: Code, needs: Needs) -> None:
+def _add_libraries(result: Draft, code: Code, needs: Needs) -> None:
     """Add external symbols: those of CMSIS-NN by its Kconfig symbols, others by name."""
     for symbol, option in needs.cmsis_nn.items():
-        made.externals[symbol] = (_CMSIS_NN, option)
+        result.externals[symbol] = (_CMSIS_NN, option)
     if needs.cmsis_nn or needs.cmsis_nn_headers:
-        made.kconfig["CONFIG_CMSIS_NN"] = "y"
-        made.kconfig["CONFIG_CMSIS_NN_NNSUPPORT"] = "y"
+        result.kconfig["CONFIG_CMSIS_NN"] = "y"
+        result.kconfig["CONFIG_CMSIS_NN_NNSUPPORT"] = "y"
     for header in needs.headers:
-        made.warnings.append(f"the operators include <{header}>, which no Zephyr module is known to have")
+        result.warnings.append(f"the operators include <{header}>, which is not in a known Zephyr module")
     for symbol in _unknown_calls(code, needs):
-        made.externals[symbol] = ("a library that you add to the application", None)
-        made.warnings.append(f"the operators call {symbol}, which no Zephyr module is known to have")
+        result.externals[symbol] = ("a library that you add to the application", None)
+        result.warnings.append(f"the operators call {symbol}, which is not in a known Zephyr module")
 
 
 def _unknown_calls(code: Code, needs: Needs) -> list[str]:

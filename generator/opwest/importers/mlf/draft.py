@@ -20,7 +20,7 @@ class Argument:
     direction: str = "in"
     align: int | None = None
     pointer: bool = False
-    """Packed operators: the bare data pointer is passed, no DLTensor."""
+    """Packed operators: pass the bare data pointer instead of a DLTensor."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,11 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class TensorOption:
     """A tensor type from the command line: --tensor NAME=[DTYPE:]SHAPE."""
 
     dtype: str | None
     shape: tuple[int, ...]
 
 
-WantedTensors = Mapping[str, Wanted]
+TensorOptions = Mapping[str, TensorOption]

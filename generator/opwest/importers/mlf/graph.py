@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of the graph executor: its JSON becomes static steps in the same order, with a new memory plan.
+"""Models of the graph executor: its JSON is converted to static steps in the same order, with a new memory plan.
 
-The JSON is that of TVM's GraphExecutorCodegen: nodes, their inputs as [node, index, version], and per entry of
+The format is that of TVM's GraphExecutorCodegen: nodes, their inputs as [node, index, version], and per entry of
 `node_row_ptr` a shape, an element type and a storage.
 """
 
@@ -29,7 +29,7 @@ _HOST = 1
 """kDLCPU."""
 
 _COPIES = """\
-/* {head} The graph's reshapes: the bytes stay as they are. */
+/* {head} Reshapes of the graph, as copies. */
 #include <stdint.h>
 #include <string.h>
 {functions}"""
@@ -86,21 +86,21 @@ class Graph:
 
     def draft(self, head: str) -> Draft:
         """Return the graph as steps. Raises OpwestError."""
-        made = Draft((), (), [], [])
-        inputs = [n for n, node in enumerate(self.nodes) if node.op == "null" and not self._add_constant(made, n)]
-        made.inputs = tuple(self._tensor(n, 0, identifier(self.nodes[n].name, "input")) for n in inputs)
+        result = Draft((), (), [], [])
+        inputs = [n for n, node in enumerate(self.nodes) if node.op == "null" and not self._add_constant(result, n)]
+        result.inputs = tuple(self._tensor(n, 0, identifier(self.nodes[n].name, "input")) for n in inputs)
         outputs = self._name_outputs()
         for number, node in enumerate(self.nodes):
             if node.op != "null":
-                self._add_step(made, number, node)
-        made.outputs = outputs
-        made.operators = list(self.operators.values())
+                self._add_step(result, number, node)
+        result.outputs = outputs
+        result.operators = list(self.operators.values())
         if self.copies:
-            made.files["operators/reshape.c"] = _COPIES.format(
+            result.files["operators/reshape.c"] = _COPIES.format(
                 head=head, functions="".join(self.copies.values())
             ).encode()
-            made.objects.append((None, "operators/reshape.c"))
-        return made
+            result.objects.append((None, "operators/reshape.c"))
+        return result
 
     def _name_outputs(self) -> tuple[Tensor, ...]:
         """Name the results of the graph as in metadata.json; each is a tensor that a step writes."""
@@ -111,8 +111,8 @@ class Graph:
                 raise fault(
                     f"result {number} of the graph is not written by a step", self.place, "results written by steps"
                 )
-            wanted = ports[number].name if len(ports) == len(self.heads) else "output"
-            found.append(self._tensor(node, index, identifier(wanted, "output")))
+            name = ports[number].name if len(ports) == len(self.heads) else "output"
+            found.append(self._tensor(node, index, identifier(name, "output")))
         return tuple(found)
 
     def _tensor(self, node: int, index: int, name: str) -> Tensor:
@@ -120,8 +120,8 @@ class Graph:
         self.names[node, index] = self._free(name)
         return Tensor(self.names[node, index], entry.dtype, entry.shape)
 
-    def _add_constant(self, made: Draft, number: int) -> bool:
-        """Keep the parameter of a node; return whether the node is a parameter."""
+    def _add_constant(self, result: Draft, number: int) -> bool:
+        """Add the parameter of a node as a constant; return whether the node is a parameter."""
         node = self.nodes[number]
         entry = self._entry(number, 0)
         value = self.params.get(node.name)
@@ -136,7 +136,7 @@ class Graph:
         self.names[number, 0] = name
         self.constants[name] = value.values
         is_bits = DTYPES[entry.dtype].numpy != entry.dtype
-        made.constants.append(Constant(name, "constants.npz", entry.dtype if is_bits else None, key=name))
+        result.constants.append(Constant(name, "constants.npz", entry.dtype if is_bits else None, key=name))
         return True
 
     def _linked(self, name: str, entry: _Entry) -> Parameter | None:
@@ -152,9 +152,9 @@ class Graph:
                     return Parameter(dtype, found.reshape(entry.shape) if found.size == prod(entry.shape) else found)
         return None
 
-    def _add_step(self, made: Draft, number: int, node: _Node) -> None:
+    def _add_step(self, result: Draft, number: int, node: _Node) -> None:
         if node.function == "__nop":
-            self._add_reshape(made, number, node)
+            self._add_reshape(result, number, node)
             return
         known = node.function in self.code.functions or self._compiled(node.function)
         if not known or not is_symbol(node.function):
@@ -168,7 +168,7 @@ class Graph:
         if key not in self.operators:
             self.operators[key] = self._operator(node, entries)
         names = (*given, *(self.names[at] for at in written))
-        made.steps.append(Step(self.operators[key].name, names))
+        result.steps.append(Step(self.operators[key].name, names))
 
     def _operator(self, node: _Node, entries: Sequence[_Entry]) -> Operator:
         prefix = f"tvmgen_{self.metadata.module}_"
@@ -183,7 +183,7 @@ class Graph:
         name = self._free(identifier(node.function.removeprefix(prefix), "operator"))
         return Operator(name, node.function, tuple(args), needed + -needed % PACKED.workspace_alignment, PACKED)
 
-    def _add_reshape(self, made: Draft, number: int, node: _Node) -> None:
+    def _add_reshape(self, result: Draft, number: int, node: _Node) -> None:
         """Convert a reshape to an alias of its input, or to a copy if the shape differs or it is a result."""
         if len(node.inputs) != 1:
             raise fault(f"node {node.name[:60]!r} reshapes {len(node.inputs)} tensors", self.place, "one")
@@ -203,7 +203,7 @@ class Graph:
             args = (Argument("from", before.dtype, before.shape), Argument("to", after.dtype, after.shape, "out"))
             self.operators[key] = Operator(self._free("reshape"), symbol, args)
         self.names.setdefault((number, 0), self._free(f"t{number}"))
-        made.steps.append(Step(self.operators[key].name, (self._name(*source, number), self.names[number, 0])))
+        result.steps.append(Step(self.operators[key].name, (self._name(*source, number), self.names[number, 0])))
 
     def _compiled(self, symbol: str) -> bool:
         return any(symbol in member.defined for _, member in self.code.objects.values())
@@ -234,15 +234,15 @@ class Graph:
             raise fault(f"{len(shapes)} shapes, {len(dtypes)} element types", self.place, "equal numbers")
         for device in self._attribute(found, "device_index") if "device_index" in found else []:
             if device != _HOST:
-                raise fault(f"node on TVM device {device}", self.place, f"the processor, {_HOST}")
+                raise fault(f"unsupported TVM device {device} of a node", self.place, f"the processor, {_HOST}")
         entries = []
         for shape, dtype in zip(shapes, dtypes, strict=True):
             if not isinstance(dtype, str) or dtype not in DTYPES:
-                raise fault(f"the element type {str(dtype)[:40]!r}", self.place, ", ".join(DTYPES))
+                raise fault(f"unknown element type {str(dtype)[:40]!r}", self.place, ", ".join(DTYPES))
             if not isinstance(shape, list) or len(shape) > DIMENSIONS or any(type(n) is not int for n in shape):
                 raise fault("a shape is not a list of numbers", self.place, "dimensions")
             if any(n <= 0 for n in shape) or prod(shape) > ELEMENTS:
-                raise fault(f"the shape {shape[:DIMENSIONS]}", self.place, "dimensions from 1")
+                raise fault(f"invalid shape {shape[:DIMENSIONS]}", self.place, "dimensions from 1")
             entries.append(_Entry(dtype, tuple(shape)))
         return entries
 
@@ -254,11 +254,11 @@ class Graph:
 
     def _node(self, node: Any) -> _Node:
         if not isinstance(node, dict) or node.get("op") not in ("null", "tvm_op"):
-            raise fault("a node of the graph is neither null nor tvm_op", self.place, "nodes as TVM writes them")
+            raise fault("a node of the graph is neither null nor tvm_op", self.place, "nodes of TVM's graph executor")
         attrs = node.get("attrs") if isinstance(node.get("attrs"), dict) else {}
         assert isinstance(attrs, dict)
         if attrs.get("flatten_data", "0") != "0":
-            raise fault("a node flattens its data", self.place, 'flatten_data: "0"')
+            raise fault("unsupported 'flatten_data' of a node", self.place, 'flatten_data: "0"')
         count = str(attrs.get("num_outputs", "1"))
         if not count.isdigit() or not 0 < int(count[:6]) <= TENSORS:
             raise fault(f"a node has {count[:20]} results", self.place, "a number")
@@ -273,7 +273,7 @@ class Graph:
 
     def _index(self, value: Any) -> int:
         if type(value) is not int or not 0 <= value <= TENSORS * 4:
-            raise fault(f"a number of the graph is {str(value)[:40]}", self.place, "an index")
+            raise fault(f"invalid index {str(value)[:40]} in the graph", self.place, "an index")
         return int(value)
 
     def _list(self, owner: dict[str, Any], name: str) -> list[Any]:

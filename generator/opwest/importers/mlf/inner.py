@@ -28,7 +28,7 @@ _NAME = re.compile(r"\b(\w+)\s*\(")
 _OFFSET = re.compile(r"\(*&?\(*(?:\(\w+\s*\*\)\s*)?\(*(\w+)\)*\s*\[\s*\(?(\d{1,12})\)?\s*\]\)*\Z")
 
 _LONGEST = 500
-"""Characters of an argument that can be a place in main's memory."""
+"""The maximum length of an argument that refers to main's memory."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Region:
 
 
 class Calls:
-    """The calls of main, and the memory that it names.
+    """The calls of main, and its named memory.
 
     `regions` are the parameters of main and the static arrays by name, `constants` the sizes of members of a
     structure of constants, by its parameter's name and the offset.

@@ -16,7 +16,7 @@ from opwest.write.faults import system_faults
 
 _FOLDERS = ("codegen/host/", "src/", "parameters/", "executor-config/")
 _METADATA = "metadata.json"
-_LAYOUT = "metadata.json, or a folder codegen/host: what TVM's export_model_library_format writes"
+_LAYOUT = "metadata.json or a directory codegen/host, as written by TVM's export_model_library_format"
 
 
 @dataclass(frozen=True)
@@ -31,29 +31,29 @@ class Library:
         return str(self.path / name) if self.path.is_dir() else f"{self.path}({name})"
 
     def under(self, folder: str, *suffixes: str) -> list[str]:
-        """Return the names in a folder with one of these suffixes, with numbers sorted by value."""
+        """Return the names in a directory with one of these suffixes, with numbers sorted by value."""
         found = [n for n in self.files if n.startswith(folder) and (not suffixes or n.endswith(suffixes))]
         return sorted(found, key=lambda n: (len(n), n))
 
 
 def read_library(path: Path) -> Library:
     """Return the files of a tar or a directory. Raises OpwestError."""
-    files = _folder(path) if path.is_dir() else read_tar(path, _maybe)
+    files = _folder(path) if path.is_dir() else read_tar(path, _maybe_relevant)
     root = _root(files)
     if root is None:
         raise fault("no model in Model Library Format", str(path), _LAYOUT)
-    kept = {n[len(root) :]: c for n, c in files.items() if n.startswith(root) and _of_interest(n[len(root) :])}
+    kept = {n[len(root) :]: c for n, c in files.items() if n.startswith(root) and _is_relevant(n[len(root) :])}
     return Library(path, kept)
 
 
-def _of_interest(name: str) -> bool:
+def _is_relevant(name: str) -> bool:
     return name == _METADATA or name.startswith(_FOLDERS)
 
 
-def _maybe(name: str) -> bool:
-    """Return whether a member of a tar can be part of the model, in any root folder; TVM's runtime is not."""
+def _maybe_relevant(name: str) -> bool:
+    """Return whether a member of a tar can be part of the model, in any root directory; TVM's runtime is not."""
     parts = name.split("/")
-    return "runtime" not in parts and any(_of_interest("/".join(parts[start:])) for start in range(min(len(parts), 4)))
+    return "runtime" not in parts and any(_is_relevant("/".join(parts[start:])) for start in range(min(len(parts), 4)))
 
 
 def _root(files: Mapping[str, bytes]) -> str | None:
@@ -97,8 +97,8 @@ def _walk(root: Path, start: Path) -> list[Path]:
         elif stat.S_ISREG(mode):
             found.append(one)
         else:
-            kind = "a symbolic link" if stat.S_ISLNK(mode) else "no file and no folder"
-            raise fault(f"{one.relative_to(root).as_posix()!r} is {kind}", str(one), "files and folders only")
+            kind = "a symbolic link" if stat.S_ISLNK(mode) else "neither a file nor a directory"
+            raise fault(f"{one.relative_to(root).as_posix()!r} is {kind}", str(one), "only files and directories")
         if len(found) + len(pending) > MEMBERS:
             raise fault("the directory has too many files for a model", str(root), f"at most {MEMBERS}")
     return found

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of an import. Real folders have up to 200 relevant files and 4 MiB."""
+"""Limits of an import. Real models have up to 200 relevant files and 4 MiB."""
 
 MEMBERS = 20_000
 MEMBER_BYTES = 64 << 20
 KEPT_BYTES = 128 << 20
 HEADER_BYTES = 1 << 16
-"""Of a pax header, or of a long name in a tar."""
+"""The maximum size of a pax header, or of a long name in a tar."""
 
 JSON_BYTES = 16 << 20
 TENSORS = 4096

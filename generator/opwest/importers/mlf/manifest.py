@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifest of an imported model, as a user reads and edits it."""
+"""The manifest of an imported model, for users to read and edit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _devices(draft: Draft) -> Iterator[str]:
     yield "devices:"
     for name in draft.devices:
         yield from writer.comment(
-            "TVM passed a bare pointer: say which type it has, and what it points at on your board."
+            "TVM passes a bare pointer: specify its type, the header, and the expression for your board."
         )
         yield f"  {writer.scalar(name)}:"
         yield f"    handle: {writer.flow_map({'type': MARK, 'header': MARK, 'expression': MARK})}"

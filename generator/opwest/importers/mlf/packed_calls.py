@@ -17,7 +17,7 @@ from opwest.model.dtypes import dtype_of_packed
 from opwest.records import dataclass
 
 _LONGEST = 2000
-"""Characters of a statement that can be one of these."""
+"""The maximum length of a parsed statement."""
 _INDEX = r"\s*\[\s*\(?(\d{1,4})\)?\s*\]\s*"
 _PIECES = re.compile(r"[;{}]")
 _ALIAS = re.compile(r"\s*void\s*\*\s*(\w+)\s*=\s*(\w+)\s*\Z")
@@ -52,7 +52,7 @@ class _Stack:
     slots: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def own(self, name: str) -> str:
-        """Return the array that a variable points at."""
+        """Return the array that a variable points to."""
         return self.aliases.get(name, name)
 
     def passed(self, text: str) -> Passed:

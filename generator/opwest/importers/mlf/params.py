@@ -70,7 +70,7 @@ class _Reader:
     def count(self, what: str) -> int:
         value = self.number("<Q", f"the count of {what}")
         if value > TENSORS:
-            raise fault(f"{value} {what}", self.place, f"at most {TENSORS}")
+            raise fault(f"the parameter file has {value} {what}", self.place, f"at most {TENSORS}")
         return value
 
     def name(self) -> str:

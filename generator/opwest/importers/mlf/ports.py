@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names, element types and shapes of inputs and outputs, from all sources in a folder.
+"""Names, element types and shapes of inputs and outputs, from all sources in a directory.
 
-metadata.json has element types and sizes, the Relay text shapes, the header names and sometimes sizes, the definition
-of main element types, and the option --tensor all of them.
+metadata.json has element types and sizes; the Relay text, shapes; the header, names and possibly sizes; the definition
+of main, element types. The option --tensor specifies element type and shape.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import prod
 
 from opwest.diagnostics import nearest
 from opwest.importers.faults import fault
-from opwest.importers.mlf.draft import Tensor, WantedTensors
+from opwest.importers.mlf.draft import Tensor, TensorOptions
 from opwest.importers.mlf.limits import ELEMENTS
 from opwest.importers.mlf.metadata import Metadata, Port
 from opwest.importers.mlf.relay import Relay, Typed
@@ -37,7 +37,7 @@ class Sources:
 
     metadata: Metadata
     relay: Relay
-    wanted: WantedTensors
+    options: TensorOptions
     place: str
 
 
@@ -56,26 +56,26 @@ def tensors(role: str, seen: Sequence[Seen], sources: Sources, taken: set[str]) 
 def _tensor(name: str, role: str, one: Seen, port: Port | None, typed: Typed | None, sources: Sources) -> Tensor:
     """Return a tensor; compare the types from all sources."""
     place = sources.place
-    wanted = sources.wanted.get(name) or sources.wanted.get(one.name)
+    option = sources.options.get(name) or sources.options.get(one.name)
     named = {
-        "--tensor": wanted.dtype if wanted else None,
+        "--tensor": option.dtype if option else None,
         "metadata.json": port.dtype if port else None,
         "the Relay text": typed.dtype if typed else None,
     }
     of_main = one.dtype and meant_by(one.dtype, next(filter(None, named.values()), one.dtype))
     dtypes = {"--tensor": named["--tensor"], "the definition of main": of_main, **named}
-    said = {source: dtype for source, dtype in dtypes.items() if dtype is not None}
-    if not said:
+    declared = {source: dtype for source, dtype in dtypes.items() if dtype is not None}
+    if not declared:
         hint = f"specify it, for example --tensor {name}=float32:1,10"
         raise fault(f"the directory does not record the element type of {role} {name!r}", place, hint=hint)
-    if len(set(said.values())) > 1:
-        words = ", ".join(f"{dtype} in {source}" for source, dtype in said.items())
+    if len(set(declared.values())) > 1:
+        words = ", ".join(f"{dtype} in {source}" for source, dtype in declared.items())
         raise fault(f"conflicting element types of {role} {name!r}: {words}", place, "the same type")
-    dtype = next(iter(said.values()))
+    dtype = next(iter(declared.values()))
     if dtype not in DTYPES:
         raise fault(f"{role} {name!r} has the element type {dtype[:40]}", place, ", ".join(DTYPES))
     size = one.size or (port.size if port else None)
-    shape = wanted.shape if wanted else typed.shape if typed else None
+    shape = option.shape if option else typed.shape if typed else None
     item = DTYPES[dtype].size
     if shape is None and size is not None and size % item == 0:
         shape = (size // item,)
@@ -93,9 +93,9 @@ def _tensor(name: str, role: str, one: Seen, port: Port | None, typed: Typed | N
     return Tensor(name, dtype, shape)
 
 
-def check_wanted(wanted: WantedTensors, known: Sequence[str], place: str) -> None:
+def check_options(options: TensorOptions, known: Sequence[str], place: str) -> None:
     """Raise OpwestError for a --tensor without a matching input or output."""
-    for name in wanted:
+    for name in options:
         if name not in known:
             raise fault(f"unknown input or output {name!r} in --tensor", place, nearest(name, known))
 

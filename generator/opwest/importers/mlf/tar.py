@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strict reader of tar files in bounded memory: ustar, pax (POSIX.1-2017) and GNU long names.
 
-Python's tarfile stops silently at a damaged header and reads headers of any size; this reader must
-distinguish a complete archive from a damaged one.
+Python's tarfile stops at a damaged header without an error, and reads headers of any size. This reader distinguishes a
+complete archive from a damaged one.
 """
 
 from __future__ import annotations
@@ -31,15 +31,14 @@ class _Header:
     kind: bytes
 
 
-def read_tar(path: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
-    """Return the wanted files of an uncompressed tar by their names, without `./`.
+def read_tar(path: Path, selected: Callable[[str], bool]) -> dict[str, bytes]:
+    """Return the selected files of an uncompressed tar by their names, without `./`.
 
-    Raises OpwestError for files that are not a tar, damaged or truncated, for members other than files and
-    folders, for names outside of the archive's folder, for duplicate names, and for sizes beyond the
-    limits.
+    Raises OpwestError for a file that is not a tar, damaged or truncated, for members other than files and directories,
+    for names outside the archive's directory, for duplicate names, and for sizes above the limits.
     """
     with system_faults(path, "cannot read the file"), path.open("rb") as stream:
-        return _Reader(path, stream).files(wanted)
+        return _Reader(path, stream).files(selected)
 
 
 class _Reader:
@@ -49,9 +48,9 @@ class _Reader:
         self.length = stream.seek(0, 2)
         stream.seek(0)
         self.kinds: dict[str, str] = {}
-        """What each name is: file, or folder."""
+        """The kind of each name: file or directory."""
 
-    def files(self, wanted: Callable[[str], bool]) -> dict[str, bytes]:
+    def files(self, selected: Callable[[str], bool]) -> dict[str, bytes]:
         start = self.stream.read(6)
         self.stream.seek(0)
         for magic, name in _COMPRESSED.items():
@@ -62,7 +61,7 @@ class _Reader:
         for header, name in self._members():
             if header.kind == b"5":
                 continue
-            if not wanted(name):
+            if not selected(name):
                 self._skip(header.size)
                 continue
             if header.size > MEMBER_BYTES:
@@ -76,7 +75,7 @@ class _Reader:
         return found
 
     def _members(self) -> Iterator[tuple[_Header, str]]:
-        """Yield files and folders; the caller reads or skips the content of each file before the next one."""
+        """Yield files and directories; the caller reads or skips the content of each file before the next one."""
         long_name: bytes | None = None
         long_size: int | None = None
         count = 0
@@ -111,15 +110,15 @@ class _Reader:
         offset = self.stream.tell()
         block = self.stream.read(_BLOCK)
         if len(block) < _BLOCK:
-            what = "the archive is truncated: it ends without its end mark" if offset else "not a tar: it is too short"
+            what = "truncated archive: missing end mark" if offset else "not a tar: the file is too short"
             raise self._fault(what, offset, "blocks of 512 bytes, the last ones zero")
         if not any(block):
             return None
         if offset == 0 and block[148:156].strip(b" \0").strip(b"01234567"):
-            raise self._fault("not a tar: no header at its start", 0, "an uncompressed tar")
+            raise self._fault("not a tar: no header at the start", 0, "an uncompressed tar")
         checksum = self._number(block[148:156], offset, "checksum")
         if checksum != sum(block) - sum(block[148:156]) + 8 * 32:
-            what = "a damaged member: its header's checksum is wrong" if offset else "not a tar: no header at its start"
+            what = "damaged member: wrong checksum of the header" if offset else "not a tar: no header at the start"
             raise self._fault(what, offset, "an uncompressed tar")
         name = block[:100].split(b"\0")[0]
         if block[257:262] == b"ustar" and block[257:265] != b"ustar  \0":
@@ -158,7 +157,7 @@ class _Reader:
             if length <= len(digits) + 1 or at + length > len(content) or not equals or not value.endswith(b"\n"):
                 raise self._fault("invalid pax header", offset, "records `LENGTH KEY=VALUE`")
             if key.startswith(b"GNU.sparse."):
-                raise self._fault("a sparse file", offset, "files and folders only")
+                raise self._fault("unsupported sparse file", offset, "only files and directories")
             records[key] = value[:-1]
             at += length
         return records
@@ -205,13 +204,13 @@ class _Reader:
         if header.kind in _FILES or header.kind == b"5":
             return
         kind = {**_LINKS, **_DEVICES}.get(header.kind, f"of the unknown kind {header.kind!r}")
-        raise self._fault(f"{name[:80]!r} is {kind}", header.offset, "files and folders only")
+        raise self._fault(f"{name[:80]!r} is {kind}", header.offset, "only files and directories")
 
     def _check_place(self, header: _Header, name: str) -> None:
-        """Report duplicate names, and files whose names are folders of others."""
-        kind = "folder" if header.kind == b"5" else "file"
+        """Report duplicate names, and files with the name of a directory."""
+        kind = "directory" if header.kind == b"5" else "file"
         if kind == "file" and not name:
-            raise self._fault("a file without a name", header.offset, "a name")
+            raise self._fault("missing file name", header.offset, "a name")
         seen = self.kinds.get(name)
         if seen is not None and (seen != kind or kind == "file"):
             raise self._fault(f"duplicate member {name[:80]!r}", header.offset, "unique names")
@@ -223,8 +222,8 @@ class _Reader:
                 raise self._fault(f"{folder[:80]!r} is both a file and a directory", header.offset, "unique names")
             if folder in self.kinds:
                 break
-            self.kinds[folder] = "folder"
+            self.kinds[folder] = "directory"
 
     def _fault(self, message: str, offset: int, expected: str) -> Exception:
         where = f" (at byte {offset})" if offset else ""
-        return fault(f"{message}{where}", str(self.path), expected, "nothing of the archive was used")
+        return fault(f"{message}{where}", str(self.path), expected, "no file of the archive was imported")

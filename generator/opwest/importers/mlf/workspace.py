@@ -11,7 +11,7 @@ from opwest.importers.mlf.c_text import Function
 from opwest.importers.mlf.limits import ELEMENTS
 
 ALIGN = 16
-"""What each allocation is rounded up to: the runtime's default for operators of microTVM's."""
+"""The alignment of allocation sizes: the runtime's default for operators of microTVM."""
 
 _EVENT = re.compile(
     r"(?:\b(?P<variable>\w+)\s*=\s*(?:\([^()]*\)\s*)?)?\bTVMBackendAllocWorkspace\s*\(\s*[\w()]+,\s*[\w()]+,\s*"
@@ -31,7 +31,7 @@ class Workspaces:
         self._pending: list[str] = []
 
     def peak(self, name: str) -> int:
-        """Return the maximum of bytes allocated at once in the function. Raises OpwestError."""
+        """Return the maximum number of bytes allocated at the same time in the function. Raises OpwestError."""
         if name in self._peaks:
             return self._peaks[name]
         place = self.places.get(name, "")

@@ -20,10 +20,11 @@ from opwest.llvm.limits import limit_next_request, limit_process
 
 _MEMORY = 8 << 30
 _SECONDS = 1800
-_TELLS = "opwest: "
+_PROGRESS = "opwest: "
+"""The prefix of progress lines on the child's standard error."""
 
 
-def import_apart(path: Path, folder: Path, options: Options) -> Imported:
+def import_in_child(path: Path, folder: Path, options: Options) -> Imported:
     """Import a file in a child process. Raises OpwestError before anything is written."""
     refuse_occupied(folder)
     request = {
@@ -46,8 +47,8 @@ def import_apart(path: Path, folder: Path, options: Options) -> Imported:
             child.stdin.close()
             last = ""
             for line in child.stderr:
-                if line.startswith(_TELLS):
-                    last = line.removeprefix(_TELLS).strip()
+                if line.startswith(_PROGRESS):
+                    last = line.removeprefix(_PROGRESS).strip()
                     options.progress(last)
             child.wait()
         except BaseException:
@@ -56,17 +57,19 @@ def import_apart(path: Path, folder: Path, options: Options) -> Imported:
         answers.seek(0)
         answer = answers.read()
     if child.returncode != 0:
-        raise fault(f"the import {_death(child.returncode)}, after: {last or 'the start'}", str(path))
-    return _answered(json.loads(answer))
+        raise fault(f"the import {_failure(child.returncode)}, after: {last or 'the start'}", str(path))
+    return _result(json.loads(answer))
 
 
-def _death(code: int) -> str:
+def _failure(code: int) -> str:
+    """Return a description of the exit code of the child."""
     if code == -signal.SIGXCPU:
         return f"took more than {_SECONDS // 60} minutes"
-    return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+    return f"was terminated by {signal.Signals(-code).name}" if code < 0 else f"failed with exit code {code}"
 
 
-def _answered(answer: dict[str, Any]) -> Imported:
+def _result(answer: dict[str, Any]) -> Imported:
+    """Return the result in an answer of the child. Raises OpwestError with its diagnostics."""
     if "diagnostics" in answer:
         found = []
         for one in answer["diagnostics"]:
@@ -83,7 +86,7 @@ def _answered(answer: dict[str, Any]) -> Imported:
 def _serve(request: dict[str, Any]) -> dict[str, Any]:
     """Run one import and return its result as a JSON value."""
     path = Path(request["path"])
-    options = Options(request["model"], request["targets"], request["vectors"], _tell)
+    options = Options(request["model"], request["targets"], request["vectors"], _print_progress)
     try:
         made = import_model(path, Path(request["folder"]), options)
     except OpwestError as error:
@@ -100,8 +103,8 @@ def _serve(request: dict[str, Any]) -> dict[str, Any]:
     return {"made": {**dataclasses.asdict(made), "folder": str(made.folder)}}
 
 
-def _tell(text: str) -> None:
-    print(f"{_TELLS}{text}", file=sys.stderr, flush=True)
+def _print_progress(text: str) -> None:
+    print(f"{_PROGRESS}{text}", file=sys.stderr, flush=True)
 
 
 def main() -> None:

@@ -18,9 +18,9 @@ from opwest.model.dtypes import DTYPES, round_to_float32
 from opwest.records import dataclass
 
 PREFIX = "op_"
-"""Of every symbol: TVM calls operators `exp` and `round`, as the C library does."""
+"""The prefix of every symbol: TVM uses names such as `exp` and `round`, as the C library does."""
 _ON_STACK = 256
-"""Bytes of one array that an operator may keep on the stack; larger ones are planned."""
+"""The largest array on the stack of an operator, in bytes; larger arrays become scratch arguments."""
 _FLOAT = "opwest_float_"
 
 
@@ -41,9 +41,9 @@ class Operators:
 
 
 def lower_operators(
-    functions: Mapping[str, Any], target: Any, place: str | None, tell: Callable[[int], None] = lambda _: None
+    functions: Mapping[str, Any], target: Any, place: str | None, progress: Callable[[int], None] = lambda _: None
 ) -> Operators:
-    """Return TIR functions, scheduled and lowered to pointers and loops; call `tell` with the number done."""
+    """Return TIR functions, scheduled and lowered to pointers and loops; call `progress` with the number done."""
     import tvm
 
     lowered, scratch = {}, {}
@@ -54,16 +54,16 @@ def lower_operators(
                 module = tvm.transform.Sequential(_passes())(tvm.IRModule({name: one}))
             lowered[name], scratch[name] = _plain_pointers(module[name])
         except Exception as error:
-            raise fault(f"operator {name} can't be lowered: {last_line(error)}", place) from None
+            raise fault(f"cannot lower operator '{name}': {last_line(error)}", place) from None
         _refuse_runtime(name, lowered[name], place)
-        tell(number)
+        progress(number)
     from tvm import tirx
 
     return Operators(tirx.transform.LowerIntrin()(tvm.IRModule(lowered)), scratch)
 
 
 def _passes() -> list[Any]:
-    """TVM's lowering of TIR, without the passes for packed arguments."""
+    """Return TVM's passes that lower TIR, without those for packed arguments."""
     from tvm import tirx
     from tvm.s_tir import transform as s
     from tvm.tirx import transform as t
@@ -124,16 +124,14 @@ def _plain_pointers(function: Any) -> tuple[Any, tuple[Scratch, ...]]:
 
 
 def _refuse_runtime(name: str, function: Any, place: str | None) -> None:
-    """Raise OpwestError for functions that call TVM's runtime, which a microcontroller does not have."""
+    """Raise OpwestError for functions that call TVM's runtime, or use types that C does not have."""
     text = function.script(show_meta=False)
     called = re.search(r"T\.(?:call_packed|tvm_call_packed|call_cpacked)\w*\(\s*\"([^\"]+)\"", text)
     if called:
-        raise fault(
-            f"operator {name} calls {called[1]} of TVM's runtime, which is not there on a microcontroller", place
-        )
+        raise fault(f"operator '{name}' requires '{called[1]}' of TVM's runtime, which opwest does not have", place)
     unknown = re.search(r"\b(bfloat16|float8\w*|float16|int4|uint4)\b", text)
     if unknown:
-        raise fault(f"operator {name} computes with {unknown[1]}, which C has no type for", place)
+        raise fault(f"operator '{name}' uses {unknown[1]}, which has no C type", place)
 
 
 def c_source(operators: Operators, writes: Mapping[str, int], remark: str, place: str | None = None) -> str:
@@ -144,10 +142,10 @@ def c_source(operators: Operators, writes: Mapping[str, int], remark: str, place
         try:
             text = _printed(variable, function)
         except Exception as error:
-            raise fault(f"operator {name} can't be written in C: {last_line(error)}", place) from None
+            raise fault(f"cannot generate C code for operator '{name}': {last_line(error)}", place) from None
         match = _FUNCTION.search(text)
         if match is None or match[1] != PREFIX + name:
-            raise fault(f"operator {name}: TVM's C code does not look as it is known to", place)
+            raise fault(f"cannot parse TVM's C code for operator '{name}'", place)
         parts.append(_definition(match, writes[name], len(operators.scratch[name])))
     math = "#include <math.h>\n" if any(_OF_MATH.search(part.partition("{")[2]) for part in parts) else ""
     return _HEAD.format(remark=remark, math=math) + "".join(sorted(parts))
@@ -166,7 +164,7 @@ def _printed(variable: Any, function: Any) -> str:
 
 _FUNCTION = re.compile(r"^TVM_DLL void (\w+)\(([^)]*)\) \{\n(.*?)^\}\n", re.MULTILINE | re.DOTALL)
 _OF_MATH = re.compile(r"\b(?:NAN|INFINITY|[a-z]\w*(?=\())")
-"""A call, or a constant of math.h. Including it without need would make Zephyr take a full C library."""
+"""A call, or a constant of math.h. The header is included only if needed: it makes Zephyr select a full C library."""
 _HEAD = """\
 /* {remark} */
 {math}#include <stdbool.h>
@@ -205,18 +203,18 @@ def _named_call(call: Any) -> Any:
     """Return a call of the C function for an intrinsic that TVM does not lower for C."""
     from tvm import tirx
 
-    name = _LEFT_OUT.get(str(getattr(call.op, "name", "")))
+    name = _NOT_LOWERED.get(str(getattr(call.op, "name", "")))
     if name is None:
         return call
     dtype = str(call.ty.dtype) if hasattr(call, "ty") else str(call.dtype)
     return tirx.call_pure_extern(dtype, name + ("f" if dtype == "float32" else ""), *call.args)
 
 
-_LEFT_OUT = {"tirx.fabs": "fabs", "tirx.fmod": "fmod", "tirx.exp2": "exp2"}
+_NOT_LOWERED = {"tirx.fabs": "fabs", "tirx.fmod": "fmod", "tirx.exp2": "exp2"}
 
 
 def _float_literal(match: re.Match[str]) -> str:
-    """Return a number as a C constant with exactly its bits."""
+    """Return a C constant with the exact bits of a number."""
     size = int(match[1])
     value: float = struct.unpack(">f" if size == 32 else ">d", bytes.fromhex(match[2]))[0]
     suffix = "f" if size == 32 else ""
@@ -240,4 +238,4 @@ def object_file(operators: Operators, target: Any, place: str | None) -> bytes:
             library.write_to_file(str(path), "o")
             return path.read_bytes()
     except Exception as error:
-        raise fault(f"LLVM can't compile the operators: {last_line(error)}", place) from None
+        raise fault(f"cannot compile the operators with LLVM: {last_line(error)}", place) from None

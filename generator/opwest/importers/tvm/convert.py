@@ -43,7 +43,7 @@ class Imported:
     steps: int
     constant_bytes: int
     tvm_bytes: int
-    """The bytes that TVM's sharing of storage needs between the steps, and in them."""
+    """The bytes of storage that TVM's own memory plan allocates."""
     remarks: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -95,27 +95,27 @@ def _convert(source: Source, stem: str, folder: Path, options: Options) -> Impor
     from opwest.importers.tvm.targets import tvm_target
     from opwest.importers.tvm.vectors import make_vectors
 
-    tell, place = options.progress, source.place
-    tell("lowering the graph")
+    progress, place = options.progress, source.place
+    progress("lowering the graph")
     generic = tvm.target.Target("c")
     module = lower_graph(source, generic)
     steps = extract_steps(module, place)
     if not steps.steps:
-        raise fault("the model computes nothing", place)
+        raise fault("the model has no operators", place)
     functions = functions_of(module, steps)
     files: dict[str, bytes] = {}
     objects = []
     what = Path(place).name if place else "a Relax module"
     origin = f"Imported from {what} by `opwest import tvm`, with TVM {tvm.__version__}."
     operators = None
-    wanted: list[str | None] = [*options.targets] or [None]
-    for name in wanted:
+    targets: list[str | None] = [*options.targets] or [None]
+    for name in targets:
         target = generic if name is None else tvm_target(name)
         suffix = "" if name is None else f" for {name}"
-        operators = lower_operators(functions, target, place, _counting(tell, len(functions), suffix))
+        operators = lower_operators(functions, target, place, _counting(progress, len(functions), suffix))
         file = "operators.c" if name is None else f"objects/{name}/operators.o"
         if name is None:
-            files[file] = c_source(operators, results_of(steps), f"{origin} Yours to edit.", place).encode()
+            files[file] = c_source(operators, results_of(steps), f"{origin} You can edit it.", place).encode()
         else:
             files[file] = object_file(operators, target, place)
         objects.append(ObjectFile(file, name))
@@ -123,7 +123,7 @@ def _convert(source: Source, stem: str, folder: Path, options: Options) -> Impor
     names = name_tensors(steps, source)
     vectors = None
     if options.vectors:
-        tell(f"running a reference on {options.vectors} inputs")
+        progress(f"running a reference on {options.vectors} inputs")
         vectors = make_vectors(source, steps, options.vectors)
     model = options.model or identifier(stem, "model")
     if steps.constants:
@@ -135,7 +135,7 @@ def _convert(source: Source, stem: str, folder: Path, options: Options) -> Impor
         )
     text = manifest_text(model, steps, names, source, operators.scratch, objects, vectors, origin)
     files["manifest.yaml"] = text.encode()
-    tell(f"writing {folder}")
+    progress(f"writing {folder}")
     write_folder(folder, files)
     return Imported(
         folder,
@@ -150,8 +150,8 @@ def _convert(source: Source, stem: str, folder: Path, options: Options) -> Impor
     )
 
 
-def _counting(tell: Progress, total: int, suffix: str) -> Callable[[int], None]:
-    return lambda number: tell(f"operator {number} of {total}{suffix}")
+def _counting(progress: Progress, total: int, suffix: str) -> Callable[[int], None]:
+    return lambda number: progress(f"operator {number} of {total}{suffix}")
 
 
 def _stack(cases: list[list[Any]], index: int) -> Any:

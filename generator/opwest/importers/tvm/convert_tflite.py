@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From TFLite to Relax with TVM's converter, extended by locations, a check of all operators, and folded shapes."""
+"""Convert TFLite to Relax with TVM's converter, extended by locations, a check of all operators, and folded shapes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOVING = frozenset(
     """ARG_MAX ARG_MIN BROADCAST_TO DEPTH_TO_SPACE EXPAND_DIMS GATHER MIRROR_PAD PACK PAD PADV2 RESIZE_NEAREST_NEIGHBOR
     REVERSE_V2 SLICE SPACE_TO_DEPTH SPLIT SPLIT_V SQUEEZE STRIDED_SLICE TILE TRANSPOSE UNPACK""".split()
 )
-"""Operators that compute nothing: TVM converts them alike for every type, but does not list them for quantised ones."""
+"""Operators that only move elements. TVM converts them for every type, but does not list them as quantised."""
 
 
 def convert_tflite(model: Any, place: str, nodes: dict[str, str]) -> Any:
@@ -50,7 +50,7 @@ def convert_tflite(model: Any, place: str, nodes: dict[str, str]) -> Any:
             self.known: dict[int, Any] = {}
             for kind, convert in self.convert_map.items():
                 self.convert_map[kind] = functools.partial(self._convert_or_fold, kind, convert)
-            self.convert_map["EXPAND_DIMS"] = self._expand_dims  # TVM 0.27's own passes the axis twice
+            self.convert_map["EXPAND_DIMS"] = self._expand_dims  # TVM 0.27 passes the axis twice
             super().convert_op_to_relax()
 
         def _expand_dims(self, op: Any) -> Any:
@@ -83,8 +83,8 @@ def convert_tflite(model: Any, place: str, nodes: dict[str, str]) -> Any:
         raise
     except Exception as error:
         where = f"operator {_words(*at)}" if at else "the model"
-        hint = "an unusual attribute, or a damaged file" if at else None
-        raise fault(f"{where} can't be converted: {last_line(error)}", place, hint=hint) from None
+        hint = "the file may be damaged, or the operator may have an unsupported attribute" if at else None
+        raise fault(f"cannot convert {where}: {last_line(error)}", place, hint=hint) from None
 
 
 def _unsupported(converter: Any) -> Iterator[tuple[str, str | None]]:
@@ -96,7 +96,7 @@ def _unsupported(converter: Any) -> Iterator[tuple[str, str | None]]:
         try:
             kind = converter.get_op_code_str(operator)
         except Exception as error:  # a custom operator, or one that this TVM does not support
-            yield f"operator {where} can't be imported: {last_line(error)}", None
+            yield f"cannot import operator {where}: {last_line(error)}", None
             continue
         if kind not in converter.convert_map:
             yield f"operator {where} has no lowering in TVM", None
@@ -106,11 +106,10 @@ def _unsupported(converter: Any) -> Iterator[tuple[str, str | None]]:
         weights = any(t.qnn_params is not None for t in inputs[1:])
         sixteen = any(t.qnn_params is not None and t.tensor.Type() == _INT16 for t in [*inputs[:1], *outputs])
         if sixteen:
-            yield f"operator {where} has int16 data (16x8 quantisation), which can't be imported", _INTO_INT8
+            yield f"unsupported int16 data (16x8 quantisation) of operator {where}", _INTO_INT8
         elif weights and not data:
             yield (
-                f"operator {where} has quantised weights and float data (dynamic-range quantisation), which can't be "
-                "imported",
+                f"unsupported quantised weights with float data (dynamic-range quantisation) of operator {where}",
                 _INTO_INT8,
             )
         elif (
@@ -143,10 +142,10 @@ def _folded(converter: Any, kind: str, operator: Any) -> Any:
 
 _INT16 = 7
 _NAMED = 3
-"""How many results of an operator a message names."""
-_INTO_INT8 = "convert the model with full integer quantisation to int8, or without any"
+"""The maximum number of results of an operator in a message."""
+_INTO_INT8 = "convert the model with full int8 quantisation, or without quantisation"
 _OF_SHAPES = (2, 4)
-"""TFLite's types of tensors that hold shapes: INT32 and INT64."""
+"""TFLite's tensor types for shapes: INT32 and INT64."""
 
 
 def _one_quantisation(converter: Any, tensors: list[Any]) -> bool:
@@ -172,7 +171,7 @@ def _words(converter: Any, operator: Any) -> str:
 
 
 def indices_of(table: Any, what: str) -> list[int]:
-    """Return the tensors that a table names under `what`. Raises ValueError where there are too many."""
+    """Return the tensor indices in the field `what` of a table. Raises ValueError if there are too many."""
     count = getattr(table, f"{what}Length")()
     if count > 10_000:
         raise ValueError("an operator has too many tensors")

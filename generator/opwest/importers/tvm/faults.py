@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of a model, worded for users."""
+"""Errors of TVM as messages for users."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def last_line(error: BaseException) -> str:
 
 
 def require(packages: Iterable[tuple[str, str]]) -> None:
-    """Raise OpwestError where one of the packages, (module, name on PyPI), is not installed or cannot be loaded."""
+    """Raise OpwestError if one of the packages, (module, name on PyPI), is not installed or cannot be loaded."""
     missing, broken = [], []
     for module, name in packages:
         if importlib.util.find_spec(module) is None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes that an ONNX graph computes from shapes: constant if the shapes of the inputs are fixed.
+"""Fold the nodes of an ONNX graph that compute shapes from shapes, which are constant for inputs of fixed shape.
 
-PyTorch writes such nodes (Shape, Gather, Concat, Reshape) for nearly every view; TVM computes them at run time.
+PyTorch exports nearly every view as such nodes (Shape, Gather, Concat, Reshape). TVM computes them at run time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import warnings
 from typing import Any
 
 _LARGEST = 4096
-"""Elements: what is larger is no shape, and TVM folds it."""
+"""The maximum number of elements of a shape; TVM folds larger arrays."""
 _FOLDED = frozenset(
     """Abs Add And Cast Concat ConstantOfShape Div Equal Expand Floor Ceil Gather Greater Identity Less Max Min Mod Mul
     Neg Not Or Range ReduceMax ReduceMin ReduceProd ReduceSum Reshape Shape Size Slice Split Squeeze Sub Tile Transpose
@@ -20,7 +20,7 @@ _FOLDED = frozenset(
 
 
 def fold_shapes(model: Any) -> Any:
-    """Return a model without nodes that compute from shapes and constants alone; the same model if it has none."""
+    """Return a model without nodes that depend only on shapes and constants; the same model if it has none."""
     while True:
         known = _evaluated(model)
         if not known:
@@ -47,7 +47,7 @@ def _evaluated(model: Any) -> dict[str, Any]:
             continue
         inputs = [one for one in node.input if one]
         if node.op_type in ("Shape", "Size"):
-            feeds = {inputs[0]: _stand_in(shapes[inputs[0]])} if inputs and inputs[0] in shapes else None
+            feeds = {inputs[0]: _placeholder(shapes[inputs[0]])} if inputs and inputs[0] in shapes else None
         elif all(one in values or one in known for one in inputs):
             feeds = {one: values[one] if one in values else numpy_helper.to_array(known[one]) for one in inputs}
         else:
@@ -66,7 +66,7 @@ def _evaluated(model: Any) -> dict[str, Any]:
 
 
 def _static_shapes(model: Any) -> dict[str, tuple[int, ...]]:
-    """Return the shapes that onnx infers with all dimensions."""
+    """Return the shapes whose dimensions are all known after onnx's shape inference, by name."""
     import onnx
 
     try:
@@ -81,8 +81,8 @@ def _static_shapes(model: Any) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def _stand_in(shape: tuple[int, ...]) -> Any:
-    """Return an array of a shape that takes no memory."""
+def _placeholder(shape: tuple[int, ...]) -> Any:
+    """Return an array of a shape without allocating its elements."""
     import numpy as np
 
     return np.broadcast_to(np.zeros((), np.float32), shape)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes that a TFLite graph computes from shapes, as in Keras models with an open batch dimension."""
+"""Fold the operators of a TFLite graph that compute shapes, as in Keras models with an open batch dimension."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _shape(operator: Any, inputs: Arrays) -> Any:
 
 
 def _strided_slice(operator: Any, inputs: Arrays) -> Any:
-    """Return the slice of one dimension; None for others, and for new ones."""
+    """Return the slice of a one-dimensional array; None for other arrays, and for new dimensions."""
     import tflite
 
     options = _options(operator, tflite.StridedSliceOptions)

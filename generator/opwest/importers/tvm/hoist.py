@@ -11,7 +11,7 @@ from typing import Any
 
 
 def hoist_conditions(function: Any) -> Any:
-    """Return a lowered function in which conditions stand before the loops that they do not depend on."""
+    """Return a lowered function with loop-invariant conditions before the loops."""
     from tvm import tirx
     from tvm_ffi import structural
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantised layers in integers, as TFLite computes them: TVM's importer turns them into float.
+"""Compute quantised layers in integers, as TFLite does; TVM's importer converts them to float.
 
 Convolutions, fully connected layers and average pools of int8 become one operator each: int8 in flash and between
-operators, int32 sums, and TFLite's fixed-point scaling with its two roundings. All other quantised layers stay float.
+operators, int32 sums, and TFLite's fixed-point scaling with its two roundings. All other quantised layers use float.
 """
 
 from __future__ import annotations
@@ -292,7 +292,7 @@ def _pool(attributes: Any, data: tuple[int, ...]) -> AveragePool | None:
 
 
 def _keeps_all(call: Any) -> bool:
-    """Return whether a clip of int8 is to the whole range of int8."""
+    """Return whether a clip of int8 has the complete range of int8."""
     if str(call.args[0].ty.dtype) != "int8":
         return False
     low, high = (float(getattr(a, "value", math.nan)) for a in call.args[1:3])

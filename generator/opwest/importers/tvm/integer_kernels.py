@@ -150,7 +150,7 @@ def _padded(data: Any, padding: tuple[int, ...], value: Any) -> Any:
 
 @dataclass(frozen=True)
 class AveragePool:
-    """The mean of int8, to the nearest, halves away from zero, as int32; elements beyond the edge do not count."""
+    """The mean of int8 as int32, without padding, rounded to nearest with halves away from zero."""
 
     data: tuple[int, ...]
     size: tuple[int, ...]
@@ -189,7 +189,7 @@ class AveragePool:
 
 @dataclass(frozen=True)
 class Mean:
-    """The mean of int8 over some dimensions, as int8 of another scale; the scaling divides by the count, too."""
+    """The mean of int8 over some dimensions, as int8 of another scale; the scaling includes the division."""
 
     data: tuple[int, ...]
     axes: tuple[int, ...]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts of transposed convolutions: TVM lowers only channels first, TFLite has channels last."""
+"""Layouts of transposed convolutions: TVM lowers only channels first, TFLite uses channels last."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def channels_first(module: Any) -> Any:
 
     @relax.expr_functor.mutator
     class Rewriting(relax.PyExprMutator):  # type: ignore[misc]
-        """Replaces convolutions."""
+        """Replaces transposed convolutions."""
 
         def visit_call_(self, call: Any) -> Any:
-            """Replace one."""
+            """Replace a transposed convolution."""
             is_one = getattr(call.op, "name", "") == "relax.nn.conv2d_transpose"
             if not is_one or str(call.attrs.data_layout) != "NHWC" or str(call.attrs.out_layout) not in ("NHWC", ""):
                 return super().visit_call_(call)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From Relax to a flat list of calls of TIR functions, with storage for every result."""
+"""Lower Relax to a flat list of calls of TIR functions, with storage for every result."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def check_static(module: Any, place: str | None, where: Callable[[str], str] = l
         for binding in _bindings(main):
             decided = _decided_at_run_time(binding.value, module)
             if decided:
-                found.append(f"{decided[0]} that is decided at run time is not supported{where(decided[1])}")
+                found.append(f"unsupported control flow at run time: {decided[0]}{where(decided[1])}")
                 break
             reasons = list(_fault(binding.var.ty))
             if reasons:
@@ -109,13 +109,13 @@ def _fault(kind: Any) -> Iterator[str]:
     elif name == "TensorType":
         dims = getattr(kind.shape, "values", None)
         if dims is None:
-            yield "its shape is known at run time only (dynamic)"
+            yield "it has a dynamic shape"
         elif not all(type(d).__name__ == "IntImm" for d in dims):
             yield f"it has a dynamic shape, [{', '.join(map(str, dims))}]"
         elif not all(int(d) > 0 for d in dims):
             yield f"it has no elements: its shape is [{', '.join(map(str, dims))}]"
     elif name not in ("ShapeType", "PrimType"):
-        yield f"it is no tensor ({kind})"
+        yield f"it is not a tensor ({kind})"
 
 
 def _bindings(main: Any) -> Iterator[Any]:
@@ -133,7 +133,7 @@ def _operator_name(value: Any) -> str:
 
 
 def _check_lowered(module: Any, source: Source) -> None:
-    """Raise OpwestError for operators that no lowering was found for."""
+    """Raise OpwestError for operators that TVM did not lower."""
     found = []
     for binding in _bindings(main_function(module, source.place)):
         operator = getattr(binding.value, "op", None)

@@ -24,12 +24,12 @@ class Names:
 
 
 def name_tensors(steps: Steps, source: Source) -> Names:
-    """Return names: those of the model for inputs and outputs, numbers for the rest."""
+    """Return names: those of the model for inputs and outputs, numbered names for other tensors."""
     names: dict[Tensor, str] = {}
     taken: set[str] = set()
 
-    def give(tensor: Tensor, wanted: str) -> None:
-        names[tensor] = free_name(wanted, taken)
+    def give(tensor: Tensor, preferred: str) -> None:
+        names[tensor] = free_name(preferred, taken)
 
     for role, tensors, ports in (
         ("input", steps.inputs, source.inputs),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading model files: selection of the reader, and handling of its errors."""
+"""Read a model file with the reader of its format."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opwest.importers.tvm.source import Source
 
 _READERS = {".tflite": "tflite", ".onnx": "onnx"}
 _LARGEST = 1 << 31
-"""What a flatbuffer can hold, and protobuf."""
+"""The limit of flatbuffers and of protobuf, in bytes."""
 
 
 def read_model(path: Path) -> Source:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX files."""
+"""Read ONNX files."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from opwest.importers.tvm.fold_onnx import fold_shapes
 from opwest.importers.tvm.source import Port, Source
 
 _EMULATED = (
-    "quantised layers of ONNX are emulated in float, with float weights: the answers are right but for a rounding, and "
-    "there is neither the speed nor the memory of int8; a TFLite file of the model is computed in integers"
+    "quantised layers of ONNX are emulated in float, with float weights: results can differ by one rounding, and time "
+    "and memory are those of a float model; TFLite models are computed in integers"
 )
 
 
@@ -64,7 +64,7 @@ def _dynamic(inputs: list[Any]) -> list[tuple[str, str]]:
         dims = [str(d.dim_value) if d.HasField("dim_value") else d.dim_param or "?" for d in kind.shape.dim]
         if any(not dim.isdigit() or dim == "0" for dim in dims):
             text = f"input {one.name!r} has a dynamic shape, [{', '.join(dims)}]"
-            hint = "fix it: python -m onnxruntime.tools.make_dynamic_shape_fixed --input_name NAME --input_shape 1,..."
+            hint = "set it: python -m onnxruntime.tools.make_dynamic_shape_fixed --input_name NAME --input_shape 1,..."
             found.append((text, hint))
     return found
 
@@ -104,7 +104,7 @@ def _convert(model: Any, original: Any, place: str) -> Any:
         node = _node_at(error.__traceback__)
         number = next((i for i, one in enumerate(original.graph.node) if one is node or one == node), 0)
         where = f"operator {_words(number, node)}" if node is not None else "the model"
-        raise fault(f"{where} can't be converted: {last_line(error)}", place) from None
+        raise fault(f"cannot convert {where}: {last_line(error)}", place) from None
 
 
 def _node_at(trace: TracebackType | None) -> Any:

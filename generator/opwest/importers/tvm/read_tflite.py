@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TFLite files; errors are reported for each operator, before TVM's reader rejects the file."""
+"""Read TFLite files; report errors for each operator before TVM's reader rejects the file."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from opwest.importers.tvm.layouts import channels_first
 from opwest.importers.tvm.source import Port, Source
 
 _EMULATED = (
-    "quantised operators of these kinds are emulated in float: {}; they may differ from TFLite's by a step, and have "
-    "neither the speed nor the memory of int8"
+    "quantised operators of these kinds are emulated in float: {}; results can differ from TFLite by one quantisation "
+    "step, and time and memory are those of float operators"
 )
 
 
@@ -27,7 +27,7 @@ def read_tflite(path: Path, content: bytes) -> Source:
 
     place = str(path)
     if content[4:8] != b"TFL3":
-        raise fault("this is not a TFLite model", place, "a flatbuffer whose bytes 4 to 7 are TFL3")
+        raise fault("not a TFLite model", place, "a flatbuffer whose bytes 4 to 7 are TFL3")
     try:
         model = tflite.Model.GetRootAsModel(content, 0)
         graph = _main_graph(model, len(content))
@@ -36,7 +36,7 @@ def read_tflite(path: Path, content: bytes) -> Source:
         raise _corrupt(place, error) from None
     dynamic = list(_dynamic(graph))
     if dynamic:
-        hint = "fix the shape of the input before the model is converted"
+        hint = "set a fixed input shape before converting the model"
         raise OpwestError(Diagnostic("error", text, Location(place), None, hint) for text in dynamic)
     nodes: dict[str, str] = {}
     module = use_integers(convert_tflite(model, place, nodes))
@@ -57,7 +57,7 @@ def _corrupt(place: str, error: Exception) -> OpwestError:
 def _main_graph(model: Any, size: int) -> Any:
     """Return the first graph after access to all of its parts. Can raise any exception for a damaged file."""
     if model.SubgraphsLength() < 1:
-        raise ValueError("it has no graph")
+        raise ValueError("no graph")
     graph = model.Subgraphs(0)
     lengths = (
         model.SubgraphsLength(),
@@ -69,30 +69,30 @@ def _main_graph(model: Any, size: int) -> Any:
         graph.OutputsLength(),
     )
     if max(lengths) * 4 > size:
-        raise ValueError("it counts more entries than it has bytes")
+        raise ValueError("more table entries than bytes")
     for index in range(graph.TensorsLength()):
         tensor = graph.Tensors(index)
         tensor.Name().decode()
         if not 0 <= tensor.Buffer() < model.BuffersLength():
-            raise ValueError(f"tensor {index} names buffer {tensor.Buffer()} of {model.BuffersLength()}")
+            raise ValueError(f"tensor {index} refers to buffer {tensor.Buffer()} of {model.BuffersLength()}")
         if tensor.ShapeLength() > 16:
             raise ValueError(f"tensor {index} has {tensor.ShapeLength()} dimensions")
         found = tensor.Quantization()
         scales = [] if found is None or not found.ScaleLength() else found.ScaleAsNumpy().tolist()
         if not all(math.isfinite(scale) and scale > 0 for scale in scales):
-            raise ValueError(f"tensor {index} has a scale that is no positive number")
+            raise ValueError(f"tensor {index} has a scale that is not a positive number")
         if model.Buffers(tensor.Buffer()).DataLength() > size:
             raise ValueError(f"tensor {index} is larger than the file")
     used = [*indices_of(graph, "Inputs"), *indices_of(graph, "Outputs")]
     for index in range(graph.OperatorsLength()):
         operator = graph.Operators(index)
         if not 0 <= operator.OpcodeIndex() < model.OperatorCodesLength():
-            raise ValueError(f"operator {index} is of a kind that is not listed")
+            raise ValueError(f"operator {index} has an undefined operator code")
         used += [*(i for i in indices_of(operator, "Inputs") if i != -1), *indices_of(operator, "Outputs")]
     if any(not 0 <= i < graph.TensorsLength() for i in used):
-        raise ValueError("it names a tensor that is not there")
+        raise ValueError("undefined tensor index")
     if not graph.OutputsLength():
-        raise ValueError("it has no output")
+        raise ValueError("no output")
     return graph
 
 
@@ -110,7 +110,7 @@ def _interface(graph: Any) -> tuple[tuple[Port, ...], tuple[Port, ...], list[str
 
 
 def _dynamic(graph: Any) -> Iterator[str]:
-    """Yield inputs with open dimensions besides the batch: the file has no sizes for them."""
+    """Yield inputs with unknown dimensions other than the batch, which is imported as in the file."""
     for index in indices_of(graph, "Inputs"):
         tensor = graph.Tensors(index)
         signature = [int(tensor.ShapeSignature(i)) for i in range(tensor.ShapeSignatureLength())]

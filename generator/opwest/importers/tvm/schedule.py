@@ -8,9 +8,9 @@ from typing import Any
 
 _SPATIAL, _REDUCTION = 0, 2
 _NEIGHBOURS = (4, 3, 2)
-"""How many results are summed up at once, the best first."""
+"""Numbers of results to sum at once, the best first."""
 _MANY = 100_000
-"""From so many multiplications on, more code is worth it."""
+"""The number of multiplications above which the loop is unrolled further."""
 
 
 def schedule_operator(function: Any) -> Any:
@@ -127,7 +127,7 @@ def _depth(schedule: Any, block: Any, consumer: Any) -> int:
 
 
 def _initialise_before(schedule: Any, block: Any) -> None:
-    """Take the initial value of a reduction out of its loops."""
+    """Move the initial value of a reduction out of its loops."""
     loops = schedule.get_loops(block)
     if schedule.get(block).init is None or not loops:
         return

@@ -34,7 +34,7 @@ class Source:
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     nodes: tuple[tuple[str, str], ...] = ()
-    """The operators of the file: their kind and description."""
+    """The operators of the file: kind and description."""
     remarks: tuple[str, ...] = ()
     """Remarks for the user, printed and written to the manifest."""
 

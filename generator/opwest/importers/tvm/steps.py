@@ -47,7 +47,7 @@ class Steps:
     copies: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Copy functions to create (dtype, elements): for outputs that are inputs, constants or other outputs."""
     shared_bytes: int = 0
-    """The bytes that TVM's sharing of storage needs."""
+    """The bytes of storage that TVM's own memory plan allocates."""
 
     @property
     def intermediates(self) -> list[Tensor]:
@@ -57,7 +57,7 @@ class Steps:
 
 
 def extract_steps(module: Any, place: str | None) -> Steps:
-    """Return the steps of a module that `lower_graph` made."""
+    """Return the steps of a module from `lower_graph`."""
     return _Walk(main_function(module, place), place).result()
 
 
@@ -104,7 +104,7 @@ class _Walk:
             return self._look(value.args[0])
         if name.startswith("relax.memory.kill_"):
             return None
-        raise fault(f"operator {name}, which writes {binding.var.name!r}, is left after lowering", self.place)
+        raise fault(f"operator {name}, which writes {binding.var.name!r}, was not lowered by TVM", self.place)
 
     def _look(self, value: Any) -> Any:
         kind = type(value).__name__
@@ -136,7 +136,7 @@ class _Walk:
         results = [t for t in arguments if t not in self.written]
         name = call.op.name_hint
         if not results or list(arguments[-len(results) :]) != results:
-            raise fault(f"operator {name} works in place, which can't be imported", self.place)
+            raise fault(f"unsupported operator '{name}': it modifies an argument in place", self.place)
         for tensor in arguments:
             if tensor.role == "constant" and tensor not in self.found.constants:
                 self.found.constants.append(tensor)

@@ -19,7 +19,7 @@ def tvm_target(name: str) -> Any:
         raise fault(f"unknown target {name!r}", None, "a name listed by 'opwest targets'", nearest(name, table))
     llvm = table[name]["llvm"]
     keys: dict[str, Any] = {"kind": "llvm", "mtriple": llvm["triple"], "mcpu": llvm["cpu"], "opt-level": 2}
-    keys["vector-width"] = 128  # TVM's default, which it warns of
+    keys["vector-width"] = 128  # TVM's default; TVM warns if it is not set
     if llvm.get("features"):
         keys["mattr"] = llvm["features"].split(",")
     if llvm.get("abi"):

@@ -44,8 +44,8 @@ def make_vectors(source: Source, steps: Steps, count: int) -> Vectors:
     if found is not None:
         shown = ", ".join(f"{gap:.3g}" for gap in gaps)
         remark += f" TVM's execution of the same model differs from them by at most {shown} here."
-    wide = [t for t, gap in zip(steps.outputs, gaps, strict=True) if gap > _suspicious(t, outputs)]
-    warning = f"{name} and TVM disagree: {', '.join(f'{gap:.3g}' for gap in gaps)}" if wide else None
+    suspicious = [t for t, gap in zip(steps.outputs, gaps, strict=True) if gap > _suspicious(t, outputs)]
+    warning = f"{name} and TVM differ by {', '.join(f'{gap:.3g}' for gap in gaps)}" if suspicious else None
     return Vectors(inputs, outputs, tolerances, remark, warning)
 
 
@@ -92,7 +92,7 @@ def run_tvm(source: Source, inputs: Cases) -> Cases:
 
 
 def _reference(source: Source, steps: Steps, inputs: Cases) -> tuple[str, Cases] | None:
-    """Return the outputs of the format's runtime, and its name; None if it is not installed."""
+    """Return the outputs of the format's runtime, and its name; None if it cannot run the model."""
     runners: dict[str, tuple[str, Callable[[Source, Cases], tuple[str, Cases]]]] = {
         "tflite": ("ai_edge_litert", run_litert),
         "onnx": ("onnxruntime", run_onnxruntime),
@@ -137,8 +137,8 @@ def run_onnxruntime(source: Source, inputs: Cases) -> tuple[str, Cases]:
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(source.content, options, providers=["CPUExecutionProvider"])
     names = [one.name for one in source.inputs]
-    wanted = [one.name for one in source.outputs]
-    outputs = [list(session.run(wanted, dict(zip(names, case, strict=True)))) for case in inputs]
+    results = [one.name for one in source.outputs]
+    outputs = [list(session.run(results, dict(zip(names, case, strict=True)))) for case in inputs]
     return f"onnxruntime {onnxruntime.__version__}", outputs
 
 

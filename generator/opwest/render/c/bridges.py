@@ -7,34 +7,33 @@ from typing import Any
 
 from opwest.model.c_names import CNames
 from opwest.model.conventions import CONVENTIONS, Arrays
-from opwest.model.model import Argument, Model, Operator
+from opwest.model.model import Model, Operator
 from opwest.render.c.conventions import ArraysC, arrays_c
+from opwest.render.c.printer import c_definitions, c_record
 from opwest.render.c.run import call_text, plain_types, prototype
-from opwest.render.call_arrays import Entry, entries, strides, supplied, tensors
+from opwest.render.call_arrays import Entry, entries, supplied, tensors
+from opwest.render.records.arrays import TensorRecords
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import manifest_name
-
-Numbers = dict[tuple[int, ...], str]
-"""Names of tables, by their values."""
 
 
 def render_bridges(render: Renderer, model: Model) -> bytes:
     """Return src/<model>_bridges.c."""
     names = CNames(model.name)
-    numbers: Numbers = {}
-    bridges = [_bridge_row(names, operator, numbers) for operator in model.operators if operator.is_bridged]
+    records = TensorRecords()
+    bridges = [_bridge_row(names, operator, records) for operator in model.operators if operator.is_bridged]
     return render(
         "models/model/src/model_bridges.c",
         model=model.name,
         manifest=manifest_name(model),
-        numbers=[{"name": name, "values": ", ".join(map(str, values))} for values, name in numbers.items()],
+        tables=c_definitions(records.tables.values()),
         bridges=bridges,
         headers=_headers(model),
     )
 
 
-def _bridge_row(names: CNames, operator: Operator, numbers: Numbers) -> dict[str, Any]:
-    """Return the row of one bridge; `numbers` collects the tables of shapes and strides."""
+def _bridge_row(names: CNames, operator: Operator, records: TensorRecords) -> dict[str, Any]:
+    """Return the row of one bridge; `records` collects the tables of shapes and strides."""
     named = [_parameter(type_, index) for index, type_ in enumerate(plain_types(operator))]
     workspace, need = supplied(operator, "workspace"), operator.workspace
     arrays, spelling = operator.convention.arrays, arrays_c(operator.convention.name)
@@ -50,12 +49,12 @@ def _bridge_row(names: CNames, operator: Operator, numbers: Numbers) -> dict[str
         passed = [f"arg{i}" for i, a in enumerate(operator.args) if a.supplied is None]
         passed += [f"arg{len(operator.args)}"] if operator.takes_device else []
     else:
-        row["arrays"] = _arrays_row(operator, arrays, spelling, numbers)
+        row["arrays"] = _arrays_row(operator, arrays, spelling, records)
         passed = spelling.passed(operator.name, len(entries(operator)))
     return row | {"call": call_text(f"code = {names.operator(operator.symbol)}", passed)}
 
 
-def _arrays_row(operator: Operator, arrays: Arrays, spelling: ArraysC, numbers: Numbers) -> dict[str, Any]:
+def _arrays_row(operator: Operator, arrays: Arrays, spelling: ArraysC, records: TensorRecords) -> dict[str, Any]:
     """Return the row of a bridge's arrays; `memory` is their location if they are not on the stack."""
     memory = supplied(operator, "arrays")
     listed = entries(operator)
@@ -63,7 +62,7 @@ def _arrays_row(operator: Operator, arrays: Arrays, spelling: ArraysC, numbers: 
     return {
         "memory": None if memory is None else f"arg{memory}",
         "size": None if memory is None else operator.args[memory].type.size,
-        "tensors": [_tensor(argument, arrays, numbers) for argument in tensors(operator)],
+        "tensors": [c_record(records.tensor(argument, arrays)) for argument in tensors(operator)],
         "count": len(listed),
         "value_type": spelling.value_type,
         "members": spelling.members(),
@@ -76,28 +75,12 @@ def _arrays_row(operator: Operator, arrays: Arrays, spelling: ArraysC, numbers: 
 def _headers(model: Model) -> list[str]:
     """Return the headers of the conventions that a model has, in the order of the table."""
     used = {operator.convention.name for operator in model.operators}
-    spellings = [arrays_c(convention.name) for convention in CONVENTIONS if convention.name in used]
-    return [spelling.header for spelling in spellings if spelling is not None]
+    return [c.arrays.header for c in CONVENTIONS if c.name in used and c.arrays is not None]
 
 
 def _parameter(c_type: str, index: int) -> str:
     """Return the declaration of a parameter."""
     return f"{c_type}arg{index}" if c_type.endswith("*") else f"{c_type} arg{index}"
-
-
-def _tensor(argument: Argument, arrays: Arrays, numbers: Numbers) -> str:
-    """Return the initialiser of a DLTensor without its data."""
-    shape = argument.type.shape
-    dlpack = arrays.dlpack(argument.type.dtype)
-    step = _table(numbers, strides(shape)) if arrays.has_strides else "NULL"
-    dtype = f"{{{dlpack.code}, {dlpack.bits}, 1}}"
-    return f"NULL, {{kDLCPU, 0}}, {len(shape)}, {dtype}, {_table(numbers, shape)}, {step}, 0"
-
-
-def _table(numbers: Numbers, values: tuple[int, ...]) -> str:
-    if not values:
-        return "NULL"
-    return f"(int64_t *)(uintptr_t){numbers.setdefault(values, 'numbers_' + '_'.join(map(str, values)))}"
 
 
 def _fill(entry: Entry, index: int, pointer: str) -> list[str]:

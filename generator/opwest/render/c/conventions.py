@@ -13,7 +13,6 @@ from opwest.model.conventions import ConventionName
 class ArraysC(ABC):
     """The differences between conventions in the struct of arrays of an operator, and in its call."""
 
-    header: str
     value_type: str
     """The C type of an entry and of the result."""
     pointer: str
@@ -39,7 +38,6 @@ class ArraysC(ABC):
 class PackedArraysC(ArraysC):
     """TVMBackendPackedCFunc: the codes are a separate array, constant for all calls."""
 
-    header = "opwest/tvm_packed.h"
     value_type = "TVMValue"
     pointer = "v_handle"
 
@@ -64,7 +62,6 @@ class PackedArraysC(ArraysC):
 class FfiArraysC(ArraysC):
     """TVMFFISafeCallType: every value contains its type."""
 
-    header = "opwest/tvm_ffi.h"
     value_type = "TVMFFIAny"
     pointer = "v_ptr"
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import assert_never
 
-from opwest.model.dtypes import DTYPES
 from opwest.render.literals import c_float, c_integer, c_string
 from opwest.render.records.types import (
     Abi,
@@ -84,6 +83,11 @@ def c_type(type_: FieldType) -> str:
             assert_never(never)
 
 
+def c_record(record: Record) -> str:
+    """Return the initialiser of a structure."""
+    return f"{{{', '.join(_members(record))}}}"
+
+
 def c_layout(struct: Struct) -> dict[str, str]:
     """Return the offset of every field and, under "", the size, as expressions for pointers of 4 and of 8 bytes."""
     small, large = Abi(4), Abi(8)
@@ -129,11 +133,13 @@ def _value(type_: FieldType | Struct, value: Value) -> str:
         case Text(text):
             return c_string(text)
         case Reference(symbol, None):
+            if isinstance(type_, Pointer) and not type_.is_const:
+                return f"({c_type(type_)})(uintptr_t){symbol}"  # tables are constant
             return symbol
         case Reference(symbol, index):
             return f"&{symbol}[{index}]"
         case Record():
-            return f"{{{', '.join(_members(value))}}}"
+            return c_record(value)
         case Number(number):
             return _number(type_, number)
         case _ as never:
@@ -156,4 +162,5 @@ def _number(type_: FieldType | Struct, number: int | float) -> str:
             rest = code >> len(members) << len(members)
             return " | ".join([*map(names.constant, known), *([f"0x{rest:02x}U"] if rest else [])]) or "0U"
         case _:
-            return c_integer(code, DTYPES[type_.dtype.name])
+            is_small = type_.dtype.size == 8 and 0 <= code < 1 << 31  # converted without a suffix
+            return str(code) if is_small else c_integer(code, type_.dtype)

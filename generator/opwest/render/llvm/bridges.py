@@ -1,23 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bridges of a model as LLVM IR, equivalent to <model>_bridges.c.
-
-Types mirror opwest/dlpack.h, opwest/tvm_packed.h and opwest/tvm_ffi.h.
-"""
+"""The bridges of a model as LLVM IR, equivalent to <model>_bridges.c."""
 
 from __future__ import annotations
 
 from opwest.model.c_names import CNames
 from opwest.model.conventions import Arrays
-from opwest.model.dtypes import DLPACK_CODES
 from opwest.model.model import Argument, Model, Operator
-from opwest.render.call_arrays import Entry, entries, strides, supplied, tensors
+from opwest.render.call_arrays import Entry, entries, supplied, tensors
 from opwest.render.llvm.conventions import ArraysIr, arrays_ir
-from opwest.render.llvm.printer import PRIVATE
+from opwest.render.llvm.printer import PRIVATE, Printer, ir_struct
 from opwest.render.llvm.text import ir_parameter, ir_parameters, ir_result, ir_type
+from opwest.render.records import layout
+from opwest.render.records.arrays import TensorRecords
 
-TYPES = """\
-%dl_tensor = type { ptr, i32, i32, i32, i8, i8, i16, ptr, ptr, i64 }
-%ffi_any = type { i32, i32, i64 }"""
+_TENSOR = ir_struct(layout.DL_TENSOR)
 
 
 def declarations(model: Model, pointer_bits: int) -> list[str]:
@@ -53,12 +49,13 @@ class Bridges:
         self.bits = pointer_bits
         self.names = CNames(model.name)
         self.constants: list[str] = []
-        self._numbers: dict[tuple[int, ...], str] = {}
+        self._records = TensorRecords()
 
     def define(self) -> list[str]:
         """Return constants and functions; empty if no operator needs a bridge."""
         functions = [self._bridge(operator) for operator in self.model.operators if operator.is_bridged]
-        return [*self.constants, *functions]
+        tables = [Printer().definition(table) for table in self._records.tables.values()]
+        return [*tables, *self.constants, *functions]
 
     def _bridge(self, operator: Operator) -> str:
         lines = ["entry:"]
@@ -95,9 +92,9 @@ class Bridges:
         listed = entries(operator)
         codes = [conventional.type_codes[entry.kind][0] for entry in listed]
         many, values, value = len(tensors(operator)), len(listed), spelling.value
-        type_ = f"{{ [{many} x %dl_tensor], [{values} x {value}], {value}{spelling.extra} }}"
+        type_ = f"{{ [{many} x {_TENSOR}], [{values} x {value}], {value}{spelling.extra} }}"
         described = ", ".join(self._tensor(a, conventional) for a in tensors(operator))
-        tensor_table = f"[{many} x %dl_tensor] {f'[{described}]' if many else 'zeroinitializer'}"
+        tensor_table = f"[{many} x {_TENSOR}] {f'[{described}]' if many else 'zeroinitializer'}"
         rest = spelling.constants(codes)
         self.constants += spelling.tables(operator.name, codes)
         constant = f"@arrays.{operator.name}"
@@ -127,7 +124,7 @@ class Bridges:
             # `data` is a DLTensor's first member.
             tensor = f"%tensor.{index}"
             return [
-                f"  {tensor} = getelementptr %dl_tensor, ptr {arrays}, i32 {entry.tensor}",
+                f"  {tensor} = getelementptr {_TENSOR}, ptr {arrays}, i32 {entry.tensor}",
                 f"  store ptr {given}, ptr {tensor}",
                 f"  store ptr {tensor}, ptr {place}",
             ]
@@ -143,21 +140,5 @@ class Bridges:
             f"  store {wide} %wide.{index}, ptr {place}",
         ]
 
-    def _tensor(self, argument: Argument, conventional: Arrays) -> str:
-        dlpack = conventional.dlpack(argument.type.dtype)
-        shape = argument.type.shape
-        step = self._table(strides(shape)) if conventional.has_strides else "null"
-        dtype = f"i8 {DLPACK_CODES[dlpack.code]}, i8 {dlpack.bits}, i16 1"
-        return (
-            f"%dl_tensor {{ ptr null, i32 1, i32 0, i32 {len(shape)}, {dtype}, "
-            f"ptr {self._table(shape)}, ptr {step}, i64 0 }}"
-        )
-
-    def _table(self, values: tuple[int, ...]) -> str:
-        if not values:
-            return "null"
-        if values not in self._numbers:
-            symbol = self._numbers[values] = "@numbers_" + "_".join(map(str, values))
-            listed = ", ".join(f"i64 {n}" for n in values)
-            self.constants.append(f"{symbol} = {PRIVATE} [{len(values)} x i64] [{listed}]")
-        return self._numbers[values]
+    def _tensor(self, argument: Argument, arrays: Arrays) -> str:
+        return f"{_TENSOR} {Printer().value(layout.DL_TENSOR, self._records.tensor(argument, arrays))}"

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from opwest.model.conventions import ConventionName
-from opwest.render.llvm.printer import PRIVATE
+from opwest.render.llvm.printer import PRIVATE, ir_struct
+from opwest.render.records import layout
 
-_NULLPTR = 4  # kTVMNullptr
+_ANY = ir_struct(layout.TVM_FFI_ANY)
 
 
 class ArraysIr(ABC):
@@ -54,7 +55,7 @@ class PackedArraysIr(ArraysIr):
 
     def constants(self, codes: Sequence[int]) -> str:
         """See ArraysIr."""
-        return f"[{len(codes)} x i64] zeroinitializer, i64 0, i32 {_NULLPTR}"
+        return f"[{len(codes)} x i64] zeroinitializer, i64 0, i32 {layout.TVM_NULLPTR.value}"
 
     def tables(self, operator: str, codes: Sequence[int]) -> Sequence[str]:
         """See ArraysIr."""
@@ -78,13 +79,13 @@ class PackedArraysIr(ArraysIr):
 class FfiArraysIr(ArraysIr):
     """TVMFFISafeCallType: every value contains its type."""
 
-    value = "%ffi_any"
+    value = _ANY
     extra = ""
 
     def constants(self, codes: Sequence[int]) -> str:
         """See ArraysIr."""
-        rows = ", ".join(f"%ffi_any {{ i32 {code}, i32 0, i64 0 }}" for code in codes)
-        return f"[{len(codes)} x %ffi_any] [{rows}], %ffi_any zeroinitializer"
+        rows = ", ".join(f"{_ANY} {{ i32 {code}, i32 0, i64 0 }}" for code in codes)
+        return f"[{len(codes)} x {_ANY}] [{rows}], {_ANY} zeroinitializer"
 
     def tables(self, operator: str, codes: Sequence[int]) -> Sequence[str]:
         """See ArraysIr."""
@@ -96,7 +97,7 @@ class FfiArraysIr(ArraysIr):
 
     def entry(self, index: int) -> str:
         """See ArraysIr."""
-        return f"%ffi_any, ptr %values, i32 {index}, i32 2"
+        return f"{_ANY}, ptr %values, i32 {index}, i32 {layout.TVM_FFI_ANY.index_of('v_int64')}"
 
     def passed(self, operator: str, count: int) -> list[str]:
         """See ArraysIr."""

@@ -11,7 +11,6 @@ from opwest.model.crt_table import Library
 from opwest.model.model import Model, Operator
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Cache, actions
-from opwest.render.llvm.bridges import TYPES as BRIDGE_TYPES
 from opwest.render.llvm.bridges import Bridges, declarations, entry_parameters
 from opwest.render.llvm.lifecycle import Lifecycle
 from opwest.render.llvm.printer import ir_struct, ir_struct_type
@@ -32,7 +31,6 @@ def render_ir(model: Model, plan: MemoryPlan, pointer_bits: int, library: Librar
     """
     parts = [
         _types(model, plan, pointer_bits),
-        BRIDGE_TYPES,
         _declarations(model, plan, pointer_bits),
         *Tables(model, plan).define(),
     ]

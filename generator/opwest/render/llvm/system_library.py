@@ -7,8 +7,9 @@ from opwest.model.c_names import CNames
 from opwest.model.crt_table import Library, adapted
 from opwest.model.model import Model, Operator
 from opwest.render.c.system_library import TYPE_CODES, entry_kinds, names_size
-from opwest.render.llvm.printer import PRIVATE
+from opwest.render.llvm.printer import PRIVATE, ir_member
 from opwest.render.llvm.text import ir_bytes, ir_extension, ir_result, ir_type
+from opwest.render.records import layout
 
 _TYPE = "signext i32 @{}(ptr, ptr, i32 signext, ptr, ptr, ptr)"
 
@@ -50,7 +51,7 @@ def _adapter(names: CNames, operator: Operator) -> str:
         if kind == "tensor":
             lines += [
                 f"  %start.{index} = load ptr, ptr %handle.{index}",
-                f"  %offset.at.{index} = getelementptr %dl_tensor, ptr %handle.{index}, i32 0, i32 9",
+                ir_member(f"%offset.at.{index}", layout.DL_TENSOR, f"%handle.{index}", "byte_offset"),
                 f"  %offset.{index} = load i64, ptr %offset.at.{index}",
                 f"  %data.{index} = getelementptr i8, ptr %start.{index}, i64 %offset.{index}",
             ]

@@ -6,12 +6,14 @@ tests/llvm/test_layout.py compiles the headers for every target and compares the
 
 from __future__ import annotations
 
-from opwest.model.dtypes import DTYPES
+from opwest.model.conventions import CONVENTIONS
+from opwest.model.dtypes import DLPACK_CODES, DTYPES
 from opwest.render.records.types import (
     Constant,
     Enumeration,
     Flags,
     Function,
+    Nested,
     Pointer,
     Scalar,
     Size,
@@ -24,16 +26,17 @@ METADATA_VERSION = 3
 """OPWEST_METADATA_VERSION of the runtime that generated code is made for."""
 
 DTYPE = Enumeration(
-    "opwest_dtype", "OPWEST_", tuple(d.name for d in sorted(DTYPES.values(), key=lambda dtype: dtype.number))
+    "enum opwest_dtype", "OPWEST_", tuple(d.name for d in sorted(DTYPES.values(), key=lambda dtype: dtype.number))
 )
-DIRECTION = Enumeration("opwest_direction", "OPWEST_", ("in", "out", "inout", "scratch"))
+DIRECTION = Enumeration("enum opwest_direction", "OPWEST_", ("in", "out", "inout", "scratch"))
 HOOK = Enumeration(
-    "opwest_hook",
+    "enum opwest_hook",
     "OPWEST_HOOK_",
     ("operator", "ready", "activate", "open", "close", "deactivate", "sync", "cache"),
 )
-POINT_KIND = Enumeration("opwest_point_kind", "OPWEST_POINT_", ("run", "step", "launch", "wait", "cache"))
-VALUE_KIND = Enumeration("opwest_value_kind", "OPWEST_VALUE_", ("in", "out", "integer", "real"))
+POINT_KIND = Enumeration("enum opwest_point_kind", "OPWEST_POINT_", ("run", "step", "launch", "wait", "cache"))
+VALUE_KIND = Enumeration("enum opwest_value_kind", "OPWEST_VALUE_", ("in", "out", "integer", "real"))
+DLPACK_CODE = Enumeration("DLDataTypeCode", None, DLPACK_CODES)
 
 TENSOR_FLAGS = Flags("OPWEST_TENSOR_", ("scalar",))
 TENSOR_ALIGN_SHIFT = 4
@@ -46,13 +49,15 @@ NO_STEP = Constant("OPWEST_NO_STEP", 0xFFFF)
 NO_DEVICE = Constant("OPWEST_NO_DEVICE", 0xFFFF)
 STATUS_NO_DEVICE = Constant("OPWEST_STATUS_NO_DEVICE", 0xFF)
 VERSION = Constant("OPWEST_METADATA_VERSION", METADATA_VERSION)
+DL_CPU = Constant("kDLCPU", 1, "opwest/dlpack.h")
+TVM_NULLPTR = Constant("kTVMNullptr", 4, "opwest/tvm_packed.h")
 
 U8, U16, U32, U64 = (Scalar(DTYPES[f"uint{bits}"]) for bits in (8, 16, 32, 64))
 I32, I64 = Scalar(DTYPES["int32"]), Scalar(DTYPES["int64"])
 F32 = Scalar(DTYPES["float32"])
 _STEP, _DEVICE = Scalar(U16.dtype, NO_STEP), Scalar(U16.dtype, NO_DEVICE)
 _MODEL_H, _REGISTRY_H, _DEVICES_H = "opwest/model.h", "opwest/registry.h", "opwest/devices.h"
-_PROFILE_H = "opwest/profile.h"
+_PROFILE_H, _DLPACK_H = "opwest/profile.h", "opwest/dlpack.h"
 
 QUANTIZATION = Struct.make(
     "opwest_quantization",
@@ -179,11 +184,34 @@ TVM_WORKSPACE = Struct.make(
     shift=U32,
     exhausted=U32,
 )
+DL_DEVICE = Struct.typedef("DLDevice", _DLPACK_H, device_type=Scalar(I32.dtype, DL_CPU), device_id=I32)
+DL_DATA_TYPE = Struct.typedef("DLDataType", _DLPACK_H, code=Scalar(U8.dtype, DLPACK_CODE), bits=U8, lanes=U16)
+DL_TENSOR = Struct.typedef(
+    "DLTensor",
+    _DLPACK_H,
+    data=Pointer("void", is_const=False),
+    device=Nested(DL_DEVICE),
+    ndim=I32,
+    dtype=Nested(DL_DATA_TYPE),
+    shape=Pointer(I64, count="ndim", is_const=False),
+    strides=Pointer(I64, count="ndim", is_const=False),
+    byte_offset=U64,
+)
+TVM_FFI_ANY = Struct.typedef("TVMFFIAny", "opwest/tvm_ffi.h", type_index=I32, zero_padding=U32, v_int64=Union(I64))
+"""v_int64 is the widest member of an anonymous union."""
 
 METADATA = (QUANTIZATION, TENSOR, OPERATOR, STEP, POOL, PROGRAM, DEVICE, DEVICE_SET, MODEL, ENTRY, REGISTRY, POINT)
 """Structures of constants."""
-STRUCTS = (*METADATA, MEASURE, VALUE, STATUS, SLOT, TVM_WORKSPACE)
+ARRAYS = (DL_DEVICE, DL_DATA_TYPE, DL_TENSOR, TVM_FFI_ANY)
+"""Structures of argument arrays: see model/conventions.py."""
+STRUCTS = (*METADATA, MEASURE, VALUE, STATUS, SLOT, TVM_WORKSPACE, *ARRAYS)
 """All structures of the runtime that generated code relies on."""
-ENUMERATIONS = (DTYPE, DIRECTION, HOOK, POINT_KIND, VALUE_KIND)
+ENUMERATIONS = (DTYPE, DIRECTION, HOOK, POINT_KIND, VALUE_KIND, DLPACK_CODE)
 FLAGS = (TENSOR_FLAGS, OPERATOR_FLAGS, DEVICE_FLAGS, SLOT_FLAGS)
-CONSTANTS = (NO_STEP, NO_DEVICE, STATUS_NO_DEVICE, VERSION)
+TYPE_CODES = tuple(
+    Constant(name, code, convention.arrays.header)
+    for convention in CONVENTIONS
+    if convention.arrays is not None
+    for code, name in convention.arrays.type_codes.values()
+)
+CONSTANTS = (NO_STEP, NO_DEVICE, STATUS_NO_DEVICE, VERSION, DL_CPU, TVM_NULLPTR, *TYPE_CODES)

@@ -13,10 +13,13 @@ from opwest.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Enumeration:
-    """An enum of the runtime: members are numbered from 0 and have the prefix and upper case in C."""
+    """An enum of the runtime: members are numbered from 0 and have the prefix and upper case in C.
 
-    name: str
-    prefix: str
+    `prefix` is None if the members are the C names.
+    """
+
+    c_type: str
+    prefix: str | None
     members: tuple[str, ...]
 
     def code(self, member: str) -> int:
@@ -25,7 +28,8 @@ class Enumeration:
 
     def constant(self, code: int) -> str:
         """Return the name of a number in the runtime's headers."""
-        return self.prefix + self.members[code].upper()
+        member = self.members[code]
+        return member if self.prefix is None else self.prefix + member.upper()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ class Constant:
 
     constant: str
     value: int
+    header: str = "opwest/model.h"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +135,11 @@ class Struct:
     def make(cls, name: str, header: str, /, **fields: FieldType) -> Self:
         """Return `struct <name>`."""
         return cls(name, f"struct {name}", header, tuple(Field(n, t) for n, t in fields.items()))
+
+    @classmethod
+    def typedef(cls, name: str, header: str, /, **fields: FieldType) -> Self:
+        """Return a structure whose C type is `name`."""
+        return cls(name, name, header, tuple(Field(n, t) for n, t in fields.items()))
 
     @cached_property
     def _places(self) -> dict[str, int]:

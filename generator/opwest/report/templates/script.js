@@ -3,7 +3,7 @@
   const root = document.documentElement;
   root.classList.add("scripted");
 
-  // What a figure says of the item that is pointed at, tapped, or reached with the arrow keys.
+  // Show the description of the item that is selected by pointer, touch or arrow keys.
   for (const figure of document.querySelectorAll("figure.interactive")) {
     const inspector = figure.querySelector(".inspector");
     let selected = null;
@@ -46,7 +46,7 @@
     });
   }
 
-  // Light or dark, other than the system says.
+  // Select the colour scheme instead of the system's.
   const button = document.getElementById("theme");
   const dark = () => root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   const name = () => { button.textContent = dark() ? "Light" : "Dark"; };
@@ -55,6 +55,6 @@
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", name);
   name();
 
-  // On paper everything is open.
+  // Open all details before printing.
   addEventListener("beforeprint", () => { for (const part of document.querySelectorAll("details")) part.open = true; });
 })();

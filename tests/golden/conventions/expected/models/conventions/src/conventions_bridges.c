@@ -27,8 +27,14 @@ struct scale_arrays {
 /* Constant parts of the arguments. */
 static const struct scale_arrays scale_constant = {
 	.tensors = {
-		{NULL, {kDLCPU, 0}, 2, {kDLInt, 32, 1}, (int64_t *)(uintptr_t)numbers_2_3, NULL, 0},
-		{NULL, {kDLCPU, 0}, 2, {kDLInt, 32, 1}, (int64_t *)(uintptr_t)numbers_2_3, NULL, 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 2,
+			.dtype = {.code = kDLInt, .bits = 32U, .lanes = 1U},
+			.shape = (int64_t *)(uintptr_t)numbers_2_3, .strides = NULL,
+			.byte_offset = 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 2,
+			.dtype = {.code = kDLInt, .bits = 32U, .lanes = 1U},
+			.shape = (int64_t *)(uintptr_t)numbers_2_3, .strides = NULL,
+			.byte_offset = 0},
 	},
 	.result_code = kTVMNullptr,
 };
@@ -66,8 +72,14 @@ struct smooth_arrays {
 /* Constant parts of the arguments. */
 static const struct smooth_arrays smooth_constant = {
 	.tensors = {
-		{NULL, {kDLCPU, 0}, 2, {kDLInt, 32, 1}, (int64_t *)(uintptr_t)numbers_2_3, NULL, 0},
-		{NULL, {kDLCPU, 0}, 2, {kDLInt, 32, 1}, (int64_t *)(uintptr_t)numbers_2_3, NULL, 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 2,
+			.dtype = {.code = kDLInt, .bits = 32U, .lanes = 1U},
+			.shape = (int64_t *)(uintptr_t)numbers_2_3, .strides = NULL,
+			.byte_offset = 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 2,
+			.dtype = {.code = kDLInt, .bits = 32U, .lanes = 1U},
+			.shape = (int64_t *)(uintptr_t)numbers_2_3, .strides = NULL,
+			.byte_offset = 0},
 	},
 	.result_code = kTVMNullptr,
 };
@@ -101,9 +113,18 @@ struct gather_arrays {
 /* Constant parts of the arguments. */
 static const struct gather_arrays gather_constant = {
 	.tensors = {
-		{NULL, {kDLCPU, 0}, 2, {kDLInt, 32, 1}, (int64_t *)(uintptr_t)numbers_2_3, NULL, 0},
-		{NULL, {kDLCPU, 0}, 1, {kDLInt, 32, 1}, (int64_t *)(uintptr_t)numbers_6, NULL, 0},
-		{NULL, {kDLCPU, 0}, 2, {kDLInt, 32, 1}, (int64_t *)(uintptr_t)numbers_2_3, NULL, 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 2,
+			.dtype = {.code = kDLInt, .bits = 32U, .lanes = 1U},
+			.shape = (int64_t *)(uintptr_t)numbers_2_3, .strides = NULL,
+			.byte_offset = 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 1,
+			.dtype = {.code = kDLInt, .bits = 32U, .lanes = 1U},
+			.shape = (int64_t *)(uintptr_t)numbers_6, .strides = NULL,
+			.byte_offset = 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 2,
+			.dtype = {.code = kDLInt, .bits = 32U, .lanes = 1U},
+			.shape = (int64_t *)(uintptr_t)numbers_2_3, .strides = NULL,
+			.byte_offset = 0},
 	},
 	.result_code = kTVMNullptr,
 };
@@ -140,8 +161,14 @@ struct move_arrays {
 /* Constant parts of the arguments. */
 static const struct move_arrays move_constant = {
 	.tensors = {
-		{NULL, {kDLCPU, 0}, 2, {kDLInt, 32, 1}, (int64_t *)(uintptr_t)numbers_2_3, NULL, 0},
-		{NULL, {kDLCPU, 0}, 2, {kDLInt, 32, 1}, (int64_t *)(uintptr_t)numbers_2_3, NULL, 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 2,
+			.dtype = {.code = kDLInt, .bits = 32U, .lanes = 1U},
+			.shape = (int64_t *)(uintptr_t)numbers_2_3, .strides = NULL,
+			.byte_offset = 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 2,
+			.dtype = {.code = kDLInt, .bits = 32U, .lanes = 1U},
+			.shape = (int64_t *)(uintptr_t)numbers_2_3, .strides = NULL,
+			.byte_offset = 0},
 	},
 	.result_code = kTVMNullptr,
 };
@@ -174,12 +201,25 @@ struct kinds_arrays {
 /* Constant parts of the arguments. */
 static const struct kinds_arrays kinds_constant = {
 	.tensors = {
-		{NULL, {kDLCPU, 0}, 1, {kDLUInt, 8, 1}, (int64_t *)(uintptr_t)numbers_1, NULL, 0},
-		{NULL, {kDLCPU, 0}, 2, {kDLFloat, 16, 1}, (int64_t *)(uintptr_t)numbers_1_1, NULL,
-			0},
-		{NULL, {kDLCPU, 0}, 0, {kDLFloat, 64, 1}, NULL, NULL, 0},
-		{NULL, {kDLCPU, 0}, 1, {kDLUInt, 1, 1}, (int64_t *)(uintptr_t)numbers_1, NULL, 0},
-		{NULL, {kDLCPU, 0}, 1, {kDLInt, 32, 1}, (int64_t *)(uintptr_t)numbers_4, NULL, 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 1,
+			.dtype = {.code = kDLUInt, .bits = 8U, .lanes = 1U},
+			.shape = (int64_t *)(uintptr_t)numbers_1, .strides = NULL,
+			.byte_offset = 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 2,
+			.dtype = {.code = kDLFloat, .bits = 16U, .lanes = 1U},
+			.shape = (int64_t *)(uintptr_t)numbers_1_1, .strides = NULL,
+			.byte_offset = 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 0,
+			.dtype = {.code = kDLFloat, .bits = 64U, .lanes = 1U}, .shape = NULL,
+			.strides = NULL, .byte_offset = 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 1,
+			.dtype = {.code = kDLUInt, .bits = 1U, .lanes = 1U},
+			.shape = (int64_t *)(uintptr_t)numbers_1, .strides = NULL,
+			.byte_offset = 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 1,
+			.dtype = {.code = kDLInt, .bits = 32U, .lanes = 1U},
+			.shape = (int64_t *)(uintptr_t)numbers_4, .strides = NULL,
+			.byte_offset = 0},
 	},
 	.result_code = kTVMNullptr,
 };
@@ -218,12 +258,18 @@ struct add_arrays {
 /* Constant parts of the arguments. */
 static const struct add_arrays add_constant = {
 	.tensors = {
-		{NULL, {kDLCPU, 0}, 2, {kDLInt, 32, 1}, (int64_t *)(uintptr_t)numbers_2_3,
-			(int64_t *)(uintptr_t)numbers_3_1, 0},
-		{NULL, {kDLCPU, 0}, 2, {kDLInt, 32, 1}, (int64_t *)(uintptr_t)numbers_2_3,
-			(int64_t *)(uintptr_t)numbers_3_1, 0},
-		{NULL, {kDLCPU, 0}, 2, {kDLInt, 32, 1}, (int64_t *)(uintptr_t)numbers_2_3,
-			(int64_t *)(uintptr_t)numbers_3_1, 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 2,
+			.dtype = {.code = kDLInt, .bits = 32U, .lanes = 1U},
+			.shape = (int64_t *)(uintptr_t)numbers_2_3,
+			.strides = (int64_t *)(uintptr_t)numbers_3_1, .byte_offset = 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 2,
+			.dtype = {.code = kDLInt, .bits = 32U, .lanes = 1U},
+			.shape = (int64_t *)(uintptr_t)numbers_2_3,
+			.strides = (int64_t *)(uintptr_t)numbers_3_1, .byte_offset = 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 2,
+			.dtype = {.code = kDLInt, .bits = 32U, .lanes = 1U},
+			.shape = (int64_t *)(uintptr_t)numbers_2_3,
+			.strides = (int64_t *)(uintptr_t)numbers_3_1, .byte_offset = 0},
 	},
 	.values = {
 		{.type_index = kTVMFFIDLTensorPtr},
@@ -258,12 +304,18 @@ struct mix_arrays {
 /* Constant parts of the arguments. */
 static const struct mix_arrays mix_constant = {
 	.tensors = {
-		{NULL, {kDLCPU, 0}, 2, {kDLInt, 32, 1}, (int64_t *)(uintptr_t)numbers_2_3,
-			(int64_t *)(uintptr_t)numbers_3_1, 0},
-		{NULL, {kDLCPU, 0}, 1, {kDLBool, 8, 1}, (int64_t *)(uintptr_t)numbers_1,
-			(int64_t *)(uintptr_t)numbers_1, 0},
-		{NULL, {kDLCPU, 0}, 2, {kDLInt, 32, 1}, (int64_t *)(uintptr_t)numbers_2_3,
-			(int64_t *)(uintptr_t)numbers_3_1, 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 2,
+			.dtype = {.code = kDLInt, .bits = 32U, .lanes = 1U},
+			.shape = (int64_t *)(uintptr_t)numbers_2_3,
+			.strides = (int64_t *)(uintptr_t)numbers_3_1, .byte_offset = 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 1,
+			.dtype = {.code = kDLBool, .bits = 8U, .lanes = 1U},
+			.shape = (int64_t *)(uintptr_t)numbers_1,
+			.strides = (int64_t *)(uintptr_t)numbers_1, .byte_offset = 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 2,
+			.dtype = {.code = kDLInt, .bits = 32U, .lanes = 1U},
+			.shape = (int64_t *)(uintptr_t)numbers_2_3,
+			.strides = (int64_t *)(uintptr_t)numbers_3_1, .byte_offset = 0},
 	},
 	.values = {
 		{.type_index = kTVMFFIDLTensorPtr},
@@ -310,10 +362,14 @@ OPWEST_STATIC_ASSERT(sizeof(struct launch_arrays) <= 176U, "the arrays of launch
 /* Constant parts of the arguments. */
 static const struct launch_arrays launch_constant = {
 	.tensors = {
-		{NULL, {kDLCPU, 0}, 2, {kDLInt, 32, 1}, (int64_t *)(uintptr_t)numbers_2_3,
-			(int64_t *)(uintptr_t)numbers_3_1, 0},
-		{NULL, {kDLCPU, 0}, 2, {kDLInt, 32, 1}, (int64_t *)(uintptr_t)numbers_2_3,
-			(int64_t *)(uintptr_t)numbers_3_1, 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 2,
+			.dtype = {.code = kDLInt, .bits = 32U, .lanes = 1U},
+			.shape = (int64_t *)(uintptr_t)numbers_2_3,
+			.strides = (int64_t *)(uintptr_t)numbers_3_1, .byte_offset = 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 2,
+			.dtype = {.code = kDLInt, .bits = 32U, .lanes = 1U},
+			.shape = (int64_t *)(uintptr_t)numbers_2_3,
+			.strides = (int64_t *)(uintptr_t)numbers_3_1, .byte_offset = 0},
 	},
 	.values = {
 		{.type_index = kTVMFFIDLTensorPtr},
@@ -352,8 +408,14 @@ OPWEST_STATIC_ASSERT(sizeof(struct launch_packed_arrays) <= 144U, "the arrays of
 /* Constant parts of the arguments. */
 static const struct launch_packed_arrays launch_packed_constant = {
 	.tensors = {
-		{NULL, {kDLCPU, 0}, 2, {kDLInt, 32, 1}, (int64_t *)(uintptr_t)numbers_2_3, NULL, 0},
-		{NULL, {kDLCPU, 0}, 2, {kDLInt, 32, 1}, (int64_t *)(uintptr_t)numbers_2_3, NULL, 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 2,
+			.dtype = {.code = kDLInt, .bits = 32U, .lanes = 1U},
+			.shape = (int64_t *)(uintptr_t)numbers_2_3, .strides = NULL,
+			.byte_offset = 0},
+		{.data = NULL, .device = {.device_type = kDLCPU, .device_id = 0}, .ndim = 2,
+			.dtype = {.code = kDLInt, .bits = 32U, .lanes = 1U},
+			.shape = (int64_t *)(uintptr_t)numbers_2_3, .strides = NULL,
+			.byte_offset = 0},
 	},
 	.result_code = kTVMNullptr,
 };
