@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tiers of the tests, and the table of what was not run.
+"""The tiers of the tests, and the table of skipped tests.
 
-`--tier=host` (`make test`) leaves out the folders of REST, tests marked `slow`, and tests that call `need()` for more
-than requirements_support.HOST. It notes each test that passed. `--tier=rest` (`make test-rest`) runs all others.
+`--tier=host` (`make test`) omits the directories of REST, tests marked `slow`, and tests that call `need()` for more
+than requirements_support.HOST. It records each test that passed. `--tier=rest` (`make test-rest`) runs all others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from session_support import begin_session, end_session
 
 TESTS = Path(__file__).resolve().parent
 REST = ("accelerators", "docs", "examples", "fuzz", "importers", "llvm", "zephyr")
-"""Folders that only `make test-rest` runs."""
+"""Directories that only `make test-rest` runs."""
 PASSED = TESTS.parent / "build" / "tests" / "passed.txt"
 """The tests that the last `make test` passed."""
 WITH_CHILDREN = TESTS / "unit" / "llvm"
@@ -52,7 +52,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Leave the folders of REST out before their modules are imported."""
+    """Omit the directories of REST before their modules are imported."""
     return True if Tier.name == "host" and collection_path in [TESTS / name for name in REST] else None
 
 
@@ -71,7 +71,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Check what the marks of a test ask for."""
+    """Check the requirements in the marks of a test."""
     if Tier.name == "host":
         _measure_children(WITH_CHILDREN in item.path.parents)
     for mark in item.iter_markers("needs"):
@@ -83,20 +83,20 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Note what passed: with pytest-xdist, in the process that hands out the tests."""
+    """Record a passed test; with pytest-xdist, in the controller process."""
     if Tier.name == "host" and report.when == "call" and report.passed and "PYTEST_XDIST_WORKER" not in os.environ:
         _passed.append(_line(report.nodeid))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write down what passed."""
+    """Write the list of passed tests."""
     if Tier.name == "host" and not hasattr(session.config, "workerinput"):
         PASSED.parent.mkdir(parents=True, exist_ok=True)
         PASSED.write_text("".join(f"{line}\n" for line in _passed), encoding="utf-8")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what was skipped: one line for each reason, with the number of tests."""
+    """Print one line for each reason of skips, with the number of tests."""
     reasons: Counter[str] = Counter()
     for report in terminalreporter.stats.get("skipped", []):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
@@ -125,7 +125,7 @@ def _line(nodeid: str) -> str:
 
 @pytest.fixture(scope="session", params=["c", "llvm"])
 def metadata(request: pytest.FixtureRequest) -> str:
-    """The back end: tests that run generated models ask for it, and run with each."""
+    """The back end: tests that use this fixture run with each."""
     if request.param == "llvm":
         need("llvmlite")
     return request.param

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects for tests, built from C with whatever compiler is there."""
+"""Objects for tests, built from C with an installed compiler."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Projects from manifests, as the commands make them."""
+"""Projects from manifests, generated like the commands do."""
 
 from collections.abc import Sequence
 from pathlib import Path

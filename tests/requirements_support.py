@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a test needs of the machine: the only place that skips a test.
+"""The requirements of tests: the only module that skips tests.
 
-`need("clang")` returns where the program (or Python module) is installed. Otherwise it skips the running test, and
+`need("clang")` returns if the program (or Python module) is installed. Otherwise it skips the running test, and
 fails it in CI (the variable CI is set), because a package of apt or pip provides each name of the table. `make test`
-uses only what `HOST` names: there a test that needs more is left to `make test-rest`.
+uses only the names of `HOST`: a test that needs more is left to `make test-rest`.
 
-`skip_here(reason)` is for what no package provides: a Zephyr workspace, downloaded models, another processor.
+`skip_here(reason)` is for requirements without a package: a Zephyr workspace, downloaded models, another processor.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import pytest
 HOST = frozenset(
     "ar as cc gcc git ld nm objcopy strip unshare cbor2 coverage hypothesis llvmlite serial smpclient".split()
 )
-"""What `make test` uses: Python, a C compiler with its binutils, git, and the packages of `opwest[dev]`."""
+"""The requirements of `make test`: Python, a C compiler with its binutils, git, and the packages of `opwest[dev]`."""
 
 _INSTALL = {
     "ar": "apt-get install binutils",
@@ -81,7 +81,7 @@ LEFT = "left to `make test-rest`: "
 
 
 class Tier:
-    """Which tests this session runs: set by conftest.py from `--tier`."""
+    """The tests of this session: set by conftest.py from `--tier`."""
 
     name = "all"
 
@@ -95,7 +95,7 @@ def need(*names: str) -> None:
 
 
 def need_x86_64() -> None:
-    """Skip the running test where its objects or its code for x86-64 cannot run."""
+    """Skip the running test if its objects or its code for x86-64 cannot run."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         skip_here(f"the objects are for x86-64, this machine is {platform.machine()}")
 
@@ -107,7 +107,7 @@ def leave_to_rest(name: str) -> None:
 
 
 def absent(reason: str, name: str) -> NoReturn:
-    """Skip the running test because of what the package of `name` would provide; fail it in CI."""
+    """Skip the running test because the package of `name` is missing; fail it in CI."""
     if name in os.environ.get("OPWEST_TESTS_WITHOUT", "").split():
         skip_here(f"{name} is left out on purpose")
     if "CI" in os.environ:
@@ -141,7 +141,7 @@ def is_present(name: str) -> bool:
 
 
 def need_compiler(compiler: str, flags: Sequence[str] = (), *, link: bool = False) -> None:
-    """Skip the running test, or fail it in CI, where a compiler is missing or cannot do what `flags` ask for."""
+    """Skip the running test, or fail it in CI, if a compiler is missing or does not support `flags`."""
     need(compiler, *(["gcc -m32"] if "-m32" in flags else []))
     if fault := fault_of_compiler(compiler, tuple(flags), link):
         absent(fault, "clang runtime" if compiler.startswith("clang") else compiler)
@@ -149,7 +149,7 @@ def need_compiler(compiler: str, flags: Sequence[str] = (), *, link: bool = Fals
 
 @functools.cache
 def fault_of_compiler(compiler: str, flags: tuple[str, ...], link: bool) -> str | None:
-    """Return why an empty program does not compile (or link and run), None when it does."""
+    """Return the reason why an empty program does not compile (or link and run), None if it does."""
     if shutil.which(compiler) is None:
         return f"{compiler} is not installed"
     with tempfile.TemporaryDirectory() as work:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the processes of one test session make once: the first that needs it makes it, the others wait."""
+"""Results shared by the processes of a test session: the first process that needs one creates it, the others wait."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from collections.abc import Callable
 from pathlib import Path
 
 VARIABLE = "OPWEST_TESTS_SESSION"
-"""Names the folder of the session; the processes of pytest-xdist inherit it."""
+"""The directory of the session; the processes of pytest-xdist inherit the variable."""
 
 
 def begin_session() -> None:
-    """Make the folder of the session."""
+    """Create the directory of the session."""
     os.environ[VARIABLE] = tempfile.mkdtemp(prefix="opwest-tests-")
 
 
 def end_session() -> None:
-    """Remove the folder of the session."""
+    """Remove the directory of the session."""
     shutil.rmtree(os.environ.pop(VARIABLE), ignore_errors=True)
 
 
 def session_folder() -> Path:
-    """Return the folder of the session."""
+    """Return the directory of the session."""
     return Path(os.environ[VARIABLE])
 
 
 def made_once(key: str, make: Callable[[Path], None]) -> Path:
-    """Return a folder that `make` filled. If `make` fails, the next caller tries again in an empty folder."""
+    """Return a directory filled by `make`. If `make` fails, the next caller tries again in an empty directory."""
     folder = session_folder() / key
     folder.parent.mkdir(parents=True, exist_ok=True)
     done = folder.with_name(f"{folder.name}.done")
@@ -55,6 +55,6 @@ def digest(*parts: str | bytes) -> str:
 
 
 def digest_of_files(folder: Path) -> str:
-    """Return a short name for the names and contents of all files of a folder."""
+    """Return a short name for the names and contents of all files of a directory."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return digest(*(part for path in files for part in (str(path.relative_to(folder)), path.read_bytes())))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compile operators/*.c into one object or archive per target, the objects of manifest.yaml.
 
-Beside each lies operators.su: what the compiler says of the stack that they take.
+Each directory also contains operators.su, the stack usage that the compiler reports.
 A target whose compiler is not installed is skipped, unless it is named on the command line. The
-outputs hold no absolute path and no date, so the same compiler always writes the same bytes.
+outputs contain no absolute paths and no dates, so the same compiler always writes the same bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OPERATORS = EXAMPLE / "operators"
 
 FLAGS = [
     *["-std=c11", "-Os", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wsign-conversion"],
-    # Nothing from a C library, and a section per function so that the linker can drop what is unused.
+    # No C library, and a section per function so that the linker can drop unused ones.
     *["-ffreestanding", "-ffunction-sections", "-fdata-sections"],
     *["-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-fno-common"],
     "-fstack-usage",
@@ -97,7 +97,7 @@ def host_compiler(target: Target) -> list[str]:
 
 
 def compile_target(target: Target, output: Path) -> Path:
-    """Compile every operator for one target and put them into one file; a failure leaves none behind."""
+    """Compile every operator for one target and put them into one file, which is not left behind after a failure."""
     prefix = "" if target.hosts else arm_prefix()
     compiler = host_compiler(target) if target.hosts else [prefix + "gcc"]
     sources = sorted(OPERATORS.glob("*.c"))
@@ -145,9 +145,9 @@ def main() -> int:
     parser.add_argument(
         "--output",
         type=Path,
-        metavar="FOLDER",
+        metavar="DIR",
         default=EXAMPLE / "objects",
-        help=f"folder that gets a folder per target (default: {shown(EXAMPLE / 'objects')})",
+        help=f"output directory, with a subdirectory per target (default: {shown(EXAMPLE / 'objects')})",
     )
     options = parser.parse_args()
     for name in options.targets:

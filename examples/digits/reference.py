@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The digits network in numpy, integers only: what the C operators compute, bit for bit.
+"""The digits network in numpy, integers only, equal to the C operators bit for bit.
 
 Every function takes a batch of N images; the C operators are compiled for N = 1.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two-branch digits network in numpy, integers only: what the operators and the accelerators compute, bit for bit.
+"""The two-branch digits network in numpy, integers only, equal to the operators and accelerators bit for bit.
 
 How an accelerator scales its sums is read from the programs that it is loaded with. Every function takes
 a batch of N images; the operators are made for N = 1.
@@ -19,7 +19,7 @@ CHANNELS = 8
 CLASSES = 10
 HIDDEN = 32
 INK = 255
-"""What the darkest pixel becomes, counted from PAPER."""
+"""The value of the darkest pixel, relative to PAPER."""
 KERNEL = 3
 PAPER = -128
 PIXELS = 8 * 8

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train both branches together in floating point, quantize them, and write what the firmware needs.
+"""Train both branches together in floating point, quantize them, and write the files for the firmware.
 
 Writes parameters.npz (weights, biases, factors), programs/*.onpu (how the accelerators scale their sums)
 and application/held_out.h (images that training never saw, with the answers of the integer reference).
@@ -186,7 +186,7 @@ def held_out_header(images: NDArray[np.int8], labels: NDArray[np.int64], predict
             "",
             "/**",
             " * @file",
-            f" * {len(images)} handwritten digits that the network was not trained on: the UCI data set that",
+            f" * {len(images)} handwritten digits that were not used for training, from the UCI data set that",
             " * scikit-learn calls `load_digits`. E. Alpaydin and C. Kaynak (1998), Optical Recognition of",
             " * Handwritten Digits, https://doi.org/10.24432/C50P49, CC BY 4.0; pixels written as letters.",
             " */",
@@ -207,7 +207,7 @@ def held_out_header(images: NDArray[np.int8], labels: NDArray[np.int64], predict
             "\tchar pixels[HELD_OUT_PIXELS + 1];",
             "\t/** The digit that was written. */",
             "\tint8_t label;",
-            "\t/** What reference.py makes of it. */",
+            "\t/** The prediction of reference.py. */",
             "\tint8_t reference;",
             "};",
             "",
@@ -239,7 +239,7 @@ def main() -> None:
     """Train, quantize, report and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--output", type=Path, default=reference.EXAMPLE, help="folder to write into (default: the example itself)"
+        "--output", type=Path, default=reference.EXAMPLE, help="output directory (default: the example itself)"
     )
     output = parser.parse_args().output
 

@@ -36,7 +36,7 @@ __all__ = [
 
 
 def made_once(request: pytest.FixtureRequest, name: str, make: Callable[[Path], object]) -> Path:
-    """Return a folder of the session that `make` filled, whichever worker of pytest-xdist came first."""
+    """Return a directory of the session, filled once by `make`, for all workers of pytest-xdist."""
     base = request.getfixturevalue("tmp_path_factory").getbasetemp()
     folder = (base.parent if hasattr(request.config, "workerinput") else base) / f"accelerators_{name}"
     folder.mkdir(exist_ok=True)
@@ -57,7 +57,7 @@ def build(
     without: Sequence[str] = (),
     extra: Sequence[Path] = (),
 ) -> Path:
-    """Build `sources` with all models of an application and the runtime, but for the parts that `without` names."""
+    """Build `sources` with all models of an application and the runtime, except the parts in `without`."""
     need_compiler("gcc", flags, link=True)
     work.mkdir(parents=True, exist_ok=True)
     record = read_record(app)
@@ -89,7 +89,7 @@ def build(
 
 
 def play(program: Path, text: str = "", *arguments: str, timeout: int = 120) -> str:
-    """Run a program that reads a script, and return what it wrote; it may not fail."""
+    """Run a program that reads a script; return its output. The program must succeed."""
     environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "halt_on_error=1"}
     done = subprocess.run(
         [str(program), *arguments], input=text, env=environment, capture_output=True, text=True, check=False,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets these tests import the helpers of tests/compile and tests/golden."""
+"""Import path for the helpers of tests/compile and tests/golden."""
 
 import sys
 from pathlib import Path

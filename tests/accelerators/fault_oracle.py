@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the contract says of open, run and close under faults: calls, returned errors, status.
+"""The specified behaviour of open, run and close under faults: calls, returned errors, status.
 
-Written from accelerator.h and status.h. Undoing is a stack of what to undo; nothing here is how devices.c does it.
+Written from accelerator.h and status.h, independent of devices.c. A stack contains the hooks to undo.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TIMED_OUT = -errno.ETIMEDOUT
 
 
 class Failed(Exception):  # noqa: N818
-    """A call failed: what is recorded of it."""
+    """The record of a failed call."""
 
     def __init__(self, code: int, step: int, hook: int, device: int) -> None:
         self.status = (code, step, hook, device)
@@ -61,7 +61,7 @@ class Oracle:
         return [(i, m) for i, m in enumerate(self.subject.members) if m.kind == "accelerator"]
 
     def do(self, what: Callable[[], None]) -> int:
-        """Do what may fail; record the first failure."""
+        """Make the calls; record the first failure."""
         self.status = GOOD
         try:
             what()
@@ -77,7 +77,7 @@ class Oracle:
             raise Failed(code or power, NO_STEP, DEACTIVATE, index)
 
     def undo(self, stack: list[Callable[[], None]], first: Failed | None = None) -> None:
-        """Undo everything, whatever fails; raise the first failure."""
+        """Undo all successful calls, also after failures; raise the first failure."""
         while stack:
             try:
                 stack.pop()()
@@ -192,7 +192,7 @@ class Oracle:
         self.say("close", self.do(self.close) if self.opened else -errno.EALREADY)
 
     def play(self) -> list[str]:
-        """Return what the program says."""
+        """Return the expected output of the program."""
         rc = self.do(self.open)
         self.say("open", rc)
         if rc == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models of the fault injection, and by hand what open and run do with each.
+"""The models of the fault injection, with hand-written actions of open and run.
 
 A step is "operator device arguments -> result"; actions are those of run in order: a step's number, `wait MEMBER`,
 or cache maintenance as `flush|clean|drop STEP MEMBER`.
@@ -19,7 +19,7 @@ INPUT = [7, -3, 1000003, 0, 2**31 - 1, -(2**31), 12345, -1]
 
 @dataclass(frozen=True)
 class Member:
-    """A member of the context, and the handle that the test gives it."""
+    """A member of the context and its handle in the test."""
 
     name: str
     handle: int | None
@@ -53,7 +53,7 @@ class Subject:
         return words[0], device, words[2 if device else 1 : arrow], words[arrow + 1]
 
     def expected(self) -> dict[str, list[int]]:
-        """Return what the outputs hold after a good run."""
+        """Return the content of the outputs after a successful run."""
         tensors = {"x": INPUT} | dict(self.constants)
         for number in range(len(self.steps)):
             _, _, (a, b), y = self.step(number)
@@ -64,7 +64,7 @@ class Subject:
         return {name: tensors[name] for name in self.outputs}
 
     def write(self, folder: Path) -> Path:
-        """Write the manifest and all it names."""
+        """Write the manifest and the files that it names."""
         folder.mkdir(parents=True)
         (folder / "steps.c").write_bytes((Path(__file__).parent / "programs" / "steps.c").read_bytes())
         tensor = {"dtype": "int32", "shape": [ELEMENTS]}
@@ -112,7 +112,7 @@ class Subject:
                 "steps": steps,
             },
         }
-        # objects: stays a line of its own, where the helper for LLVM looks for it.
+        # objects: is on a line of its own: the helper for LLVM searches for that line.
         text = "".join(f"{key}: {json.dumps(value)}\n" for key, value in manifest.items() if key != "objects")
         (folder / "manifest.yaml").write_text(text + "\nobjects:\n  - {files: [steps.c]}\n")
         return folder / "manifest.yaml"
@@ -159,7 +159,7 @@ class Subject:
 
 
 def glue(subjects: list[Subject], placed: dict[str, set[str]]) -> str:
-    """Return the C source that makes the models known to journal.c."""
+    """Return the C source that declares the models for journal.c."""
     head = '#include <string.h>\n\n#include "journal.h"\n\nstruct vendor_npu {\n\tint nothing;\n};\n'
     head += "static struct vendor_npu vendor;\n\n"
     table = ", ".join(f"&{s.name}_subject" for s in subjects)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A symbolic machine: a CPU with a write-back cache, devices with queues, and memory whose bytes are tokens.
 
-It executes the actions of a planned model and finds what is wrong with them: a token that is not the one of
-sequential execution, an access to bytes that a launched step uses, a tensor in memory that its user can't reach.
-It knows the contract of the emitted code, and nothing of how schedules and plans are made.
+It executes the actions of a planned model and detects faults in them: a token that differs from that of
+sequential execution, an access to bytes that a launched step uses, a tensor in memory that its user cannot reach.
+It implements the contract of the emitted code and is independent of the planning of schedules and memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MODES = ("early", "late", "torn", "random")
 
 
 class Wrong(AssertionError):  # noqa: N818
-    """The actions do not compute what the steps say, or might not."""
+    """The actions do not always compute the results of the steps."""
 
 
 def check(condition: object, message: str) -> None:
@@ -31,7 +31,7 @@ def check(condition: object, message: str) -> None:
 
 
 class Memory:
-    """Memory behind a cache. `line` is None where nothing is cached."""
+    """Memory with a cache. `line` is None if the memory is not cached."""
 
     def __init__(self, name: str, size: int, line: int | None, rng: random.Random) -> None:
         self.name = name
@@ -42,13 +42,13 @@ class Memory:
         self.dirty: set[int] = set()
 
     def load(self, at: int, size: int, *, seen: bool) -> list[Token]:
-        """Read, with the cache or behind its back."""
+        """Read through the cache or directly."""
         if self.line is None or not seen:
             return self.memory[at : at + size]
         return [self._fetched(i // self.line)[i % self.line] for i in range(at, at + size)]
 
     def store(self, at: int, values: list[Token], *, seen: bool) -> None:
-        """Write, with the cache or behind its back."""
+        """Write through the cache or directly."""
         if self.line is None or not seen:
             self.memory[at : at + len(values)] = values
             return
@@ -69,7 +69,7 @@ class Memory:
             self.dirty.discard(line)
 
     def chaos(self) -> None:
-        """What a cache may do at any time: write lines back, drop clean ones, fetch any."""
+        """Do random cache operations: write lines back, drop clean ones, fetch any."""
         if self.line is None:
             return
         for line in range(len(self.memory) // self.line):
@@ -98,7 +98,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a tensor is."""
+    """The address of a tensor."""
 
     region: str
     at: int
@@ -122,13 +122,13 @@ class Job:
 
 
 def compute(operator: str, state: Token, inputs: Iterable[Token], output: int, size: int) -> list[Token]:
-    """Return what a step writes: tokens that tell everything that was read."""
+    """Return the values that a step writes: tokens derived from all values read."""
     value = hash((operator, state, tuple(inputs), output))
     return [(value, i) for i in range(size)]
 
 
 def sequential(model: Model, steps: Iterable[Step], inputs: dict[str, list[Token]], state: int = 0) -> dict:
-    """Return all tensors after running the steps one after the other, each tensor in memory of its own."""
+    """Return all tensors after sequential execution of the steps, each tensor in separate memory."""
     tensors = {c.name: list(c.content) for c in model.constants} | {k: list(v) for k, v in inputs.items()}
     for step in steps:
         if step.operator.stateful:
@@ -211,7 +211,7 @@ class Machine:
         return found
 
     def _between(self) -> None:
-        """Let devices and cache do what they may do at any time."""
+        """Let devices and the cache make progress at random."""
         for region in self.regions.values():
             region.chaos()
         for device, queue in self.queues.items():
@@ -255,7 +255,7 @@ class Machine:
         self.flying[action.device] = []
 
     def _check_wait_is_late(self, action: Wait, later: list[Action]) -> None:
-        """A device is waited for only where the next step needs it, or at the end."""
+        """`run` waits for a device only if the next step requires it, or at the end."""
         call = next((other for other in later if isinstance(other, Call)), None)
         if call is None:
             return
@@ -281,7 +281,7 @@ class Machine:
             if place is None:
                 continue
             reach = self.reach.get(place.region)
-            check(reach is None or agent in reach, f"{agent} can't reach {binding.name} in {place.region}")
+            check(reach is None or agent in reach, f"{agent} cannot reach {binding.name} in {place.region}")
             if argument.direction in ("in", "inout"):
                 reads |= place.bytes
             if argument.direction != "in":
@@ -307,7 +307,7 @@ class Machine:
         self.regions[place.region].store(place.at, values, seen=self.coherent[agent])
 
     def _start(self, agent: str, job: Job) -> None:
-        """Begin a step: what it writes holds garbage until its end."""
+        """Begin a step: its results are undefined until its end."""
         if job.started:
             return
         job.started = True
@@ -328,7 +328,7 @@ class Machine:
 
 
 def _names(step: Step) -> tuple[set[str], set[str]]:
-    """Return the tensors that a step reads and writes, constants left out."""
+    """Return the tensors that a step reads and writes, without constants."""
     reads, writes = set(), set()
     for argument, binding in zip(step.operator.args, step.bindings, strict=True):
         if binding.role in ("buffer", "input", "output"):
@@ -340,7 +340,7 @@ def _names(step: Step) -> tuple[set[str], set[str]]:
 
 
 def check_memory(model: Model, plan: MemoryPlan, actions: list[Action]) -> None:
-    """Check that no two tensors share a byte while both are needed: from launch to the end of waiting."""
+    """Check that no two live tensors share a byte, from launch to the end of the wait."""
     first: dict[str, int] = {}
     last: dict[str, int] = {}
     flying: dict[str, list[str]] = {}
@@ -382,7 +382,7 @@ def check_memory(model: Model, plan: MemoryPlan, actions: list[Action]) -> None:
 
 
 def check_order(model: Model, given: list[str]) -> None:
-    """Check that the steps are those of the manifest, each behind what it depends on."""
+    """Check that the steps are those of the manifest, each after its dependencies."""
     planned = [step.operator.name for step in model.steps]
     check(sorted(planned) == sorted(given), "steps were lost")
     check(model.reorder or planned == given, "steps were reordered")

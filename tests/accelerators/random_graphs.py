@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random models over a CPU and accelerators: manifests, with one operator per step."""
+"""Random models for a CPU and accelerators: manifests with one operator per step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SIZES = (1, 4, 7, 16, 33, 40, 64, 100, 129)
 
 
 class RandomGraph:
-    """A random manifest, and what its steps do by the names of tensors."""
+    """A random manifest, and the reads and writes of its steps by tensor name."""
 
     def __init__(self, seed: int, *, cached: bool, name: str | None = None) -> None:
         self.rng = rng = random.Random(seed)
@@ -75,7 +75,7 @@ class RandomGraph:
         return found
 
     def manifest(self) -> dict[str, Any]:
-        """Return the manifest, objects left out."""
+        """Return the manifest without objects."""
         rng = random.Random(f"{self.name} interfaces")
 
         def interface(name: str) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class RandomGraph:
         for name in self.constants:
             content = bytes(random.Random(f"{self.name} {name}").randrange(256) for _ in range(self.sizes[name]))
             (folder / f"{name}.bin").write_bytes(content)
-        # objects: stands on a line of its own, where the helper for LLVM looks for it.
+        # objects: is on a line of its own: the helper for LLVM searches for that line.
         text = "".join(f"{key}: {json.dumps(value)}\n" for key, value in self.manifest().items())
         text += "\nobjects:\n  - {files: [operators.c], stateful: true}\n"
         (folder / "manifest.yaml").write_text(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every call of open, run and close fails once, and every two: calls, errors and status are those of the contract."""
+"""Failures of each call of open, run and close, and of each pair: calls, errors and status are as specified."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def play_oracle(case: Case) -> Oracle:
 
 
 def codes(token: str) -> tuple[int, ...]:
-    """Return what is injected at a call."""
+    """Return the faults that are injected at a call."""
     if token.startswith("op"):
         return (-7, 7, TIMED_OUT, -(2**31))
     if token[0] in "RH":
@@ -53,12 +53,12 @@ def codes(token: str) -> tuple[int, ...]:
 
 
 def calls_before_recovery(oracle: Oracle) -> int:
-    """Return how many calls there are before the last open, run and close, which are to succeed."""
+    """Return the number of calls before the last open, run and close, which must succeed."""
     return len(oracle.history) - sum(tokens(line) for line in oracle.lines[-3:])
 
 
 def masks_of(subject: Subject) -> tuple[int, int, int]:
-    """A device that is no accelerator has no hooks."""
+    """A device that is not an accelerator has no hooks."""
     plain = {m.handle for m in subject.members if m.kind == "plain"}
     return tuple(0 if handle in plain else ALL_HOOKS for handle in range(3))  # type: ignore[return-value]
 
@@ -71,7 +71,7 @@ def single(subject: Subject, masks: tuple[int, int, int]) -> Iterator[Case]:
 
 
 def double(subject: Subject, masks: tuple[int, int, int]) -> Iterator[Case]:
-    """Two faults: the second one somewhere behind the first, in what is left to do."""
+    """Two faults: the second is in a call after the first."""
     for first in single(subject, masks):
         if first.ending == "c":
             after = play_oracle(first)
@@ -86,7 +86,7 @@ def tokens(line: str) -> int:
 
 
 def two_runs(subject: Subject, masks: tuple[int, int, int]) -> Iterator[Case]:
-    """Two runs that fail, one after the other: nothing of the first is left to the second."""
+    """Two consecutive failing runs: the first does not affect the second."""
     seen = set()
     for first in single(subject, masks):
         (position, code), *_ = first.faults
@@ -117,7 +117,7 @@ def cases() -> list[Case]:
 
 @pytest.fixture(scope="module")
 def script():
-    """Return all cases with what the program has to say of each."""
+    """Return all cases with the expected output of each."""
     return [(case, play_oracle(case)) for case in cases()]
 
 
@@ -141,8 +141,8 @@ def test_every_call_may_fail(program, script, record_property):
     assert "VIOLATION" not in text, next(line for line in text.splitlines() if "VIOLATION" in line)
     found = text.split(".\n")
     assert len(found) == len(script) + 1
-    for (case, oracle), said in zip(script, found, strict=False):
-        assert said.splitlines() == oracle.lines, f"{case.line}\n{said}\nexpected\n" + "\n".join(oracle.lines)
+    for (case, oracle), output in zip(script, found, strict=False):
+        assert output.splitlines() == oracle.lines, f"{case.line}\n{output}\nexpected\n" + "\n".join(oracle.lines)
     singles = sum(len(case.faults) == 1 for case, _ in script)
     doubles = sum(len(case.faults) == 2 for case, _ in script)
     print(f"{len(script)} cases: {singles} with one fault, {doubles} with two")
@@ -151,20 +151,20 @@ def test_every_call_may_fail(program, script, record_property):
     assert doubles >= 4_700
 
 
-def test_what_succeeded_is_undone_once_in_reverse(program, script):
-    """Looks at nothing but the calls that were made: no oracle."""
+def test_successful_hooks_are_undone_once_in_reverse(program, script):
+    """Checks only the recorded calls, without the oracle."""
     text = play(program, "".join(case.line + "\n" for case, _ in script))
     opposite = {"A": "D", "O": "C"}
-    for (case, _), said in zip(script, text.split(".\n"), strict=False):
+    for (case, _), output in zip(script, text.split(".\n"), strict=False):
         injected = dict(case.faults)
         if case.masks != masks_of(case.subject):
             continue
         position = 0
         pending: dict[str, list[str]] = {"D": [], "C": []}
         faulty = True
-        for number, line in enumerate(said.splitlines()):
+        for number, line in enumerate(output.splitlines()):
             head, _, calls = line.partition(":")
-            faulty = faulty and number < len(said.splitlines()) - 3
+            faulty = faulty and number < len(output.splitlines()) - 3
             if case.ending == "r" and number == 2:
                 faulty = False
             for token in calls.split():
@@ -174,19 +174,19 @@ def test_what_succeeded_is_undone_once_in_reverse(program, script):
                 if kind in opposite and not failed:
                     pending[opposite[kind]].append(device)
                 elif kind in pending and token[1].isdigit():
-                    assert pending[kind].pop() == device, f"{case.line}\n{said}"
-                    assert kind == "C" or not pending["C"], f"deactivated while open: {case.line}\n{said}"
-            assert not pending["C"], f"{case.line}\n{said}"
+                    assert pending[kind].pop() == device, f"{case.line}\n{output}"
+                    assert kind == "C" or not pending["C"], f"deactivated while open: {case.line}\n{output}"
+            assert not pending["C"], f"{case.line}\n{output}"
             if "closed" in head:
-                assert not pending["D"], f"{case.line}\n{said}"
+                assert not pending["D"], f"{case.line}\n{output}"
             rc = int(re.search(r" (-?\d+) \(", head)[1])
             code, _, _, _ = map(int, re.search(r"\((.*)\)", head)[1].split())
             assert rc in (code if code <= 0 else -errno.EIO, -errno.EPERM, -errno.EALREADY), line
-        assert said.splitlines()[-2].startswith("run, right 0 (0 65535 0 255) opened:"), f"{case.line}\n{said}"
+        assert output.splitlines()[-2].startswith("run, right 0 (0 65535 0 255) opened:"), f"{case.line}\n{output}"
 
 
-def test_a_time_out_deactivates_everything(script):
-    """The oracle's own cases hold what they are meant to: every sync timed out, and the model was opened again."""
+def test_timeout_deactivates_all_devices(script):
+    """The cases of the oracle cover the intended behaviour: every sync timed out, and the model was opened again."""
     lost = [oracle for case, oracle in script if any("run -1 " in line for line in oracle.lines)]
     waited = [t for oracle in lost for t in oracle.history if t.startswith("S")]
     assert len(lost) > 500
@@ -198,14 +198,14 @@ def test_a_time_out_deactivates_everything(script):
         assert oracle.status == GOOD
 
 
-def test_devices_that_are_missing(program):
+def test_missing_devices(program):
     for subject in SUBJECTS:
         for index, member in enumerate(subject.members):
             masks = " ".join(f"{mask:x}" for mask in masks_of(subject))
-            said = play(program, f"{subject.name} c {index} {masks} 0\n").splitlines()
-            head, _, calls = said[0].partition(":")
+            output = play(program, f"{subject.name} c {index} {masks} 0\n").splitlines()
+            head, _, calls = output[0].partition(":")
             assert head == f"null {-errno.ENODEV} ({-errno.ENODEV} 65535 1 {index}) closed"
             before = [m for m in subject.members[:index] if m.kind != "foreign"]
             listed = [t for m in before for t in (f"R{m.handle}", f"H{m.handle}")[: 1 + (m.kind == "accelerator")]]
             assert calls.split() == ([] if member.kind == "foreign" else [*listed, "Rnull"])
-            assert said[2].startswith("run, right 0")
+            assert output[2].startswith("run, right 0")

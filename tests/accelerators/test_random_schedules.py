@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules, lifetimes and cache maintenance of random models, executed by a machine that does its worst."""
+"""Schedules, lifetimes and cache maintenance of random models, executed by an adversarial machine model."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ GRAPHS = 300
 
 
 class Planned:
-    """The random models, planned when they are asked for: graph, model, plan, actions."""
+    """The random models, planned on use: graph, model, plan, actions."""
 
     def __init__(self, work):
         self.work = work
@@ -68,13 +68,13 @@ def test_schedules_compute_what_sequential_execution_does(planned, record_proper
     for name, value in figures.items():
         record_property(name, value)
     assert launched > 2 * GRAPHS
-    assert launched > waits > GRAPHS // 2, "some devices are waited for once for several steps"
+    assert launched > waits > GRAPHS // 2, "one wait can cover several steps"
     assert maintained > 2 * GRAPHS
     assert reordered > GRAPHS // 10
 
 
 def _wrong(planned, change):
-    """Return how many models are found to be wrong when their actions are changed."""
+    """Return the number of models with detected faults after a change of their actions."""
     wrong = 0
     for seed, (graph, model, plan, listed) in enumerate(planned.first(120)):
         changed = change(listed)
@@ -89,7 +89,7 @@ def _wrong(planned, change):
 
 
 @pytest.mark.parametrize("operation", ["flush", "flush_and_invalidate", "invalidate"])
-def test_the_machine_finds_missing_maintenance(planned, operation):
+def test_machine_model_detects_missing_maintenance(planned, operation):
     def without(listed):
         return [a for a in listed if not (isinstance(a, Cache) and a.operation == operation)]
 
@@ -98,7 +98,7 @@ def test_the_machine_finds_missing_maintenance(planned, operation):
     assert wrong > 5
 
 
-def test_the_machine_finds_missing_and_late_waits(planned):
+def test_machine_model_detects_missing_and_late_waits(planned):
     def without(listed):
         return [a for a in listed if not isinstance(a, Wait)]
 
@@ -115,8 +115,8 @@ def test_the_machine_finds_missing_and_late_waits(planned):
     assert wrong[1] > 20
 
 
-def test_the_machine_finds_memory_that_is_given_away_early(planned):
-    """A plan for the schedule without launches: buffers die at the end of their last step."""
+def test_machine_model_detects_early_release_of_memory(planned):
+    """A plan for the schedule without launches: lifetimes end with the last step."""
     from opwest.plan.memory import plan_memory
     from opwest.plan.schedule import Life, Schedule
 
@@ -143,7 +143,7 @@ def test_the_machine_finds_memory_that_is_given_away_early(planned):
                     execute(graph, unlimited, short, listed, mode, 0)
             except Wrong:
                 executed_wrong += 1
-    # Not all: a device that uses its own memory anew does so in its queue's order.
+    # Not all: a device reuses its own memory in the order of its queue.
     print(wrong, executed_wrong)
     assert wrong > 10
     assert executed_wrong > wrong // 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads and models that share devices: no deadlock, no race, the same bits, one program at a time."""
+"""Threads and models that share devices: no deadlock, no race, equal results, one program at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ POSIX = ["-D_POSIX_C_SOURCE=200809L", "-pthread"]
 
 
 def _onpu(number: int) -> bytes:
-    """Return a program for emulated devices: kernel 1 adds, another one tells two programs apart."""
+    """Return a program for emulated devices: kernel 1 adds; another kernel distinguishes the two programs."""
     spec = importlib.util.spec_from_file_location("make_program", RUNTIME / "drivers" / "npu_emul" / "make_program.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -60,8 +60,8 @@ def _manifest(folder: Path, programs: tuple[str, str], timeout_ms: int) -> Path:
 
 
 def _generate(work: Path, metadata: str, timeout_ms: int) -> Path:
-    wanted = {"ab": ("one", "two"), "ba": ("two", "one"), "other": ("two", "two")}
-    manifests = [_manifest(work / "source" / name, programs, timeout_ms) for name, programs in wanted.items()]
+    required = {"ab": ("one", "two"), "ba": ("two", "one"), "other": ("two", "two")}
+    manifests = [_manifest(work / "source" / name, programs, timeout_ms) for name, programs in required.items()]
     return generate_quickly(manifests, work / "app", metadata=metadata)
 
 
@@ -94,7 +94,7 @@ def test_models_share_emulated_devices(app, tmp_path):
 
 
 @pytest.mark.parametrize("emulated", [False, True], ids=["guarded", "emulated"])
-def test_the_thread_sanitizer_finds_nothing(app, metadata, emulated, tmp_path):
+def test_thread_sanitizer_reports_no_race(app, metadata, emulated, tmp_path):
     if metadata == "llvm":
         skip_here("objects that LLVM made have no instrumentation for the thread sanitizer")
     flags = [*THREADED, *(["-DEMULATED"] if emulated else [])]
@@ -103,8 +103,8 @@ def test_the_thread_sanitizer_finds_nothing(app, metadata, emulated, tmp_path):
     assert play(program, "", str(RUNS), str(of_one)).splitlines() == _good(RUNS, of_one)
 
 
-def test_without_one_order_they_would_deadlock(tmp_path):
-    """The test above can fail: with each model's own order, they wait for each other until the time-out."""
+def test_different_orders_would_deadlock(tmp_path):
+    """The test above can fail: with a different order per model, the models wait for each other until the timeout."""
     app = _generate(tmp_path, "c", 500)
     devices = (RUNTIME / "src" / "devices.c").read_text()
     changed, count = re.subn(r"\(uintptr_t\)slots\[before\]\.dev <= \(uintptr_t\)slots\[i\]\.dev", "true", devices)

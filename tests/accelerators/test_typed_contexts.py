@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device handles are typed end to end: no `void *` carries one, and the wrong one does not compile."""
+"""Device handles are typed end to end: none is passed as `void *`, and a wrong one does not compile."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from golden_support import PROJECTS, copy_project
 from opwest.diagnostics import Diagnostics, OpwestError
 from requirements_support import need_compiler
 
-# Every `void *` that there may be, with what it is for; lines are compared without comments and margins.
+# Every permitted `void *` with its purpose; lines are compared without comments and margins.
 DATA = (
-    # Data whose type a tag beside it tells: values of calls by name.
+    # Data whose type is in a tag: values of calls by name.
     r"const void \*in;",
     r"void \*out;",
     r"static inline struct opwest_value opwest_(in|out)\(uint8_t dtype, (const )?void \*data, size_t size\)",
-    # Elements of two tensors, compared as the dtype beside them says.
+    # Elements of two tensors, compared by the given dtype.
     r"(static uint64_t load|double opwest_float_value)\(uint8_t dtype, const void \*element\);?",
     r"uint32_t opwest_compare\(uint8_t dtype, const void \*got, const void \*expected, uint32_t count,",
     # A check of a buffer's address, a transfer of a buffer's bytes.
@@ -31,10 +31,10 @@ DATA = (
     r"static int transfer\(const char \*path, const char \*mode, void \*data, size_t size\)",
     # The size of a pointer.
     r"(OPWEST_STATIC_ASSERT|BUILD_ASSERT)\(.*sizeof\(void \*\).*",
-    # Bytes of a pool become elements: the planner aligned them.
+    # Bytes of a pool are used as elements: the planner aligned them.
     r".*\((const )?u?(int|float|double)[a-z0-9_]* \*\)\(void \*\)\(pool_.*",
 )
-# Signatures that the system gives: of threads, whose only argument is cast in the first line; of ztest's hooks, whose
+# Signatures of the system: of threads, whose only argument is cast in the first line; of ztest's hooks, whose
 # fixture is unused here.
 SYSTEM = {
     "port_sync_host.c": (r"static void \*start\(void \*argument\)",),
@@ -45,7 +45,7 @@ SYSTEM = {
     ),
     "_suite.c": (r"static void [a-z_]+\(void \*fixture\)",),
 }
-# The binary interface of TVM, which has no types: only what it dictates. Devices are typed up to the bridge.
+# The untyped binary interface of TVM. Devices are typed up to the bridge.
 _HANDLE = r"(int \*out_ret_tcode, )?void \*resource_handle\);?"
 _FILL = r"arrays->(tensors\[\d+\]\.data|values\[\d+\]\.v_(handle|ptr)) = \(void \*\)\(uintptr_t\)arg\d+;"
 _ARRAYS = r"(struct (\w+|\{\{ bridge\.name \}\})_arrays \*const arrays = )?\(struct .*_arrays \*\)\(void \*\).*;"
@@ -132,7 +132,7 @@ def typed(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def emitted(typed, tmp_path_factory):
-    """Return all C that opwest brings or makes: of the runtime, the golden models, and the models of these tests."""
+    """Return all C of the runtime, of the golden models, and of the models of these tests."""
     work = tmp_path_factory.mktemp("emitted")
     apps = [typed, generate_quickly([s.write(work / s.name) for s in SUBJECTS], work / "faults")]
     apps += [generate_quickly(copy_project(name, work / f"source_{name}"), work / name) for name in PROJECTS]
@@ -152,7 +152,7 @@ def test_no_untyped_contexts(emitted):
         text = "\n".join(
             line for line in text.splitlines() if not any(re.fullmatch(pattern, line.strip()) for pattern in dictated)
         )
-        # Only in messages of the compiler would a context of one name be of another type.
+        # Only compiler messages may show a context of the same name with another type.
         assert not re.search(r"\bvoid\s*\*\s*(dev|device|devices|context|ctx|handle|resource_handle|self)\b", text), (
             path
         )
@@ -162,11 +162,11 @@ def test_no_untyped_contexts(emitted):
                 allowed = [*DATA, *(p for end, lines in SYSTEM.items() if name.endswith(end) for p in lines)]
                 matching = [pattern for pattern in allowed if re.fullmatch(pattern, line.strip())]
                 if path.suffix == ".jinja" and "(void *)({{ tensor.place }})" in line:
-                    continue  # seen above in what is emitted
+                    continue  # covered above in the emitted files
                 assert matching, f"{path}: {line.strip()}"
                 used.update(matching)
     for pattern in (*DATA, *(pattern for listed in SYSTEM.values() for pattern in listed)):
-        assert pattern in used or "int transfer" in pattern, f"nothing is like {pattern}"
+        assert pattern in used or "int transfer" in pattern, f"no line matches {pattern}"
 
 
 def test_operators_take_their_own_type(typed):
@@ -231,7 +231,7 @@ def _compile(compiler: str, app: Path, text: str) -> subprocess.CompletedProcess
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_the_wrong_handle_does_not_compile(typed, compiler):
+def test_wrong_handle_does_not_compile(typed, compiler):
     need_compiler(compiler)
     for text in GOOD.values():
         done = _compile(compiler, typed, text)
@@ -245,7 +245,7 @@ def test_the_wrong_handle_does_not_compile(typed, compiler):
         )
 
 
-def test_the_manifest_may_not_mix_handles(tmp_path):
+def test_mixed_handles_are_rejected(tmp_path):
     with pytest.raises(OpwestError) as caught:
         projects.check([_typed(tmp_path / "wrong", device_of_alpha="b")], Diagnostics())
     assert "is passed as `const struct beta_npu *`, operator 'on_alpha' takes `struct alpha_npu *`" in str(caught.value)

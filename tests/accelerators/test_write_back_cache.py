@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Emitted cache maintenance, run against a write-back cache that writes back, drops and fetches lines at random."""
+"""Emitted cache maintenance with a write-back cache that writes back, drops and fetches lines at random."""
 
 from __future__ import annotations
 
@@ -139,30 +139,30 @@ def _build(work, chosen, metadata):
     build(app, work / "build", sources, without=("port_host_cache.c",))
 
 
-def _wrong(said: str) -> tuple[int, int]:
-    runs, wrong = re.search(r"^(\d+) runs, (\d+) wrong", said, re.MULTILINE).groups()
+def _wrong(output: str) -> tuple[int, int]:
+    runs, wrong = re.search(r"^(\d+) runs, (\d+) wrong", output, re.MULTILINE).groups()
     return int(runs), int(wrong)
 
 
-def test_results_are_right_behind_a_cache(program, chosen):
+def test_results_are_correct_with_a_write_back_cache(program, chosen):
     assert len(chosen) == MODELS
-    said = play(program, "", "1", str(ROUNDS), "0")
-    assert _wrong(said) == (MODELS * TURNS * ROUNDS, 0), said
-    assert all(int(n) > 0 for n in re.search(r"(\d+) (\d+) (\d+) maintained", said).groups())
+    output = play(program, "", "1", str(ROUNDS), "0")
+    assert _wrong(output) == (MODELS * TURNS * ROUNDS, 0), output
+    assert all(int(n) > 0 for n in re.search(r"(\d+) (\d+) (\d+) maintained", output).groups())
 
 
 @pytest.mark.parametrize("left_out", [1, 2, 4, 7], ids=["flush", "flush_and_invalidate", "invalidate", "all"])
-def test_results_are_wrong_without_maintenance(program, left_out):
-    said = play(program, "", "1", str(ROUNDS), str(left_out))
-    print(said)
-    runs, wrong = _wrong(said)
+def test_results_are_wrong_without_cache_maintenance(program, left_out):
+    output = play(program, "", "1", str(ROUNDS), str(left_out))
+    print(output)
+    runs, wrong = _wrong(output)
     assert wrong > runs // (20 if left_out == 2 else 4)
     if left_out == 7:
-        assert said.count(": wrong") >= MODELS - 2, "what is maintained need not reach an output"
+        assert output.count(": wrong") >= MODELS - 2, "maintained data need not affect an output"
 
 
-def test_the_generated_main_brings_whole_lines(chosen, tmp_path):
-    """A buffer of the caller that the cache is maintained for ends with a line: invalidating drops nothing else."""
+def test_generated_main_pads_buffers_to_cache_lines(chosen, tmp_path):
+    """A caller's buffer with cache maintenance ends with a cache line: invalidation affects no other data."""
     found = 0
     for graph, path, model, _ in chosen:
         app = generate_quickly([path], tmp_path / graph.name)

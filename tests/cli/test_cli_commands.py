@@ -33,7 +33,7 @@ def report_of(text):
     """Parse the output of a command as strict JSON, without NaN and Infinity."""
 
     def refuse(word):
-        raise AssertionError(f"{word} is no JSON")
+        raise AssertionError(f"{word} is not JSON")
 
     report = json.loads(text, parse_constant=refuse)
     assert set(report) == {"ok", "diagnostics", "result"}
@@ -118,12 +118,12 @@ def test_faulty_input_is_1(opwest, broken, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["check", "inspect"])
-def test_a_file_that_is_not_there(opwest, command, tmp_path):
+def test_missing_file(opwest, command, tmp_path):
     done = opwest(command, tmp_path / "absent")
     assert done.code == 1 and str(tmp_path / "absent") in done.err and "error: " in done.err
 
 
-def test_a_folder_instead_of_a_file(opwest, tmp_path):
+def test_directory_in_place_of_a_file(opwest, tmp_path):
     for command in ("check", "inspect"):
         done = opwest(command, tmp_path)
         assert done.code == 1 and "error: " in done.err
@@ -143,7 +143,7 @@ def test_json_of_good_runs(opwest, command, manifest, tmp_path):
     assert report["ok"] is True and report["diagnostics"] == [] and report["result"]
 
 
-def test_json_of_check_says_what_would_be_made(opwest, manifest):
+def test_json_of_check_lists_the_output(opwest, manifest):
     (model,) = report_of(opwest("check", manifest, "--json").out)["result"]
     assert model["model"] == "minimal" and model["steps"] == ["negate"]
     assert model["inputs"] == [{"name": "x", "dtype": "int16", "shape": [4]}]
@@ -200,7 +200,7 @@ def times(folder):
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file() and path.name != "mutex"}
 
 
-def test_generating_again_rewrites_nothing(opwest, manifest, tmp_path):
+def test_generating_again_writes_no_files(opwest, manifest, tmp_path):
     app = tmp_path / "app"
     assert opwest("generate", manifest, "-o", app).code == 0
     for path in app.rglob("*"):
@@ -212,7 +212,7 @@ def test_generating_again_rewrites_nothing(opwest, manifest, tmp_path):
     assert times(app) == before and emitted(app) == content
 
 
-def test_generating_again_rewrites_only_what_changed(opwest, manifest, tmp_path):
+def test_generating_again_writes_only_changed_files(opwest, manifest, tmp_path):
     app = tmp_path / "app"
     assert opwest("generate", manifest, "-o", app).code == 0
     before = times(app)
@@ -223,7 +223,7 @@ def test_generating_again_rewrites_only_what_changed(opwest, manifest, tmp_path)
     assert changed == {".opwest/lock.json", "models/minimal/objects/any/negate.c"}
 
 
-def test_foreign_folders_are_refused(opwest, manifest, tmp_path):
+def test_foreign_directories_are_rejected(opwest, manifest, tmp_path):
     app = tmp_path / "foreign"
     app.mkdir()
     (app / "precious.txt").write_text("mine")
@@ -233,7 +233,7 @@ def test_foreign_folders_are_refused(opwest, manifest, tmp_path):
     assert (app / "precious.txt").read_text() == "mine"
 
 
-def test_a_file_in_the_way_is_refused(opwest, manifest, tmp_path):
+def test_existing_file_in_the_path_is_rejected(opwest, manifest, tmp_path):
     (tmp_path / "file").write_text("mine")
     for target in (tmp_path / "file", tmp_path / "file" / "below"):
         done = opwest("generate", manifest, "-o", target)
@@ -241,12 +241,12 @@ def test_a_file_in_the_way_is_refused(opwest, manifest, tmp_path):
     assert (tmp_path / "file").read_text() == "mine"
 
 
-def test_the_manifest_own_folder_is_refused(opwest, manifest):
+def test_manifest_directory_as_output_is_rejected(opwest, manifest):
     done = opwest("generate", manifest, "-o", manifest.parent)
     assert done.code == 1 and "is not empty" in done.err
 
 
-def test_files_of_the_user_stay_as_they_are(opwest, manifest, tmp_path):
+def test_user_files_are_unchanged(opwest, manifest, tmp_path):
     app = tmp_path / "app"
     assert opwest("generate", manifest, "-o", app).code == 0
     mine = {"src/main.c": "/* mine */\n", "prj.conf": "CONFIG_MINE=y\n", "src/more.c": "int more;\n", "notes.txt": "x"}
@@ -262,7 +262,7 @@ def test_files_of_the_user_stay_as_they_are(opwest, manifest, tmp_path):
     assert "[] = {2U, 2U}" in (app / "models/minimal/src/minimal_metadata.c").read_text()
 
 
-def test_changed_files_of_the_generator_are_not_lost_in_silence(opwest, manifest, tmp_path):
+def test_changed_files_of_the_generator_are_reported(opwest, manifest, tmp_path):
     app = tmp_path / "app"
     assert opwest("generate", manifest, "-o", app).code == 0
     path = app / "models" / "minimal" / "src" / "minimal_run.c"
@@ -272,7 +272,7 @@ def test_changed_files_of_the_generator_are_not_lost_in_silence(opwest, manifest
     assert path.read_text().endswith("/* mine */\n")
 
 
-def test_the_runtime_of_the_workspace(opwest, manifest, tmp_path):
+def test_runtime_of_the_workspace(opwest, manifest, tmp_path):
     app = tmp_path / "app"
     assert opwest("generate", manifest, "-o", app, "--runtime=module").code == 0
     assert not (app / "modules").exists()
@@ -289,7 +289,7 @@ def test_as_a_module_of_python(manifest):
     assert done.returncode == 0 and done.stdout.startswith("minimal: 1 operator, 1 step\n")
 
 
-def test_a_reader_that_goes_away(manifest):
+def test_closed_output_pipe(manifest):
     """`opwest targets | head -0` succeeds without a traceback."""
     read, write = os.pipe()
     os.close(read)

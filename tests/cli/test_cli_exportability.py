@@ -56,7 +56,7 @@ def rows_of(done):
     return [[line[a:b].strip() for a, b in pairwise(at)] for line in lines[start + 1 :]]
 
 
-def test_a_good_object(opwest, manifest, tmp_path):
+def test_exportable_object(opwest, manifest, tmp_path):
     compile_object(tmp_path, RELU, ARM, M3, "relu.o")
     done = opwest("check", manifest("target: cortex-m3, files: [relu.o]"))
     assert done.code == 0 and not done.err
@@ -65,7 +65,7 @@ def test_a_good_object(opwest, manifest, tmp_path):
     assert int(code) > 0 and stack == "unknown"
 
 
-def test_each_object_is_exportable_or_says_why_not(opwest, manifest, tmp_path):
+def test_each_object_is_exportable_or_has_a_reason(opwest, manifest, tmp_path):
     """On failure the table goes to standard output and the diagnostics to standard error."""
     compile_object(tmp_path, RELU, ARM, M3, "relu.o")
     compile_object(tmp_path, RELU, ARM, ["-mcpu=cortex-m4", *M3[1:]], "m4.o")
@@ -99,14 +99,14 @@ def test_each_object_is_exportable_or_says_why_not(opwest, manifest, tmp_path):
     ]
 
 
-def test_symbols_that_nobody_provides(opwest, manifest, tmp_path):
+def test_undefined_symbols(opwest, manifest, tmp_path):
     compile_object(tmp_path, f"{RELU}void vendor(void); void start(void) {{ vendor(); }}", ARM, M3, "relu.o")
     done = opwest("check", manifest("target: cortex-m3, files: [relu.o]"))
     assert done.code == 1 and "undefined symbol 'vendor' in relu.o" in done.err
     assert rows_of(done)[0][3] == "no: undefined symbol 'vendor'"
 
 
-def test_the_table_is_shown_whatever_the_fault(opwest, manifest, tmp_path):
+def test_table_is_printed_for_every_fault(opwest, manifest, tmp_path):
     compile_object(tmp_path, RELU, ARM, M3, "relu.o")
     path = manifest("target: cortex-m3, files: [relu.o]")
     path.write_text(path.read_text().replace("args: [x, y]", "args: [x, z]"))
@@ -126,7 +126,7 @@ def test_as_json(opwest, manifest, tmp_path):
     assert row["reasons"] == ["compiled for the Arm architecture v7E-M"] and row["exportable"].startswith("no: ")
 
 
-def test_refused_objects_are_seen_in_long_tables(opwest, manifest, tmp_path):
+def test_rejected_objects_are_listed_in_long_tables(opwest, manifest, tmp_path):
     for i in range(30):
         compile_object(tmp_path, RELU.replace("relu", f"op{i}" if i else "relu"), ARM, M3, f"{i}.o")
     compile_object(tmp_path, RELU.replace("relu", "last"), ARM, ["-mcpu=cortex-m4", *M3[1:]], "m4.o")
@@ -147,7 +147,7 @@ def test_stack_from_su_files(opwest, manifest, tmp_path):
     (model,) = json.loads(opwest("check", "--json", manifest(entry)).out)["result"]
     assert model["exportability"][0]["stack"] == {"relu": bytes_}
     assert opwest("generate", manifest(entry), "-o", tmp_path / "app").code == 0
-    assert "relu.su" in (tmp_path / "app/.opwest/lock.json").read_text(), "a change of the file has to be noticed"
+    assert "relu.su" in (tmp_path / "app/.opwest/lock.json").read_text(), "a change of the file must be detected"
 
 
 def test_su_files_of_several_objects_may_be_joined(opwest, manifest, tmp_path):

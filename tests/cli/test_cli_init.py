@@ -40,7 +40,7 @@ constants:
 
 
 def fill_in(text):
-    """Replace the marks, and nothing else, by the values of the network."""
+    """Replace only the marks by the values of the network."""
     operator, lines = "", []
     for line in text.splitlines():
         heading = re.match(r"  (\w+):", line)
@@ -107,7 +107,7 @@ def files(project, *patterns):
     [("-g", [OBJECT]), ("", [OBJECT, SOURCES]), (None, [SOURCES]), (None, ["operators_ir/*.ll"]), ("", [OBJECT])],
     ids=["debug information", "objects and sources", "sources", "ir", "no debug information"],
 )
-def test_a_draft_with_its_marks_filled_in_gives_right_answers(opwest, project, reference, flags, patterns):
+def test_completed_draft_computes_the_expected_results(opwest, project, reference, flags, patterns):
     if flags is not None:
         compile_operators(project, flags)
     elif "ir" in patterns[0]:
@@ -141,7 +141,7 @@ def test_a_draft_with_its_marks_filled_in_gives_right_answers(opwest, project, r
         assert np.load("label.npy").tolist() == [label]
 
 
-def test_a_forgotten_mark_stops_generation(opwest, project):
+def test_remaining_mark_prevents_generation(opwest, project):
     assert opwest("init", *files(project, SOURCES)).code == 0
     manifest = project / "manifest.yaml"
     manifest.write_text(fill_in(manifest.read_text()).replace("[10, 128]", "FILL_IN"))
@@ -150,7 +150,7 @@ def test_a_forgotten_mark_stops_generation(opwest, project):
     assert re.match(r"manifest.yaml:\d+:\d+: error: 'operators.dense.args\[1\].shape' is not filled in\n", done.err)
 
 
-def test_the_objects_of_several_targets(opwest, project):
+def test_objects_of_several_targets(opwest, project):
     done = subprocess.run([sys.executable, "compile_operators.py"], capture_output=True, text=True, check=False)
     made = files(project, "objects/*/*.o", "objects/*/*.a")
     if done.returncode or not made:
@@ -161,7 +161,7 @@ def test_the_objects_of_several_targets(opwest, project):
         assert f"  - target: {path.parent.name}\n    files: [{path}]\n" in done.out
 
 
-def test_an_existing_file_is_never_overwritten(opwest, project):
+def test_existing_file_is_not_overwritten(opwest, project):
     (project / "manifest.yaml").write_text("mine\n")
     (project / "dangling.yaml").symlink_to("absent")
     for name in ("manifest.yaml", "dangling.yaml"):
@@ -183,7 +183,7 @@ def test_standard_output(opwest, project):
     assert "\nmodel: digits\n" in done.out and str(project) not in done.out
 
 
-def test_another_folder(opwest, project):
+def test_another_directory(opwest, project):
     done = opwest("init", "operators/arg_max.c", "-o", "operators/net.yaml")
     assert done.code == 0
     text = (project / "operators" / "net.yaml").read_text()
@@ -214,7 +214,7 @@ def test_json(opwest, project):
         (["operators/dense.c", "-o", "README.md/manifest.yaml"], "error: "),
     ],
 )
-def test_what_is_refused(opwest, project, arguments, words):
+def test_rejected_input(opwest, project, arguments, words):
     (project / "empty.c").touch()
     (project / "held.c").write_text("int value;\n")
     done = opwest("init", *arguments)

@@ -38,7 +38,7 @@ def run(installed, *arguments, cwd):
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_the_wheel_holds_its_resources(installed):
+def test_wheel_contains_its_resources(installed):
     share = installed / "opwest" / "_share"
     for folder in ("schemas", "project_template", "zephyr_module"):
         assert files_of(share / folder) == files_of(ROOT / folder)
@@ -50,7 +50,7 @@ def files_of(folder):
     return {path.relative_to(folder): path.read_bytes() for path in found}
 
 
-def test_generate_from_the_root_folder(installed, tmp_path):
+def test_generate_from_the_root_directory(installed, tmp_path):
     (manifest,) = copy_project("many_kinds", tmp_path / "source")
     done = run(installed, "generate", manifest, "-o", tmp_path / "app", cwd="/")
     assert done.returncode == 0, done.stderr

@@ -101,7 +101,7 @@ def test_names_that_are_too_long(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(["generate", write_manifest("in"), "-o", "app"]) == 0
 
 
-def test_an_update_to_a_name_that_is_too_long_leaves_the_project(capsys: pytest.CaptureFixture[str]) -> None:
+def test_update_to_an_overlong_name_changes_no_files(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["generate", write_manifest("in"), "-o", "app"]) == 0
     before = {str(path): path.read_bytes() for path in Path("app").rglob("*") if path.is_file()}
     write_manifest("in", model="m" * 255)
@@ -122,7 +122,7 @@ def test_an_update_to_a_name_that_is_too_long_leaves_the_project(capsys: pytest.
         ("/dev/null", "/dev/null: error: not a directory"),
     ],
 )
-def test_what_is_no_folder(output: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_paths_that_are_not_directories(output: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("loop").symlink_to("loop")
     Path("dangling").symlink_to("nowhere")
     os.mkfifo("fifo")
@@ -133,7 +133,7 @@ def test_what_is_no_folder(output: str, message: str, capsys: pytest.CaptureFixt
     assert Path("file").read_text() == "mine" and not Path("nowhere").exists()
 
 
-def test_through_a_link_to_a_folder() -> None:
+def test_through_a_link_to_a_directory() -> None:
     Path("real").mkdir()
     Path("link").symlink_to("real")
     assert main(["generate", write_manifest("in"), "-o", "link"]) == 0
@@ -141,7 +141,7 @@ def test_through_a_link_to_a_folder() -> None:
     assert main(["update", "link"]) == 0
 
 
-def test_links_inside_a_project_lead_nowhere(capsys: pytest.CaptureFixture[str]) -> None:
+def test_links_inside_a_project_are_not_followed(capsys: pytest.CaptureFixture[str]) -> None:
     manifest = write_manifest("in")
     assert main(["generate", manifest, "-o", "app"]) == 0
     outside = Path("outside")
@@ -158,7 +158,7 @@ def test_links_inside_a_project_lead_nowhere(capsys: pytest.CaptureFixture[str])
     assert (outside / "minimal.h").read_text() == "mine"
 
 
-# --- two at once, as commands
+# --- concurrent commands
 
 SLOW = """\
 import sys, time
@@ -181,7 +181,7 @@ def start(*words: str, slow: bool = False) -> subprocess.Popen[str]:
 def wait_for(path: str) -> None:
     end = time.monotonic() + 60
     while not Path(path).exists():
-        assert time.monotonic() < end, f"{path} did not come"
+        assert time.monotonic() < end, f"{path} was not created"
         time.sleep(0.01)
 
 
@@ -191,7 +191,7 @@ def files(folder: str) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("killed", [False, True], ids=["done", "killed"])
-def test_a_second_command_waits(killed: bool, tmp_path: Path) -> None:
+def test_second_command_waits(killed: bool, tmp_path: Path) -> None:
     """The first command is slow or killed; the second still generates its project."""
     first = start("generate", write_manifest("one", op="first"), "-o", "app", slow=True)
     wait_for("started")
@@ -201,7 +201,7 @@ def test_a_second_command_waits(killed: bool, tmp_path: Path) -> None:
         first.kill()
     told, _ = second.communicate(timeout=120)
     first.communicate(timeout=120)
-    if second.returncode != 0:  # the machine was so slow that the first took all of the ten seconds
+    if second.returncode != 0:  # on a slow machine the first took all of the ten seconds
         assert "another opwest process is writing app" in told and not killed, told
         assert start("generate", "./two/manifest.yaml", "-o", "app").wait(120) == 0
     assert main(["generate", "./one/manifest.yaml", "-o", "expected"]) == 0

@@ -37,7 +37,7 @@ def lines(done):
     return found[1:-1]
 
 
-def test_the_example_of_the_format(opwest, table, tmp_path):
+def test_example_of_the_format(opwest, table, tmp_path):
     done = opwest("plan", table(TABLE), "--capacity", 12, "-o", tmp_path / "out.csv")
     assert (done.code, done.err) == (0, "")
     assert lines(done) == [
@@ -56,7 +56,7 @@ def test_the_example_of_the_format(opwest, table, tmp_path):
                 assert int(row["offset"]) + 4 <= int(other["offset"]) or int(other["offset"]) + 4 <= int(row["offset"])
 
 
-def test_a_capacity_that_nothing_fits(opwest, table):
+def test_capacity_below_the_lower_bound(opwest, table):
     done = opwest("plan", table(TABLE), "--capacity", 11)
     assert (done.code, done.err) == (1, "")
     assert lines(done)[-1] == "  capacity     11: does not fit (below the lower bound)"
@@ -73,7 +73,7 @@ def test_without_a_capacity_the_plan_is_made_small(opwest, table):
     ]
 
 
-def test_the_same_for_programs(opwest, table):
+def test_plan_as_json(opwest, table):
     done = opwest("plan", table(HARD), "--capacity", 13, "--json")
     report = json.loads(done.out)
     assert report["ok"] and report["result"].pop("seconds") >= 0 and report["result"].pop("file").endswith("table.csv")
@@ -99,7 +99,7 @@ def test_alignments_and_quoted_names(opwest, table, tmp_path):
     ]
 
 
-def test_an_output_that_exists_is_left_alone(opwest, table, tmp_path):
+def test_existing_output_is_unchanged(opwest, table, tmp_path):
     out = tmp_path / "mine.csv"
     out.write_text("mine")
     done = opwest("plan", table(TABLE), "-o", out)
@@ -140,12 +140,12 @@ def test_faults_have_a_line_and_a_column(opwest, table, case):
     assert "Traceback" not in done.err and done.err.count("error:") == 1
 
 
-def test_all_faults_at_once(opwest, table):
+def test_all_faults_are_reported_together(opwest, table):
     done = opwest("plan", table(HEADER + "a,0,0,4\nb,0,1\n,x,1,4\n"))
     assert done.err.count("error:") == 4 and "opwest: 4 errors" in done.err
 
 
-def test_a_table_that_is_not_there(opwest, tmp_path):
+def test_missing_table(opwest, tmp_path):
     done = opwest("plan", tmp_path / "none.csv")
     assert (done.code, done.err) == (
         1,

@@ -90,7 +90,7 @@ def run(opwest, app, west):
     return call
 
 
-def test_a_board_is_built_flashed_and_asked(run, app, west, plug):
+def test_board_is_built_flashed_and_run(run, app, west, plug):
     board = plug(SmpBoard(Model()))
     out = app.parent / "out"
     reference = f"y={app.parent / 'y.npy'}"
@@ -108,7 +108,7 @@ def test_a_board_is_built_flashed_and_asked(run, app, west, plug):
     assert (app / "build" / "run_nucleo.log").exists()
 
 
-def test_the_applications_files_stay_as_they_are(run, app, plug):
+def test_files_of_the_application_are_unchanged(run, app, plug):
     before = {path: path.read_bytes() for path in app.rglob("*") if path.is_file()}
     assert run("nucleo", "--serial", plug(SmpBoard(Model())).device).code == 0
     assert before == {path: path.read_bytes() for path in before}
@@ -117,7 +117,7 @@ def test_the_applications_files_stay_as_they_are(run, app, plug):
     }
 
 
-def test_a_board_that_is_not_there_is_told_before_anything_is_built(run, app, west):
+def test_missing_board_is_reported_before_the_build(run, app, west):
     boards = west.workspace.base / "boards" / "vendor" / "known"
     boards.mkdir(parents=True)
     (boards / "board.yml").write_text("board: {name: known, socs: [{name: a}, {name: b}]}\n")
@@ -136,7 +136,7 @@ def test_a_board_that_is_not_there_is_told_before_anything_is_built(run, app, we
     with (app / "CMakeLists.txt").open("a") as file:
         file.write("# list(APPEND BOARD_ROOT elsewhere)\n")
     run("anything", "--serial", "/dev/absent")
-    assert len(west.calls) > west_calls  # boards from elsewhere: CMake knows them
+    assert len(west.calls) > west_calls  # out-of-tree boards: CMake checks them
 
 
 def test_json(run, app, west, plug):
@@ -153,7 +153,7 @@ def test_json(run, app, west, plug):
     assert result["latency_ns"] == [1234568] and result["clock"] == "board"
 
 
-def test_qemu_is_started_and_ended(run, west, plug):
+def test_qemu_is_started_and_stopped(run, west, plug):
     board = plug(SmpBoard(Model()))
     west.tell(config=QEMU, run=f"char device redirected to {board.device} (label con-base)")
     done = run("mps2/an385")
@@ -162,7 +162,7 @@ def test_qemu_is_started_and_ended(run, west, plug):
     assert "latency: 1.235 ms" in done.out and "emulated time" in done.out
 
 
-def test_native_sim_is_asked_through_its_shell(run, west, plug):
+def test_native_sim_is_driven_through_its_shell(run, west, plug):
     board = plug(ShellBoard(Model()))
     west.tell(config=NATIVE, run=f"uart connected to pseudotty: {board.device}")
     done = run("native_sim/native/64")
@@ -171,7 +171,7 @@ def test_native_sim_is_asked_through_its_shell(run, west, plug):
 
 
 @pytest.mark.parametrize("seconds", [0, 0.6])
-def test_an_image_that_ends_while_it_is_asked(run, west, plug, seconds):
+def test_image_that_exits_during_a_request(run, west, plug, seconds):
     answer = SmpBoard(Model())
     answer.unplug_at = 7
     board = plug(answer)
@@ -242,23 +242,23 @@ def test_image_without_the_service(run, app, west, plug):
     one_error(done, f"{silent.device}: timeout after 2 s waiting for a response to an SMP request; received nothing")
 
 
-def test_the_group_of_the_build_is_asked(run, west, plug):
+def test_smp_group_of_the_build_is_used(run, west, plug):
     board = plug(SmpBoard(Model(), groups=(0, 4711)))
     west.tell(config=SMP + "CONFIG_OPWEST_SERVICE_SMP_GROUP=4711\n")
     assert run("nucleo", "--serial", board.device).code == 0
 
 
-def test_a_model_that_fails(run, plug):
+def test_failing_model(run, plug):
     board = plug(SmpBoard(Model(fails=True)))
     one_error(run("nucleo", "--serial", board.device), "twice_run returned EIO in step 3 (double): the operator")
 
 
-def test_a_failed_build(run, west):
+def test_failed_build(run, west):
     west.tell(config=SMP, fails="build", build="main.c:1:1: error: no such luck")
     one_error(run("nucleo"), "the build failed", "main.c:1:1: error: no such luck", "complete log: ")
 
 
-def test_arrays_are_checked_before_anything_is_built(opwest, app, west, tmp_path):
+def test_arrays_are_checked_before_the_build(opwest, app, west, tmp_path):
     np.save(tmp_path / "other.npy", np.zeros(3))
     done = opwest("run", app, "--board", "nucleo")
     one_error(done, "missing input 'x'", "--input x=FILE.npy")
@@ -269,7 +269,7 @@ def test_arrays_are_checked_before_anything_is_built(opwest, app, west, tmp_path
     assert west.calls == []
 
 
-def test_what_is_missing_is_named(run, opwest, app, west, monkeypatch, tmp_path):
+def test_missing_tools_are_named(run, opwest, app, west, monkeypatch, tmp_path):
     monkeypatch.setattr("opwest.board.run.missing_tools", lambda: ["ninja", "dtc"])
     one_error(run("nucleo"), ": ninja, dtc")
     monkeypatch.setattr("opwest.board.run.missing_tools", list)
@@ -283,7 +283,7 @@ def test_what_is_missing_is_named(run, opwest, app, west, monkeypatch, tmp_path)
     one_error(run("native_sim", "--zephyr-base", tmp_path), f"'{tmp_path}' is not a Zephyr tree")
 
 
-def test_folders(opwest, run, app, west, tmp_path):
+def test_directories(opwest, run, app, west, tmp_path):
     one_error(opwest("run", tmp_path / "nothing", "--board", "nucleo"), "not an application")
     one_error(run("nucleo", "--build-dir", tmp_path / "a b"), "path with a space")
     lock = app / ".opwest" / "lock.json"
@@ -296,7 +296,7 @@ def test_folders(opwest, run, app, west, tmp_path):
 
 
 def test_models_that_were_generated_without_the_service(run, app, west, plug):
-    """Their sources for it are made beside the build folder, once."""
+    """The sources of the service are generated beside the build directory, once."""
     assert run("nucleo", "--serial", plug(SmpBoard(Model())).device).code == 0
     services = app / "build" / "run_nucleo.services"
     assert [path.name for path in services.iterdir()] == ["twice_service.c"]
@@ -306,7 +306,7 @@ def test_models_that_were_generated_without_the_service(run, app, west, plug):
     assert (services / "twice_service.c").stat().st_mtime_ns == before
 
 
-def test_an_application_that_opwest_did_not_generate(opwest, west, plug, app, tmp_path):
+def test_application_not_generated_by_opwest(opwest, west, plug, app, tmp_path):
     """Without a record, the image describes the model."""
     other = tmp_path / "hello_world"
     other.mkdir()
@@ -331,7 +331,7 @@ def test_usage(opwest, app):
 
 
 @pytest.mark.not_root
-def test_a_build_folder_that_can_not_be_written(run, tmp_path):
+def test_unwritable_build_directory(run, tmp_path):
     (tmp_path / "locked").mkdir(0o500)
     one_error(run("nucleo", "--build-dir", tmp_path / "locked" / "build"), "Permission denied")
 
@@ -366,7 +366,7 @@ def test_profile(run, app, west, plug):
     assert told["points"][3]["total"] == 2**41 and told["points"][5]["mean"] == 0
 
 
-def test_an_image_that_measures_nothing(run, plug):
+def test_image_without_measurements(run, plug):
     assert run("nucleo", "--serial", plug(SmpBoard(Model())).device).code == 0
     done = run("nucleo", "--profile")
     assert done.code == 1

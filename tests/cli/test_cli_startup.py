@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""That small commands take about as long as importing the packages that they need."""
+"""The duration of small commands is close to that of importing their packages."""
 
 import sys
 from pathlib import Path
@@ -27,5 +27,5 @@ def test_generating_ten_operators_takes_at_most_twice_the_imports(measured):
     assert measured.generate <= start_up.MOST_OF_GENERATE, measured
 
 
-def test_the_version_takes_at_most_half_of_the_imports(measured):
+def test_version_takes_at_most_half_of_the_imports(measured):
     assert measured.version <= start_up.MOST_OF_VERSION, measured

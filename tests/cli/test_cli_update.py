@@ -49,7 +49,7 @@ def edited(app, manifest):
     return app
 
 
-def test_nothing_to_do(opwest, app):
+def test_unchanged_project(opwest, app):
     before = tree(app)
     done = opwest("update", app)
     assert (done.code, done.out, done.err) == (0, f"{app}: unchanged\n", "")
@@ -58,7 +58,7 @@ def test_nothing_to_do(opwest, app):
     assert opwest("update", "--dry-run", app).out == ""
 
 
-def test_edits_survive_a_change_of_the_manifest_and_of_the_template(opwest, edited, tmp_path):
+def test_edits_are_kept_after_changes_of_manifest_and_template(opwest, edited, tmp_path):
     app = edited
     (app / "boards").mkdir(exist_ok=True)
     (app / "boards/mine.overlay").write_text("/ { };\n")
@@ -78,7 +78,7 @@ def test_edits_survive_a_change_of_the_manifest_and_of_the_template(opwest, edit
     assert opwest("update", "--check", app).code == 0
 
 
-def test_an_edited_overlay_survives(opwest, app, manifest):
+def test_edited_overlay_is_kept(opwest, app, manifest):
     overlay = manifest.with_name("board.overlay")
     overlay.write_text("/ {\n\tone: one { };\n\n\n\ttwo: two { };\n};\n")
     change(
@@ -94,7 +94,7 @@ def test_an_edited_overlay_survives(opwest, app, manifest):
     assert text == "/ {\n\tmine: one { };\n\n\n\tmore: two { };\n};\n"
 
 
-def test_a_conflict(opwest, app, manifest):
+def test_conflict(opwest, app, manifest):
     change(app / "prj.conf", "CONFIG_OPWEST_MODEL_MINIMAL=y", "CONFIG_OPWEST_MODEL_MINIMAL=n")
     change(manifest, "model: minimal", "model: other")
     done = opwest("update", app)
@@ -119,7 +119,7 @@ def test_a_conflict(opwest, app, manifest):
     assert (done.code, done.err) == (0, "")
 
 
-def test_check_says_what_would_change(opwest, edited, manifest):
+def test_check_lists_the_changes(opwest, edited, manifest):
     change(manifest, "model: minimal", "model: minimal\ndescription: another one")
     before = tree(edited)
     done = opwest("update", "--check", edited)
@@ -132,7 +132,7 @@ def test_check_says_what_would_change(opwest, edited, manifest):
     assert tree(edited) == before
 
 
-def test_a_dry_run_shows_the_diff(opwest, edited):
+def test_dry_run_shows_the_diff(opwest, edited):
     before = tree(edited)
     done = opwest("update", "--dry-run", edited)
     assert done.code == 0 and not done.err
@@ -149,7 +149,7 @@ def test_a_dry_run_shows_the_diff(opwest, edited):
         assert patched == updated
 
 
-def test_a_dry_run_of_a_conflict_and_of_a_broken_manifest(opwest, app, manifest):
+def test_dry_run_of_a_conflict_and_of_a_broken_manifest(opwest, app, manifest):
     change(app / "prj.conf", "MINIMAL=y", "MINIMAL=n")
     change(manifest, "model: minimal", "model: other")
     before = tree(app)
@@ -180,7 +180,7 @@ def test_json(opwest, edited):
     assert done.code == 1 and report["result"] == [{"directory": str(edited / "src"), "state": "failed"}]
 
 
-def test_generate_says_what_update_would_do(opwest, app, manifest):
+def test_generate_lists_the_changes_of_an_update(opwest, app, manifest):
     change(manifest, "model: minimal", "model: other")
     done = opwest("generate", manifest, "-o", app, "--runtime=module")
     assert done.code == 0
@@ -190,7 +190,7 @@ def test_generate_says_what_update_would_do(opwest, app, manifest):
     assert not opwest("generate", manifest, "-o", app, "--runtime=module").err
 
 
-def test_options_are_remembered(opwest, manifest, tmp_path):
+def test_options_are_recorded(opwest, manifest, tmp_path):
     app = tmp_path / "app"
     opwest("generate", manifest, "-o", app, "--runtime=module", "--board", "qemu_cortex_m3")
     assert opwest("update", "--check", app).code == 0
@@ -198,7 +198,7 @@ def test_options_are_remembered(opwest, manifest, tmp_path):
     assert json.loads((app / ".opwest/origin.json").read_text())["boards"] == ["qemu_cortex_m3"]
 
 
-def test_a_project_inside_another_one_is_refused(opwest, app, manifest):
+def test_nested_project_is_rejected(opwest, app, manifest):
     for place in (app / "inner", app / "src/deep/er"):
         done = opwest("generate", manifest, "-o", place)
         assert done.code == 1
@@ -207,7 +207,7 @@ def test_a_project_inside_another_one_is_refused(opwest, app, manifest):
             "  hint: choose a directory outside that project\n"
         )
         assert not place.exists()
-    done = opwest("generate", manifest, "-o", app / "build/models", "--layout=model")  # inside its build: fine
+    done = opwest("generate", manifest, "-o", app / "build/models", "--layout=model")  # inside its build: accepted
     assert done.code == 0, done.err
 
 
@@ -219,7 +219,7 @@ def test_wrong_usage(opwest, arguments):
     assert opwest(*arguments).code == 2
 
 
-def test_one_manifest_for_several_projects_is_refused(opwest, app, manifest, tmp_path):
+def test_one_manifest_for_several_projects_is_rejected(opwest, app, manifest, tmp_path):
     done = opwest("update", app, tmp_path, "--manifest", manifest)
     assert done.code == 1 and "--manifest requires a single project" in done.err
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiling and running emitted projects, with the flags that emitted C has to bear."""
+"""Compilation and execution of emitted projects, with the flags that emitted C must support."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = ROOT / "zephyr_module"
 PORTABLE = RUNTIME_SOURCES
 
-# Every one of these holds for all emitted C. Left out: -Wpadded, -Wcast-align=strict (a pool is bytes that
+# All emitted C compiles with each of these. Omitted: -Wpadded, -Wcast-align=strict (a pool is bytes that
 # become other types, at offsets that the planner aligned), -Wunused-macros (macros are for the application), and
-# -Wfloat-equal, which is about computations; and under clang -Weverything, which holds all of these.
+# -Wfloat-equal, which is about computations; and for clang -Weverything, which includes all of these.
 STRICT = [
     *("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-Wpedantic", "-Wconversion", "-Wsign-conversion"),
     *("-Wmissing-prototypes", "-Wstrict-prototypes", "-Wshadow", "-Wcast-qual", "-Wundef", "-Wvla"),
@@ -36,12 +36,12 @@ def golden_app(name: str, work: Path, metadata: Metadata = "c") -> Path:
 
 
 def read_record(app: Path) -> dict:
-    """Return what the lock says of the project: its models."""
+    """Return the models of the project from its lock."""
     return json.loads((app / ".opwest" / "lock.json").read_text())["record"]
 
 
 def includes(app: Path) -> list[str]:
-    """Return the -I options of a generated project, with the whole runtime, which has what hosts need."""
+    """Return the -I options of a generated project, with the complete runtime, which includes the files for hosts."""
     folders = [RUNTIME, *(app / "models" / m["name"] for m in read_record(app)["models"])]
     return [f"-I{folder / 'include'}" for folder in folders]
 
@@ -71,7 +71,7 @@ def run(command: Sequence[str | Path], cwd: Path, *, text: str | None = None) ->
 def compile_all(
     work: Path, sources: Sequence[Path], compiler: str, flags: Sequence[str], options: Sequence[str]
 ) -> None:
-    """Compile sources to objects in `work`, each of a name of its own."""
+    """Compile sources to objects in `work` with unique names."""
     work.mkdir(parents=True, exist_ok=True)
     run([compiler, *flags, *options, "-c", *sources], work)
 

@@ -16,7 +16,7 @@ BUILDS = {"gcc": ("gcc", SANITIZED), "gcc-m32": ("gcc", ["-m32", *SANITIZED]), "
 @pytest.fixture(scope="module", params=BUILDS)
 def program(request, metadata, tmp_path_factory):
     compiler, flags = BUILDS[request.param]
-    # Code that LLVM makes for i386 is not position-independent.
+    # LLVM's code for i386 is not position-independent.
     flags = [*flags, *(["-no-pie"] if "-m32" in flags and metadata == "llvm" else [])]
     need_compiler(compiler, flags, link=True)
     work = tmp_path_factory.mktemp(f"asynchronous_{request.param}_{metadata}")

@@ -31,7 +31,7 @@ def program(request, app, tmp_path_factory):
     return build(app, tmp_path_factory.mktemp(request.param), SOURCE, compiler, flags)
 
 
-def test_cases_are_all_known(program):
+def test_all_cases_exist(program):
     assert execute(program).stdout.split() == CASES
 
 
@@ -54,7 +54,7 @@ def test_two_threads_under_thread_sanitizer(app, tmp_path):
     if fault and "unexpected memory mapping" not in fault:
         absent(fault, "gcc")
     program = build(app, tmp_path, SOURCE, "gcc", flags)
-    # The kernel's address randomisation may be wider than this sanitizer knows: run without it.
+    # This sanitizer may not support the range of the kernel's address randomisation: run without it.
     command = ["setarch", "-R", str(program), "threads"] if fault else [str(program), "threads"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr

@@ -136,13 +136,13 @@ def opwest(capsys):
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Return the folder of a manifest whose model takes bfloat16 through the three conventions."""
+    """Return the directory of a manifest whose model uses bfloat16 with the three conventions."""
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "manifest.yaml").write_text(MANIFEST)
     (folder / "operators.c").write_text(OPERATORS)
     np.save(folder / "w.npy", W)
-    # Inputs as bits; outputs as a reference in float32 has them, within the tolerance.
+    # Inputs as bits; outputs in float32 like a reference, within the tolerance.
     np.savez(folder / "cases.npz", x=bits_of(X)[np.newaxis], y=(Y * np.float32(1.003))[np.newaxis])
     name_host_targets([folder / "manifest.yaml"])
     return folder
@@ -169,7 +169,7 @@ def test_check_notes_what_is_rounded(opwest, project):
     assert "array 'y': 4 values were rounded to bfloat16" in said.err
 
 
-def test_check_refuses_other_types_and_scalars_in_arrays(opwest, project):
+def test_check_rejects_other_types_and_scalars_in_arrays(opwest, project):
     manifest = project / "manifest.yaml"
     np.save(project / "w.npy", W.astype(np.int32))
     said = opwest("check", manifest, code=1).err
@@ -184,7 +184,7 @@ def test_check_refuses_other_types_and_scalars_in_arrays(opwest, project):
 
 
 @pytest.mark.parametrize("kind", ["float32", "uint16", "V2"])
-def test_a_run_on_the_host(opwest, project, metadata, kind, tmp_path):
+def test_run_on_the_host(opwest, project, metadata, kind, tmp_path):
     need_compiler("cc")
     app = generated(opwest, project, metadata)
     path = tmp_path / "x.npy"
@@ -230,7 +230,7 @@ def test_vectors_within_a_tolerance(opwest, project, metadata, tmp_path):
     assert "output y[0] is 5, expected 5.094 within 0.01 * |expected|; 4 of 4 elements differ" in done.stdout
 
 
-def test_the_runtime_knows_the_values(tmp_path):
+def test_runtime_has_the_described_values(tmp_path):
     """opwest_compare and opwest_float_value on every bfloat16."""
     need_compiler("gcc", SANITIZED, link=True)
     source = tmp_path / "main.c"
@@ -250,7 +250,7 @@ def test_the_runtime_knows_the_values(tmp_path):
 
 
 class _Link:
-    """A board that gives back the input."""
+    """A board that returns the input."""
 
     device = "/dev/none"
 
@@ -268,7 +268,7 @@ class _Link:
         return self.memory[offset:]
 
 
-def test_a_board_gives_numbers_back():
+def test_board_returns_bfloat16_as_numbers():
     tensors = tuple(Tensor(name, role, "bfloat16", 8, (4,)) for name, role in (("x", "input"), ("y", "output")))
     served = Served(0, "brain", tensors)
     outcome = run_model(_Link(), served, {"x": bits_of(X)}, repeat=1, progress=Progress(None))
@@ -276,6 +276,6 @@ def test_a_board_gives_numbers_back():
     np.testing.assert_array_equal(outcome.outputs["y"], X)
 
 
-def test_the_report_shows_it(opwest, project, tmp_path):
+def test_report_shows_bfloat16(opwest, project, tmp_path):
     opwest("report", project / "manifest.yaml", "-o", tmp_path / "report.html")
     assert "bfloat16 [4]" in (tmp_path / "report.html").read_text()

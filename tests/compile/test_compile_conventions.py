@@ -20,7 +20,7 @@ THREADS = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=t
 @pytest.fixture(scope="module", params=BUILDS)
 def program(request, metadata, tmp_path_factory):
     compiler, flags = BUILDS[request.param]
-    # Code that LLVM makes for i386 is not position-independent.
+    # LLVM's code for i386 is not position-independent.
     flags = [*flags, *(["-no-pie"] if "-m32" in flags and metadata == "llvm" else [])]
     need_compiler(compiler, flags, link=True)
     work = tmp_path_factory.mktemp(f"conventions_{request.param}_{metadata}")
@@ -37,7 +37,7 @@ def test_cases(program):
     assert not failed
 
 
-def test_an_operator_that_fails_says_why(program):
+def test_failing_operator_reports_its_reason(program):
     done = execute(program, "refused")
     assert done.stderr == "opwest: operator: Assert fail: arguments of scale\n"
 
@@ -47,7 +47,7 @@ def test_two_threads_under_thread_sanitizer(tmp_path):
     if fault and "unexpected memory mapping" not in fault:
         absent(fault, "gcc")
     program = build(golden_app("conventions", tmp_path), tmp_path / "build", SOURCE, "gcc", THREADS)
-    # The kernel's address randomisation may be wider than this sanitizer knows: run without it.
+    # This sanitizer may not support the range of the kernel's address randomisation: run without it.
     command = ["setarch", "-R", str(program), "threads"] if fault else [str(program), "threads"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
@@ -116,7 +116,7 @@ int main(void)
 
 
 def test_two_models_in_one_table(tmp_path, metadata):
-    """Names clash only where they should: contexts never. The second operator of the second model fails."""
+    """Contexts of equal names do not clash. The second operator of the second model fails."""
     need_compiler("gcc", SANITIZED, link=True)
     manifests = []
     for model in ("one", "two"):

@@ -34,15 +34,15 @@ COMPILERS = {
     "cortex-m3": ["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb"],
 }
 BUILDABLE = [name for name in PROJECTS if name != "targets"]  # whose objects are no programs
-FOREIGN = ("asynchronous",)  # a host has no handle of a vendor's own type: the model does not open
+FOREIGN = ("asynchronous",)  # a host has no handle of a vendor-specific type: the model does not open
 
 
 def digits(work: Path, metadata: Metadata = "c") -> Path:
     """Generate the digits example with the objects that this machine can compile."""
     source = work / "digits"
     shutil.copytree(ROOT / "examples" / "digits", source, ignore=shutil.ignore_patterns("objects", "__pycache__"))
-    wanted = ["x86-64"] + ([] if fault_of_compiler("gcc", ("-m32",), True) else ["i386"])
-    run([sys.executable, "compile_operators.py", *wanted], source)
+    targets = ["x86-64"] + ([] if fault_of_compiler("gcc", ("-m32",), True) else ["i386"])
+    run([sys.executable, "compile_operators.py", *targets], source)
     return generate_quickly([source / "manifest.yaml"], work / "app", vendored=True, metadata=metadata)
 
 
@@ -83,7 +83,7 @@ def test_operators_of_the_goldens_compile_after_renaming(app, compiler, tmp_path
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_zephyr_only_files_compile_against_stubs(app, compiler, tmp_path):
-    """What reads headers of Zephyr's, with headers that stand in for them."""
+    """Files that include Zephyr's headers compile with stubs of these headers."""
     need_compiler(compiler)
     record = read_record(app)
     main = tmp_path / "zephyr_main.c"
@@ -108,7 +108,7 @@ def test_zephyr_only_files_compile_against_stubs(app, compiler, tmp_path):
     entries = [f"OPWEST_LIST_MODEL({name});" for name in names]
     listed.write_text("\n".join(["#include <opwest/zephyr.h>", *includes_of_models, *entries, ""]))
     compile_all(tmp_path / "shell", [listed], compiler, flags, options)
-    # The models' own, and those that `opwest run --board` makes of the record.
+    # Those of the models, and those that `opwest run --board` generates from the record.
     services = [path for name, folder in folders if (path := folder / f"{name}_service.c").exists()]
     write_services(tmp_path / "services", app, record)
     services += sorted((tmp_path / "services").glob("*.c"))
@@ -117,7 +117,7 @@ def test_zephyr_only_files_compile_against_stubs(app, compiler, tmp_path):
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_a_board_without_a_node_is_a_build_error(compiler, tmp_path):
+def test_board_without_a_node_is_a_build_error(compiler, tmp_path):
     need_compiler(compiler)
     app = golden_app("asynchronous", tmp_path)
     source = app / "models" / "asynchronous" / "src" / "asynchronous_devices.c"
@@ -181,8 +181,8 @@ def test_cpp_program_links_and_runs(name, metadata, tmp_path):
 
 
 @pytest.mark.parametrize("name", BUILDABLE)
-def test_generated_application_runs_clean_under_sanitizers(name, metadata, tmp_path):
-    """The main.c that opwest writes, as it is."""
+def test_generated_application_passes_sanitizers(name, metadata, tmp_path):
+    """The generated main.c, without changes."""
     need_compiler("gcc", ("-fsanitize=address,undefined",), link=True)
     app = golden_app(name, tmp_path, metadata)
     program = build(app, tmp_path / "build", app / "src" / "main.c", "gcc", SANITIZED)
@@ -196,8 +196,8 @@ def test_generated_application_runs_clean_under_sanitizers(name, metadata, tmp_p
         assert f"{model['name']}: run returned 0" in done.stdout
 
 
-def test_runtime_headers_stand_alone(tmp_path):
-    """Each header compiles by itself, first, in C and in C++."""
+def test_runtime_headers_are_self_contained(tmp_path):
+    """Each header compiles alone in C and in C++."""
     for header in sorted((ROOT / "zephyr_module" / "include" / "opwest").glob("*.h")):
         if header.name in ("stack.h", "zephyr.h"):
             continue  # Zephyr only

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results that take over their arguments' memory: a smaller workspace and the same answers, under sanitizers."""
+"""Results in the memory of arguments: a smaller workspace and equal results, under sanitizers."""
 
 import subprocess
 
@@ -89,7 +89,7 @@ int main(void)
 
 
 def made(work, metadata, twice, total):
-    """Generate the model with `in_place` as given for its two operators; return the folder and the arena's size."""
+    """Generate the model with `in_place` as given for its two operators; return the directory and the arena's size."""
     work.mkdir()
     (work / "operators.c").write_text(OPERATORS)
     command = ["gcc", "-O1", "-ffunction-sections", "-c", "operators.c", "-o", "operators.o"]
@@ -105,23 +105,23 @@ def answers(app, work):
     return execute(build(app, work / "build", work / "main.c"))
 
 
-def test_in_place_needs_less_and_answers_the_same(tmp_path, metadata):
+def test_in_place_needs_less_memory_with_equal_results(tmp_path, metadata):
     need_compiler("gcc")
     apart, size_apart = made(tmp_path / "apart", metadata, "", "")
     both, size_both = made(tmp_path / "both", metadata, ", in_place: [x]", ", in_place: [a, b]")
     one, size_one = made(tmp_path / "one", metadata, ", in_place: [x]", ", in_place: [a]")
     unit = 104
-    # a, b and c live at once; in place c takes over a.
+    # a, b and c are alive at the same time; in place, c uses the memory of a.
     assert size_apart == 3 * unit
     assert size_both == 2 * unit
-    # `sum` of d and d may not write over d unless both arguments allow it, which costs nothing here
+    # `sum` of d and d may not overwrite d unless both arguments permit it, which needs no more memory here
     assert size_one == 2 * unit
     for app, work in ((apart, tmp_path / "apart"), (both, tmp_path / "both"), (one, tmp_path / "one")):
         done = answers(app, work)
         assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
 
 
-def test_the_lock_says_how_memory_was_planned(tmp_path):
+def test_lock_records_the_memory_planner(tmp_path):
     need_compiler("gcc")
     app, size = made(tmp_path / "app", "c", "", "")
     (model,) = read_record(app)["models"]

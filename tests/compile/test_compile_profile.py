@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CONFIG_OPWEST_PROFILE: nothing where it is off, the same numbers from both back ends where it is on."""
+"""CONFIG_OPWEST_PROFILE: no code if disabled, equal measurements of both back ends if enabled."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_run_is_the_same_object_as_without_any_points(golden: str, compiler: str
     assert "OPWEST_PROFILE_" not in plain and objects[0] == objects[1]
 
 
-def test_llvm_s_run_calls_nothing_of_it(tmp_path: Path) -> None:
+def test_run_of_llvm_does_not_call_c_run(tmp_path: Path) -> None:
     need("llvmlite")
     app = golden_app("asynchronous", tmp_path, "llvm")
     (member,) = inspect_object(
@@ -64,8 +64,8 @@ def test_llvm_s_run_calls_nothing_of_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flags", [(), ("-m32",)], ids=["64", "32"])
-def test_every_number_of_a_run(metadata: Metadata, flags: tuple[str, ...], tmp_path: Path) -> None:
-    """A counter that goes up by one whenever it is read: every point takes 1, the whole twice as many as points."""
+def test_every_measurement_of_a_run(metadata: Metadata, flags: tuple[str, ...], tmp_path: Path) -> None:
+    """Each read of the counter increments it by one: every point takes 1, `run` twice the number of points."""
     options = [*SANITIZED, *flags, PROFILED, *(["-no-pie"] if flags and metadata == "llvm" else [])]
     need_compiler("gcc", options, link=True)
     compile_all(tmp_path / "p", [RUNTIME / "src" / "profile.c"], "gcc", options, [f"-I{RUNTIME / 'include'}"])
@@ -85,7 +85,7 @@ def test_every_number_of_a_run(metadata: Metadata, flags: tuple[str, ...], tmp_p
     assert done.stdout.splitlines() == lines
 
 
-def test_the_option_holds_under_all_warnings(tmp_path: Path) -> None:
+def test_profiling_compiles_with_all_warnings_and_as_cpp(tmp_path: Path) -> None:
     need_compiler("g++", [])
     app = golden_app("asynchronous", tmp_path)
     strict = ["-Wall", "-Wextra", "-Werror", "-Wpedantic", "-Wconversion", PROFILED]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests that come with every model: they compile without a warning, pass on a host, and find what is wrong."""
+"""The generated tests of a model: they compile without warnings, pass on a host, and detect faults."""
 
 import re
 import subprocess
@@ -26,7 +26,7 @@ def models_of(app: Path) -> list[str]:
 
 
 def assembled(app: Path, model: str, work: Path, flags=()) -> list[Path]:
-    """Return the object of the model's vectors, where it has any."""
+    """Return the object of the model's vectors, if there are any."""
     folder = suite_folder(app, model)
     if not (folder / "vectors.S").exists():
         return []
@@ -97,7 +97,7 @@ def change(file: Path, array: str, index: tuple[int, ...], value: float) -> None
     np.savez(file, **arrays)
 
 
-def test_a_vector_that_differs_is_named(project, tmp_path):
+def test_different_vector_is_reported(project, tmp_path):
     change(project / "random.npz", "total", (2, 0), 7)
     done = outcome(project, tmp_path)
     assert done.returncode == 1
@@ -110,7 +110,7 @@ def test_a_vector_that_differs_is_named(project, tmp_path):
     assert "FAIL test_vectors" in lines and sum(line.startswith("FAIL") for line in lines) == 1
 
 
-def test_a_vector_out_of_tolerance_is_named(project, tmp_path):
+def test_vector_out_of_tolerance_is_reported(project, tmp_path):
     change(project / "vectors" / "edge cases.npz", "y", (0, 1, 2), -8.001)
     done = outcome(project, tmp_path)
     found = "vectors/edge cases.npz, case 0: output y[5] is -8, expected -8.0010004 within 1e-06 + 1e-05 * |expected|"
@@ -118,7 +118,7 @@ def test_a_vector_out_of_tolerance_is_named(project, tmp_path):
     assert f"{found}; 1 of 6 elements differ" in done.stdout.splitlines()
 
 
-def test_a_half_is_shown_as_a_number(project, tmp_path):
+def test_float16_difference_is_printed_as_a_number(project, tmp_path):
     change(project / "random.npz", "signs", (0, 0, 0), 1.5)
     done = outcome(project, tmp_path)
     assert re.search(
@@ -126,8 +126,8 @@ def test_a_half_is_shown_as_a_number(project, tmp_path):
     )
 
 
-def test_an_operator_that_reads_what_nobody_wrote_is_found(project, tmp_path):
-    """The memory of the workspace decides what comes out: the golden vectors can't tell, the poisoned runs do."""
+def test_operator_that_reads_uninitialized_memory_is_detected(project, tmp_path):
+    """The result depends on the previous content of the workspace: only the runs on poisoned memory detect it."""
     source = project / "operators" / "blend.c"
     text = source.read_text()
     assert "total[0] = 0;" in text
@@ -143,7 +143,7 @@ def test_an_operator_that_reads_what_nobody_wrote_is_found(project, tmp_path):
     assert "output total changes with the previous content of the workspace" in done.stdout
 
 
-def test_an_operator_that_keeps_state_is_found(project, tmp_path):
+def test_stateful_operator_is_detected(project, tmp_path):
     source = project / "operators" / "blend.c"
     source.write_text(source.read_text().replace("total[0] = 0;", "static int64_t calls;\n\ttotal[0] = calls++;"))
     manifest = project / "manifest.yaml"
@@ -152,10 +152,10 @@ def test_an_operator_that_keeps_state_is_found(project, tmp_path):
     manifest.write_text(stateful[: stateful.index("tests:")])
     done = outcome(project, tmp_path)
     assert done.returncode == 0, done.stdout
-    assert "test_runs_repeat" not in done.stdout  # the manifest says that runs differ
+    assert "test_runs_repeat" not in done.stdout  # the manifest declares that runs differ
 
 
-def test_a_model_that_refuses_zeros_is_not_blamed(project, tmp_path):
+def test_model_that_rejects_zeros_skips_the_zeros_test(project, tmp_path):
     source = project / "operators" / "blend.c"
     text = source.read_text()
     source.write_text(text.replace("\treturn 0;", "\treturn -22;", 1))
@@ -168,7 +168,7 @@ def test_a_model_that_refuses_zeros_is_not_blamed(project, tmp_path):
     assert "SKIP test_zeros" in done.stdout
 
 
-def test_a_run_that_fails_on_a_vector_is_named(project, tmp_path):
+def test_failed_run_of_a_vector_is_reported(project, tmp_path):
     source = project / "operators" / "blend.c"
     source.write_text(source.read_text().replace("total[0] = 0;", "if (bias[0] == 127) return 5;\n\ttotal[0] = 0;"))
     done = outcome(project, tmp_path)

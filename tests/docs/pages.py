@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of the documentation as programs: fenced blocks, run in order in one folder, with what they show compared.
+"""Pages of the documentation as programs: fenced blocks run in order in one directory; shown output is compared.
 
-A comment before a block says what it is: `<!-- file: NAME -->` writes it, `<!-- zephyr -->` needs a workspace,
-`<!-- exit 1 -->` fails on purpose, `<!-- not run: REASON -->` can't be run here, `<!-- run by: TEST -->` is run by that
-test. `sh` blocks must succeed line by line; of `console` blocks the output is compared too: `…` stands for anything.
+A comment before a block selects its kind: `<!-- file: NAME -->` writes it, `<!-- zephyr -->` needs a workspace,
+`<!-- exit 1 -->` must fail, `<!-- not run: REASON -->` cannot be run here, `<!-- run by: TEST -->` is run by that
+test. Each line of `sh` blocks must succeed; for `console` blocks the output is compared too: `…` matches any text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SECONDS = 900
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: its language, its text, the line it begins at, and what the comment before it says."""
+    """A fenced block: its language, its text, its first line, and the comment before it."""
 
     language: str
     text: str
@@ -30,7 +30,7 @@ class Block:
     mark: str
 
     def marked(self, key: str) -> str | None:
-        """Return what follows `key` in the comment, None where it says something else."""
+        """Return the text after `key` in the comment; None without `key`."""
         return (
             self.mark[len(key) :].lstrip(": ")
             if self.mark == key or self.mark.startswith((key + ":", key + " "))
@@ -39,11 +39,11 @@ class Block:
 
     @property
     def is_run(self) -> bool:
-        """Whether the block holds commands that are run here."""
+        """Whether the block contains commands that are run here."""
         return self.language in COMMANDS and self.marked("not run") is None and self.marked("run by") is None
 
     def commands(self) -> Iterator[tuple[str, str | None]]:
-        """Yield each command and the output that is shown below it; None where none is compared."""
+        """Yield each command and the output shown below it; None if it is not compared."""
         if self.language == "sh":
             yield from ((line, None) for line in self.text.splitlines() if line.strip() and not line.startswith("#"))
             return
@@ -63,7 +63,7 @@ def blocks(page: Path) -> list[Block]:
 
 
 def run(page: Path, folder: Path, env: Mapping[str, str], *, zephyr: bool) -> int:
-    """Run a page's blocks in `folder`; return how many commands ran. With `zephyr` those that need a workspace too."""
+    """Run a page's blocks in `folder`; return the number of commands. `zephyr`: also those that need a workspace."""
     ran = 0
     variables = dict(env)
     for block in blocks(page):
@@ -98,7 +98,7 @@ def run(page: Path, folder: Path, env: Mapping[str, str], *, zephyr: bool) -> in
 
 
 def matches(shown: str, printed: str) -> bool:
-    """Whether an output is what is shown: `…` on a line of its own is any lines, elsewhere any text of one line."""
+    """Whether an output matches: `…` on a line of its own matches any lines, elsewhere any text of one line."""
     pattern = ""
     for line in shown.rstrip("\n").split("\n"):
         pattern += r"(?:.*\n)*?" if line == "…" else "[^\n]*?".join(map(_words, line.split("…"))) + "[ \t]*\n"
@@ -106,5 +106,5 @@ def matches(shown: str, printed: str) -> bool:
 
 
 def _words(text: str) -> str:
-    """Return a pattern for a text whose columns may have other widths."""
+    """Return a pattern for a text with columns of any width."""
     return r"[ \t]+".join(re.escape(word) for word in re.split(r"[ \t]+", text))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a page takes for granted: the files that are at hand where its commands are run."""
+"""The files that the commands of a page need."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def readme(folder: Path) -> None:
 
 
 def regeneration(folder: Path) -> None:
-    """Some projects, one whose manifest was copied elsewhere, and the template folder that the page shows."""
+    """Projects, one with a copied manifest, and the template directory of the page."""
     for place in (".", "models", "firmware/one", "firmware/two"):
         (folder / place).mkdir(parents=True, exist_ok=True)
         for name in ("manifest.yaml", "negate.c"):
@@ -61,7 +61,7 @@ def digits(folder: Path) -> None:
 
 
 def report(folder: Path) -> None:
-    """The same, what a run of it measured, and a report of before."""
+    """The same with measurements of a run and an earlier report."""
     digits(folder)
     opwest = [sys.executable, "-m", "opwest"]
     arguments = ["run", "app", "--host", "--input", "image=image.npy", "--json"]

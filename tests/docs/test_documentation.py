@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README's example works as written, its error message is the real one, and pages made from data are current."""
+"""The README's example works, its error message is current, and generated pages are current."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def write_example(folder: Path) -> None:
     (folder / "manifest.yaml").write_text(block("yaml", "model: twice"))
 
 
-def test_the_example_gives_right_answers(tmp_path: Path) -> None:
+def test_example_computes_the_expected_results(tmp_path: Path) -> None:
     write_example(tmp_path)
     for arguments in (["check", "manifest.yaml"], ["generate", "manifest.yaml", "-o", "app"], ["run", "app", "--host"]):
         done = opwest(*arguments, cwd=tmp_path)
@@ -44,7 +44,7 @@ def test_the_example_gives_right_answers(tmp_path: Path) -> None:
     assert np.load(tmp_path / "y.npy").tolist() == [4, -8, 12, 4000]
 
 
-def test_the_error_message_is_the_real_one(tmp_path: Path) -> None:
+def test_documented_error_message_is_current(tmp_path: Path) -> None:
     write_example(tmp_path)
     manifest = tmp_path / "manifest.yaml"
     manifest.write_text(manifest.read_text().replace("args: [doubled, 2, y]", "args: [duobled, 2, y]"))
@@ -54,12 +54,12 @@ def test_the_error_message_is_the_real_one(tmp_path: Path) -> None:
     assert shown in done.stderr
 
 
-def test_the_manifest_reference_is_current() -> None:
+def test_manifest_reference_is_current() -> None:
     done = subprocess.run([sys.executable, ROOT / "scripts" / "manifest_reference.py", "--check"], check=False)
     assert done.returncode == 0, "run scripts/manifest_reference.py"
 
 
-def test_links_lead_somewhere() -> None:
+def test_links_have_targets() -> None:
     for page in PAGES:
         for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / link).exists(), f"{page.name}: {link}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page about `opwest init`: its commands run, and what it shows of the draft is what they write."""
+"""The page about `opwest init`: its commands run, and the shown parts of the draft are current."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def block(language: str) -> str:
     return next(text for name, text in BLOCKS if name == language)
 
 
-def test_the_page(tmp_path: Path) -> None:
+def test_commands_and_draft_of_the_page(tmp_path: Path) -> None:
     (tmp_path / "scale.c").write_text(block("c"))
     commands = [line.partition("#")[0].split() for line in block("sh").splitlines()]
     init, check = (

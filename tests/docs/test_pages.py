@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of every page are run, here or by a test that the page names, or the page says why they can't be."""
+"""The commands of every page are run, here or by a test that the page names, or the page contains a reason."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ TOOLS = ("arm-none-eabi-gcc", "gcc")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_every_block_of_commands_is_accounted_for(page: Path) -> None:
+def test_every_block_of_commands_is_run_or_has_a_reason(page: Path) -> None:
     for block in blocks(page):
         if block.language not in COMMANDS:
             continue
         place = f"{page.name}:{block.line}"
         why, by = block.marked("not run"), block.marked("run by")
-        assert why is None or len(why) > 10, f"{place}: say why it is not run"
-        assert by is None or (ROOT / by).is_file(), f"{place}: {by} is no test"
+        assert why is None or len(why) > 10, f"{place}: a reason why it is not run is required"
+        assert by is None or (ROOT / by).is_file(), f"{place}: {by} is not a test"
         assert not block.mark or block.mark.split(":")[0].split()[0] in ("zephyr", "exit", "not", "run", "file"), place
         assert block.language == "sh" or block.text.startswith("$ "), f"{place}: a console block begins with a command"
 
@@ -38,7 +38,7 @@ def runnable(*, zephyr: bool) -> list[Path]:
 
 
 def environment(tmp_path: Path) -> dict[str, str]:
-    """Return variables in which `opwest` and `python3` are those of the tests, before anything on the path."""
+    """Return variables whose PATH begins with the `opwest` and `python3` of the tests."""
     tools = tmp_path / "bin"
     tools.mkdir()
     for name, text in (("opwest", '-m opwest "$@"'), ("python3", '"$@"')):
@@ -56,8 +56,8 @@ def need_tools(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", runnable(zephyr=False), ids=lambda page: page.stem)
-def test_the_commands_of_a_page(page: Path, tmp_path: Path) -> None:
-    """All but those that need a Zephyr workspace, which tests/zephyr/test_pages_on_zephyr.py runs."""
+def test_commands_of_a_page(page: Path, tmp_path: Path) -> None:
+    """All commands except those that need a Zephyr workspace, which tests/zephyr/test_pages_on_zephyr.py runs."""
     need_tools(page)
     folder = tmp_path / "page"
     folder.mkdir()

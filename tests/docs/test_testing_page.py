@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/testing.md: its manifest is one, its workflow has as many parts as it says, the tests it names are there."""
+"""docs/testing.md: its manifest is valid, its workflow has the stated number of parts, the named tests exist."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def block(containing: str) -> str:
     return next(text for text in re.findall(r"^```yaml\n(.*?)^```", PAGE, re.M | re.S) if containing in text)
 
 
-def test_the_manifest_fits_the_schema() -> None:
+def test_manifest_fits_the_schema() -> None:
     schema = json.loads(schema_path().read_bytes())
     rule = {"$schema": schema["$schema"], "$defs": schema["$defs"], **schema["properties"]["tests"]}
     given = yaml.load(block("tolerance:"), yaml.BaseLoader)["tests"]
@@ -31,7 +31,7 @@ def test_the_manifest_fits_the_schema() -> None:
     assert not [error.message for error in jsonschema_rs.Draft202012Validator(rule).iter_errors(given)]
 
 
-def test_the_workflow_runs_every_part() -> None:
+def test_workflow_runs_every_part() -> None:
     job = yaml.safe_load(block("--subset"))["jobs"]["twister"]
     parts = job["strategy"]["matrix"]["part"]
     (command,) = [step["run"] for step in job["steps"] if "twister -T" in step.get("run", "")]
@@ -39,7 +39,7 @@ def test_the_workflow_runs_every_part() -> None:
     assert f"--subset ${{{{ matrix.part }}}}/{len(parts)} " in command
 
 
-def test_the_tests_that_are_listed_are_there() -> None:
+def test_listed_tests_exist() -> None:
     table = PAGE.partition("| test | what |")[2].partition("\n\n")[0]
     rows = re.findall(r"^\| (`[^|]*) \|", table, re.M)
     listed = {name.rstrip("…_") for row in rows for name in re.findall(r"`(\w+…?)`", row)}

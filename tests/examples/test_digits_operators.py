@@ -56,7 +56,7 @@ def held_out():
 
 
 def call(function, inputs, dtype, shape):
-    """Call an operator for one image; it has to return 0 and to write its output, whole, and no more."""
+    """Call an operator for one image. It must return 0, write its complete output, and write nowhere else."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     inputs = [np.ascontiguousarray(values) for values in inputs]
     before = [values.copy() for values in inputs]
@@ -130,7 +130,7 @@ def int8_samples(shape, seed):
 
 
 def int32_samples(shape, seed, limit=2**30):
-    """The bounds that the operators document for a bias, 0, and random values of a usual size."""
+    """The documented limits of a bias, 0, and random values of a usual size."""
     random = np.random.default_rng(seed)
     return [
         np.full(shape, -limit, dtype=np.int32),
@@ -179,13 +179,13 @@ def test_conv2d_relu_extremes(operators):
 
 
 def test_conv2d_relu_places_each_tap(operators):
-    """One bright pixel and one weight at a time: a flipped or shifted kernel would show."""
+    """One bright pixel and one weight at a time: detects a flipped or shifted kernel."""
     images = np.zeros((64, 8, 8, 1), dtype=np.int8)
     images.reshape(64, 64)[np.arange(64), np.arange(64)] = 16
     weight = np.zeros((8, 9), dtype=np.int8)
     weight[np.arange(8), np.arange(8)] = 100
     features = check_conv2d_relu(operators, images, weight.reshape(8, 3, 3, 1), np.zeros(8, dtype=np.int32))
-    # Tap (0, 0) looks one up and one left: a pixel at (2, 3) shows at (3, 4).
+    # Tap (0, 0) reads one row up and one column left: a pixel at (2, 3) affects (3, 4).
     expected = np.zeros((8, 8), dtype=np.int8)
     expected[3, 4] = 100 * 16 // 32
     np.testing.assert_array_equal(features[2 * 8 + 3, :, :, 0], expected)

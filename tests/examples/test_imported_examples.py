@@ -18,14 +18,14 @@ MODELS = [("keyword_spotting", "kws_int8"), ("anomaly_detection", "ad01_int8"), 
 
 @pytest.fixture
 def copy(tmp_path):
-    """Return a copy of what the examples need: they write to build/ at the top."""
+    """Return a copy of the files that the examples need: they write to build/ at the top."""
     for name in ("examples", "scripts"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "objects"))
     return tmp_path
 
 
 def run(folder, example, *words):
-    """Run an example where there is no Zephyr: tests/zephyr builds imported models for boards."""
+    """Run an example without Zephyr: tests/zephyr builds imported models for boards."""
     return subprocess.run(
         [sys.executable, folder / "examples" / example / "run.py", *words],
         env={**os.environ, "ZEPHYR_BASE": str(folder / "no-zephyr")},
@@ -36,21 +36,21 @@ def run(folder, example, *words):
 
 
 @pytest.mark.parametrize(("example", "model"), MODELS)
-def test_one_command_from_model_to_answers(copy, example, model):
+def test_one_command_imports_and_runs_a_model(copy, example, model):
     done = run(copy, example, model_file(f"{model}.tflite"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "skipped: " in done.stdout
     assert done.stdout.splitlines()[-1] == "cases: 8 of 8 agree with the reference"
 
 
-def test_another_model_is_told(copy):
+def test_other_model_is_reported(copy):
     done = run(copy, "keyword_spotting", model_file("hello_world_int8.tflite"))
     assert done.returncode == 1
     assert "the model has 1 input and 1 output values, expected 490 and 12: this is another model" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_an_absent_model_is_told(copy):
+def test_missing_model_is_reported(copy):
     done = run(copy, "anomaly_detection", "none.tflite")
     assert done.returncode == 2
     assert "none.tflite' not found; see README.md for its origin" in done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated applications have few files, the parts of the runtime that they use, and no file without content."""
+"""Generated applications have few files, only the used parts of the runtime, and no empty files."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def opwest(*words):
 
 
 def source_of(name, folder):
-    """Write what an example's manifest names, and return the manifests."""
+    """Write the files that an example's manifests name; return the manifests."""
     if name == "readme":
         folder.mkdir()
         text = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -60,19 +60,19 @@ def files_in(app):
     return sorted(path.relative_to(app).as_posix() for path in app.rglob("*") if path.is_file())
 
 
-def test_the_number_of_files(application):
+def test_number_of_files(application):
     name, app = application
     assert len(files_in(app)) <= MOST_FILES.get(name, 100), "\n".join(files_in(app))
 
 
-def test_the_runtime_is_what_the_models_use(application):
+def test_runtime_contains_the_used_files(application):
     from opwest.zephyr.runtime import files_of
 
     name, app = application
     assert files_in(app / "modules" / "opwest") == files_of(FEATURES[name])
 
 
-def test_no_file_is_without_content(application):
+def test_no_file_is_empty(application):
     _, app = application
     for name in files_in(app):
         if name.endswith((".conf", ".overlay", "Kconfig", ".cmake")):
@@ -85,8 +85,8 @@ def test_no_file_is_without_content(application):
     assert "src/held_out.h" not in bases
 
 
-def test_the_copied_runtime_is_enough(application, tmp_path):
-    """All that needs no Zephyr compiles with no other header than those in the application."""
+def test_copied_runtime_is_sufficient(application, tmp_path):
+    """The files that do not need Zephyr compile with the headers in the application only."""
     _, app = application
     models = list((app / "models").iterdir())
     includes = [f"-I{folder / 'include'}" for folder in (app / "modules" / "opwest", *models)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/two_npus on this machine: the schedule, the answers against numpy, and that the branches overlap."""
+"""examples/two_npus on this machine: the schedule, the results against numpy, and the overlap of the branches."""
 
 import importlib.util
 import json
@@ -23,7 +23,7 @@ def load_reference():
     name = "two_npus_reference"
     spec = importlib.util.spec_from_file_location(name, EXAMPLE / "reference.py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look there
+    sys.modules[name] = module  # dataclasses search there
     spec.loader.exec_module(module)
     return module
 
@@ -73,7 +73,7 @@ def held_out():
 
 
 def check_console(console, models):
-    """The predictions of every model are those that numpy makes here and now."""
+    """The predictions of every model equal those of numpy on this machine."""
     expected = reference.predict(held_out()[0]).tolist()
     for model in models:
         printed = re.search(rf"^{model}:((?: [0-9])+)$", console, re.MULTILINE)
@@ -114,7 +114,7 @@ def test_both_branches_are_launched_before_anything_is_waited_for():
     ]
 
 
-def test_in_the_given_order_the_first_branch_ends_before_the_second_begins(tmp_path):
+def test_in_the_given_order_branches_do_not_overlap(tmp_path):
     example = copy_example(tmp_path)
     edit(example / "manifest.yaml", ("order: any", "order: given"))
     assert schedule_of(example / "manifest.yaml") == [
@@ -123,15 +123,15 @@ def test_in_the_given_order_the_first_branch_ends_before_the_second_begins(tmp_p
     ]
 
 
-def test_the_readme_shows_the_real_schedule():
+def test_schedule_in_the_readme_is_current():
     done = opwest("check", "--schedule", EXAMPLE / "manifest.yaml")
     assert done.returncode == 0, done.stderr
     timeline = done.stdout[done.stdout.index("two_npus: schedule") :]
     assert timeline.strip() in (EXAMPLE / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_serial_model_differs_only_in_how_it_runs():
-    """What both manifests say is the same, but for waiting."""
+def test_serial_model_differs_only_in_how_it_runs():
+    """The manifests are equal except for the asynchronous steps."""
     overlapped, serial = (yaml.safe_load((EXAMPLE / name).read_text(encoding="utf-8")) for name in BOTH)
     for operator in overlapped["operators"].values():
         operator.pop("async", None)
@@ -142,7 +142,7 @@ def test_the_serial_model_differs_only_in_how_it_runs():
     assert {part: overlapped[part] for part in parts} == {part: serial[part] for part in parts}
 
 
-def test_a_step_on_the_device_with_the_other_program_is_refused(tmp_path):
+def test_step_on_a_device_with_another_program_is_rejected(tmp_path):
     example = copy_example(tmp_path)
     edit(
         example / "manifest.yaml",
@@ -155,18 +155,18 @@ def test_a_step_on_the_device_with_the_other_program_is_refused(tmp_path):
     assert shown in (EXAMPLE / "README.md").read_text(encoding="utf-8")
 
 
-def test_alone_the_model_answers_as_numpy_does(tmp_path):
+def test_single_model_equals_numpy(tmp_path):
     check_console(run_on_host(generate([EXAMPLE / "manifest.yaml"], tmp_path / "app")), ["two_npus"])
 
 
-def test_beside_the_serial_model_it_takes_less_time(tmp_path):
+def test_overlapped_model_is_faster_than_the_serial_one(tmp_path):
     console = run_on_host(generate([EXAMPLE / name for name in BOTH], tmp_path / "app"))
     check_console(console, ["two_npus", "two_npus_serial"])
     check_ratio(console)
 
 
 def test_with_llvm_metadata(tmp_path):
-    """The operators of the CPU as objects, because C sources alone name no target."""
+    """The operators of the CPU as objects, because C sources have no target."""
     need("llvmlite")
     need_x86_64()
     example = copy_example(tmp_path)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make fuzz`: mutated inputs for everything in opwest that reads what others wrote.
+"""`make fuzz`: mutated inputs for every reader of untrusted input in opwest.
 
-Each reader runs in a process of its own with limits on memory and processor time. What breaks one is minimised and
-stored in tests/fuzz/regressions, which the test suite replays. Exit code 1 where anything broke.
+Each reader runs in a separate process with limits on memory and processor time. A failing input is minimised and
+stored in tests/fuzz/regressions, which the test suite replays. Exit code 1 if there was a failure.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from fuzz_engine import Current, Failure, fuzz, limit_process
 from fuzz_readers import Reader, readers
 
 HANGS_AFTER = 900.0
-"""Seconds without a new input, after which a process is ended: C code that does not come back."""
+"""Seconds without a new input after which a process is ended: C code that does not return."""
 _RESTARTS = 20
 _OWN_FAULT = 3
-"""How a worker ends where the fuzzer itself raised: whatever a reader raises is caught."""
+"""The exit code of a worker if the fuzzer itself failed: exceptions of readers are caught."""
 
 
 def main() -> int:
@@ -58,7 +58,7 @@ def main() -> int:
 
 
 def _campaign(reader: Reader, given: argparse.Namespace) -> dict[str, Any]:
-    """Run one reader to its end, through as many processes as it takes."""
+    """Run one reader to its end, in as many processes as needed."""
     row: dict[str, Any] = {"reader": reader.name, "inputs": 0, "cpu_seconds": 0.0, "defects": []}
     runs = given.runs or reader.runs
     for restart in range(_RESTARTS):
@@ -83,12 +83,12 @@ def _campaign(reader: Reader, given: argparse.Namespace) -> dict[str, Any]:
 
 
 def _memory() -> str | None:
-    """Return a file system that does not wait for a disk, where there is one."""
+    """Return a file system in memory, if there is one."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
 def _process(reader: Reader, given: argparse.Namespace, runs: int, start: int, restart: int, work: Path) -> str:
-    """Run a worker until it ends or stands still; return how it ended."""
+    """Run a worker until it ends or makes no progress; return its exit code."""
     command = [sys.executable, str(Path(__file__).parent), "--reader", reader.name, "--runs", str(runs)]
     command += ["--seed", str(given.seed + 1000 * restart), "--start", str(start), "--worker", str(work)]
     command += ["--seconds", str(given.seconds)] if given.seconds is not None else []
@@ -114,7 +114,7 @@ def _stored(failure: Failure) -> dict[str, str]:
 
 
 def _work(reader: Reader, given: argparse.Namespace) -> int:
-    """Be the process that reads."""
+    """Run the worker process."""
     work: Path = given.worker
     current = Current(work / "current")
     limit_process()

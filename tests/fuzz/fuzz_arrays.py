@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of NumPy's files: constants and test vectors, and what `opwest run --input` is given."""
+"""Readers of NumPy's files: constants, test vectors, and the files of `opwest run --input`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _HEADER = text_mutator(
 
 
 def mutate_npy(content: bytes, chance: Random, corpus: Sequence[bytes]) -> bytes:
-    """Return a .npy file whose header, which is a Python literal, has other words, mostly with its length put right."""
+    """Return a .npy file with a changed header (a Python literal), mostly with a corrected length."""
     end = content.find(b"\n") + 1
     if chance.random() < 0.4 or content[6:7] not in (b"\1", b"\2", b"\3") or not end:
         return mutate_bytes(content, chance, corpus)

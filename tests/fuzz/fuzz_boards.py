@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: E501 - lists of words
-"""What boards answer, over Zephyr's shell and over SMP; and files of a Zephyr workspace."""
+"""Readers of responses of boards, over Zephyr's shell and over SMP, and of files of a Zephyr workspace."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from opwest.board.shell_link import ShellLink
 from opwest.zephyr.workspace import Workspace
 
 Use = Callable[[Any], str]
-"""What is done with a link to a board. Returns what came of it in words."""
+"""A use of a link to a board. Returns the result as text."""
 
 _SHELL = (
     b"uart:~$ \x1b[1;32m@opwest service 1 1 64\r\n@opwest model m\r\n@opwest input x int16 4 2\r\n@opwest output y int16 4 2\r\n"
@@ -38,7 +38,7 @@ _SHELL_WORDS = (
 
 
 class _Shell(ShellLink):
-    """A shell whose answers are given: one for each command, and silence at the end."""
+    """A shell with given responses: one for each command, then no response."""
 
     def __init__(self, answers: Sequence[bytes]) -> None:
         self.device = "/dev/board"
@@ -51,7 +51,7 @@ class _Shell(ShellLink):
 
     def _send(self, data: bytes) -> None:
         self._asked += 1
-        assert self._asked < 2_000, "it asks without end"
+        assert self._asked < 2_000, "unlimited requests"
         self._now = self._answers.pop(0) if self._answers else b""
 
     def _drain(self) -> None:
@@ -89,12 +89,12 @@ def _run(link: Any) -> str:
 
 
 def start_shell(_folder: Path, use: Use = _run) -> Read:
-    """Return the reader of a shell's answers: what `use` does with the link."""
+    """Return the reader of a shell's responses: `use` uses the link."""
     return lambda content: use(_Shell(content.split(b"\0")))
 
 
 def smp_answers() -> list[dict[str, Any]]:
-    """Return the answers of a board that serves one model, and runs it once."""
+    """Return the responses of a board that serves one model and runs it once."""
     return [
         {"buf_size": 384, "buf_count": 4},
         {"service": 1, "models": 1, "name": "m", "inputs": 1, "outputs": 1},
@@ -130,13 +130,13 @@ def _runner() -> asyncio.Runner:
 
 
 def start_smp(_folder: Path, use: Use = _run) -> Read:
-    """Return the reader of an SMP server's answers: what `use` does with the link."""
+    """Return the reader of an SMP server's responses: `use` uses the link."""
     from opwest.board.smp_link import DEFAULT_GROUP, SmpLink
     from smp.header import Flag, Header, Version
     from smpclient.transport import SMPTransportDisconnected
 
     class Transport:
-        """Frames each given payload as the answer that is expected."""
+        """Frames each given payload as the expected response."""
 
         max_unencoded_size = 64
 
@@ -146,7 +146,7 @@ def start_smp(_folder: Path, use: Use = _run) -> Read:
 
         async def send(self, frame: bytes) -> None:
             self.asked += 1
-            assert self.asked < 2_000, "it asks without end"
+            assert self.asked < 2_000, "unlimited requests"
             self.header = Header.loads(frame[: Header.SIZE])
 
         async def receive(self) -> bytes:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs on devices, under libFuzzer with AddressSanitizer and UndefinedBehaviorSanitizer.
+"""Code on devices, under libFuzzer with AddressSanitizer and UndefinedBehaviorSanitizer.
 
-The service behind Zephyr's shell and behind MCUmgr (with Zephyr's own zcbor, where ZEPHYR_BASE has it), calls by name,
-and all that operators of TVM's conventions are given and may call. Needs clang with libFuzzer. What breaks is stored in
+The service over Zephyr's shell and over MCUmgr (with Zephyr's own zcbor, if ZEPHYR_BASE has it), calls by name,
+and the arguments and functions of operators of TVM's conventions. Needs clang with libFuzzer. Failures are stored in
 tests/fuzz/regressions/device.
 """
 
@@ -39,7 +39,7 @@ _WORDS = "open close run read write describe m empty a absent y 0 1 4 299 300 42
 
 
 class AbsentError(Exception):
-    """A target can't be built here; the text says why."""
+    """A target cannot be built here; the text is the reason."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Target:
 
     name: str
     build: Callable[[Path], Path]
-    """Compiles it in a folder and returns it. Raises AbsentError."""
+    """Compiles it in a directory and returns it. Raises AbsentError."""
     seeds: Callable[[], Sequence[bytes]]
     words: Sequence[bytes] = ()
 
@@ -102,7 +102,7 @@ def build_call(work: Path) -> Path:
     record = json.loads((app / ".opwest/lock.json").read_text())["record"]
     [build] = record["models"][0]["builds"]
     objects = []
-    for number, name in enumerate(build["sources"]):  # what operators compute is their own affair
+    for number, name in enumerate(build["sources"]):  # the computation of operators is not under test
         target = work / f"operator_{number}.o"
         command = ["clang", "-std=gnu11", "-O1", "-g", "-fsanitize=address", "-include", str(model / build["rename"])]
         command += [f"-I{RUNTIME / 'include'}", "-c", str(model / name), "-o", str(target)]
@@ -121,7 +121,7 @@ def build_call(work: Path) -> Path:
 
 
 def build_packed(work: Path) -> Path:
-    """Return the fuzzer of TVM's conventions, on a generated model whose operators are the fuzzer's."""
+    """Return the fuzzer of TVM's conventions, on a generated model with operators of the fuzzer."""
     source = work / "packed_source"
     shutil.rmtree(source, ignore_errors=True)
     app = generate_quickly(copy_project("conventions", source), work / "packed_app", vendored=False)
@@ -173,7 +173,7 @@ def _smp_seeds() -> Sequence[bytes]:
         ],
         [opened, (5, {"tensor": 0, "off": 299}), (5, {"tensor": 1, "data": b"x"}), (7, {"do": 2}), (4, {})],
     ]
-    packed = [[(kind, _cbor(asked)) for kind, asked in requests] for requests in rounds]
+    packed = [[(kind, _cbor(request)) for kind, request in requests] for requests in rounds]
     return [b"".join(bytes([kind, len(body)]) + body for kind, body in requests) for requests in packed]
 
 
@@ -202,7 +202,7 @@ TARGETS = (
 
 
 def run(target: Target, work: Path, runs: int, seed: int = 1) -> dict[str, Any]:
-    """Build a target and give it so many inputs; what breaks is stored."""
+    """Build a target and run it on `runs` inputs; failing inputs are stored."""
     row: dict[str, Any] = {"reader": f"device: {target.name}", "inputs": 0, "cpu_seconds": 0.0, "defects": []}
     work.mkdir(parents=True, exist_ok=True)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop: mutate, read, keep what is new, minimise and store what breaks. All in one process, with limits."""
+"""The loop: mutate, read, keep new results, minimise and store failures. All in one process, with limits."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ from fuzz_readers import Read, Reader
 
 REGRESSIONS = Path(__file__).parent / "regressions"
 CPU_SECONDS = 5.0
-"""What one input may take."""
+"""The limits of one input."""
 MEMORY = 4 << 30
 _CORPUS = 400
 _MINIMISING = 2_000
-"""Executions that minimising one failure may take."""
+"""The limit of executions to minimise one failure."""
 
 
 class TooSlowError(Exception):
-    """One input took more processor time than it may."""
+    """One input exceeded the limit of processor time."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """An input that a reader did not survive."""
+    """An input that causes a failure of a reader."""
 
     reader: str
     key: str
-    """The exception and the innermost place in opwest: one defect, mostly."""
+    """The exception and the innermost position in opwest, which usually identify one defect."""
     content: bytes = field(repr=False)
     trace: str = field(repr=False)
 
     @property
     def file(self) -> Path:
-        """Where it is stored, and replayed from by the suite."""
+        """The path at which it is stored for the suite."""
         digest = hashlib.sha256(self.content).hexdigest()[:12]
         return REGRESSIONS / self.reader.replace(" ", "_") / digest
 
 
 class Current:
-    """The input at work, in a file that outlives this process: LLVM, tree-sitter and libyaml are C."""
+    """The current input, in a file that is kept after a crash: LLVM, tree-sitter and libyaml are C."""
 
     def __init__(self, path: Path) -> None:
         path.write_bytes(bytes(LONGEST + 24))
@@ -58,20 +58,20 @@ class Current:
             self._map = mmap.mmap(file.fileno(), 0)
 
     def note(self, number: int, content: bytes) -> None:
-        """Keep an input and its number."""
+        """Store an input and its number."""
         self._map[16 : 16 + len(content)] = content
         self._map[:16] = struct.pack("<QQ", number, len(content))
 
     @staticmethod
     def read(path: Path) -> tuple[int, bytes]:
-        """Return the number and the input that a process left behind."""
+        """Return the stored number and input of an ended process."""
         data = path.read_bytes()
         number, size = struct.unpack_from("<QQ", data)
         return number, data[16 : 16 + size]
 
 
 def limit_process() -> None:
-    """Limit what one input may take of this process."""
+    """Limit the resources of one input in this process."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -82,13 +82,13 @@ def limit_process() -> None:
 
 
 def attempt(reader: Reader, read: Read, content: bytes) -> str | Failure:
-    """Read one input; return what came of it, or the failure."""
+    """Read one input; return the result or the failure."""
     signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
     try:
         return read(content)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # whatever it is, a reader may not raise it
+    except BaseException as error:  # a reader may not raise any other exception
         signal.setitimer(signal.ITIMER_PROF, 0)
         return Failure(reader.name, _key(error), content, "".join(traceback.format_exception(error))[-4000:])
     finally:
@@ -112,7 +112,7 @@ def fuzz(
     start: int = 0,
     note: Callable[[int, bytes], None] = lambda _number, _content: None,
 ) -> Iterator[int | Failure]:
-    """Run `reader` on `runs` inputs; yield each new failure, and at the end how many inputs were read."""
+    """Run `reader` on `runs` inputs; yield each new failure, and at the end the number of inputs."""
     home = Path.cwd()
     read = reader.start(folder)
     chance = Random(f"{reader.name}/{seed}/{start}")
@@ -144,7 +144,7 @@ def fuzz(
 
 
 def minimised(reader: Reader, read: Read, failure: Failure, note: Callable[[int, bytes], None]) -> Failure:
-    """Return a failure of the same key with as few bytes as could be found."""
+    """Return a minimised failure with the same key."""
     best, left = failure, _MINIMISING
     size = max(1, len(best.content) // 2)
     while size and left > 0:

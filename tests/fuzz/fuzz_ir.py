@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LLVM IR: bitcode and text, read and compiled by LLVM in a child process; and what opwest reads of its text itself."""
+"""LLVM IR: bitcode and text, read and compiled by LLVM in a child process; and the text readers of opwest."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _bitcode() -> Sequence[bytes]:
 
 
 def _start_bitcode(folder: Path) -> Read:
-    """Read and compile each input in a process of its own, as opwest does with the first of them."""
+    """Read and compile each input in a separate process, as opwest does with the first."""
     import fuzz_paths
     from opwest.llvm.api import compile_ir, read_ir
     from opwest.llvm.facts import CompileOptions, Limits, LlvmError

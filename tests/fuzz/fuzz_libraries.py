@@ -27,7 +27,7 @@ from opwest.importers.mlf.relay import read_relay
 
 _TOKENS = re.compile(rb"\w+|[^\w\s]|\s+")
 _CHECKED = 8
-"""One of so many imports is checked as a project: other readers see what `check` reads."""
+"""One of this number of imports is checked as a project: other readers cover `check`."""
 
 
 def _told(fault: OpwestError) -> str:
@@ -38,7 +38,7 @@ def _told(fault: OpwestError) -> str:
 
 
 def mutate_library(content: bytes, chance: Random, corpus: Sequence[bytes]) -> bytes:
-    """Return a tar: a good one with one thing damaged, or one more thing damaged in one of the corpus."""
+    """Return a valid tar with one mutation, or one of the corpus with one more mutation."""
     for _ in range(10):
         found = _mutate_once(content, chance, corpus)
         if len(found) <= LONGEST:
@@ -119,7 +119,7 @@ _RUNS = (
 
 
 def mutate_texts(content: bytes, chance: Random, corpus: Sequence[bytes]) -> bytes:
-    """Return a text with other words, or with one thing over and over: what is searched for must not take its square."""
+    """Return a text with other words, or with many repetitions: searches must not take quadratic time."""
     if chance.random() < 0.9:
         return _change(content, chance, corpus)
     places = list(_TOKENS.finditer(content)) or [None]
@@ -130,7 +130,7 @@ def mutate_texts(content: bytes, chance: Random, corpus: Sequence[bytes]) -> byt
 
 
 def _start_texts(folder: Path) -> Read:
-    """Read a text as everything that it could be."""
+    """Read a text as each of the possible formats."""
     os.chdir(folder)
 
     def read(content: bytes) -> str:

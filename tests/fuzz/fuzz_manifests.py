@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of manifests: YAML alone, and everything from the text to the rendered project."""
+"""Readers of manifests: YAML alone, and all stages from the text to the rendered project."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _PROJECTS = ("minimal", "many_kinds", "devices", "asynchronous", "vectors")
 
 
 def words(faults: Diagnostics) -> str:
-    """Return the diagnostics without what differs from input to input; complain of those that help nobody."""
+    """Return the diagnostics without variable parts; reject diagnostics without useful text."""
     found = []
     for one in faults:
         assert one.message.strip(), "a diagnostic without a message"
         assert len(str(one)) < 6_000, f"a message of {len(str(one))} characters"
         assert "Traceback" not in one.message and "object at 0x" not in str(one), one
-        assert str(one).isprintable() or "\n" in str(one) or "\t" in str(one), "a message that can't be printed"
+        assert str(one).isprintable() or "\n" in str(one) or "\t" in str(one), "an unprintable message"
         found.append(" ".join(word for word in one.message.split() if word.isalpha() and word.islower()))
     return "|".join(sorted(set(found)))
 
@@ -56,7 +56,7 @@ def _start_yaml(_folder: Path) -> Read:
 
 
 def _start_manifest(folder: Path) -> Read:
-    """Read manifests beside the files of all golden projects, as `opwest check` does, and render what is right."""
+    """Read manifests beside the files of all golden projects, as `opwest check` does, and render valid ones."""
     for name in _PROJECTS:
         for path in sorted((GOLDEN / name).rglob("*")):
             inner = path.relative_to(GOLDEN / name)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: E501 - lists of words
-"""Readers of what images say that their steps took: over the shell, over SMP, on a host; and of build folders."""
+"""Readers of measurements of images, over the shell, over SMP and on a host; and of build directories."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _text = text_mutator([*_WORDS, ""], pattern=r"[\w@.-]+|\S")
 
 
 def _use(profile: Profile, folder: Path) -> str:
-    """Show a profile, write it, and make a report of what was written."""
-    told = profile.labelled("made", "board", "board", ["npu"])
-    assert all(line.isprintable() for line in told.as_text())
+    """Print a profile, write it, and generate a report from the file."""
+    labelled_profile = profile.labelled("made", "board", "board", ["npu"])
+    assert all(line.isprintable() for line in labelled_profile.as_text())
     path = folder / "profile.json"
-    path.write_text(json.dumps(told.as_json(), allow_nan=False))
+    path.write_text(json.dumps(labelled_profile.as_json(), allow_nan=False))
     faults = Diagnostics()
     add_measured([model([], [step(0, "f", "npu"), step(1, "g")])], [path], faults)
     return f"{len(profile.measures)} {[one.message[-12:] for one in faults][:1]}"
@@ -59,7 +59,7 @@ def _ask(link: Any, *, folder: Path) -> str:
 
 
 def _start_host(folder: Path) -> Read:
-    """Read what a program of the host prints, as `opwest run --profile` does."""
+    """Read the output of a host program, as `opwest run --profile` does."""
 
     def read(content: bytes) -> str:
         lines = content.decode("utf-8", "replace").splitlines()
@@ -105,16 +105,16 @@ _BUILD_WORDS = (
 
 
 def _start_build(folder: Path) -> Read:
-    """Read a folder that west has configured, and what west said."""
+    """Read a build directory of west and the output of west."""
     (folder / "zephyr").mkdir()
     build = Build(Workspace(folder), "west", folder, "b", folder, Progress(None), folder)
 
     def read(content: bytes) -> str:
         for name in (".config", "zephyr.dts"):
             (folder / "zephyr" / name).write_bytes(content)
-        said = brief(content.decode("utf-8", "replace"))
-        assert len(said) < 20_000
-        found = [str(len(said.splitlines()))]
+        message = brief(content.decode("utf-8", "replace"))
+        assert len(message) < 20_000
+        found = [str(len(message.splitlines()))]
         for look in (build._check_service, build._missing_uart):
             try:
                 found.append(str(look() is None))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes to inputs: of bytes, of lines, of JSON trees, of YAML. All of them pick with a seeded generator."""
+"""Mutations of bytes, lines, JSON trees and YAML, with a seeded random generator."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from random import Random
 from typing import Any
 
 Mutator = Callable[[bytes, Random, Sequence[bytes]], bytes]
-"""(content, chance, corpus) -> content; the corpus is there to splice from."""
+"""(content, chance, corpus) -> content; parts of the corpus are spliced in."""
 
 LONGEST = 1 << 16
-"""What mutations may grow an input to."""
+"""The size limit of a mutated input."""
 
 _EDGES = (0, 1, 2, 4, 7, 8, 16, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000)
 _EDGES += (0xFFFFFFFE, 0xFFFFFFFF, 1 << 40, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
@@ -42,7 +42,7 @@ def _edge(data: bytearray, chance: Random, _corpus: Sequence[bytes]) -> None:
 
 
 def _nearby(data: bytearray, chance: Random, _corpus: Sequence[bytes]) -> None:
-    """Add a small number to a little-endian word: offsets and counts that are off by a little."""
+    """Add a small number to a little-endian word: slightly wrong offsets and counts."""
     size = chance.choice((1, 2, 4))
     at = chance.randrange(len(data))
     value = int.from_bytes(data[at : at + size], "little") + chance.randrange(-16, 17)
@@ -87,7 +87,7 @@ _BYTE_CHANGES = (_flip, _flip, _flip, _edge, _edge, _nearby, _truncate, _remove,
 
 
 def text_mutator(words: Sequence[str], *, pattern: str = r"\w+") -> Mutator:
-    """Return a mutator of lines: moved, removed, doubled, their words exchanged for each other's and for `words`."""
+    """Return a mutator of lines: moved, removed, doubled, words replaced by those of other lines and by `words`."""
     found = re.compile(pattern)
 
     def mutate(content: bytes, chance: Random, corpus: Sequence[bytes]) -> bytes:
@@ -124,7 +124,7 @@ _JSON_VALUES: tuple[Any, ...] = (
 
 
 def mutate_json(content: bytes, chance: Random, corpus: Sequence[bytes]) -> bytes:
-    """Return a JSON document with values exchanged, removed, doubled or moved; now and then with damaged text."""
+    """Return a JSON document with values replaced, removed, doubled or moved; sometimes with damaged text."""
     if chance.random() < 0.15:
         return mutate_bytes(content, chance, corpus)
     try:

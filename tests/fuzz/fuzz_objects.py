@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of ELF objects, archives, C sources and what compilers leave beside them."""
+"""Readers of ELF objects, archives, C sources and other output of compilers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _COMPILERS = (
 
 @cache
 def compiled() -> tuple[bytes, ...]:
-    """Return objects of every compiler that is here; a hand-made one where there is none."""
+    """Return objects of every installed compiler; a hand-made one if there is none."""
     found = [arm_object()]
     with tempfile.TemporaryDirectory() as work:
         for compiler, *flags in _COMPILERS:

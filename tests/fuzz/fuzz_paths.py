@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets pytest and `python tests/fuzz` import the helpers of other test folders."""
+"""Import path of pytest and `python tests/fuzz` for the helpers of other test directories."""
 
 import sys
 from pathlib import Path

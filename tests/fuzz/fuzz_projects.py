@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of what opwest keeps in a project: the lock, the journal of an interrupted run, the origin."""
+"""Readers of the files of opwest in a project: the lock, the journal of an interrupted run, the origin."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _lock_seeds() -> Sequence[bytes]:
 
 
 def _start_lock(folder: Path) -> Read:
-    """Use locks as `opwest run` and `opwest update` do, in a project that has nothing but one."""
+    """Use locks as `opwest run` and `opwest update` do, in a project with a lock only."""
     app = folder / "app"
     (app / ".opwest").mkdir(parents=True)
     (app / "mine").write_bytes(b"mine")
@@ -80,7 +80,7 @@ def _journal_seeds() -> Sequence[bytes]:
 
 
 def _start_journal(folder: Path) -> Read:
-    """Let `recover` carry out journals: nothing outside of the project may change, nor files that it does not know."""
+    """Let `recover` execute journals: files outside of the project and unknown files may not change."""
     app, outside = folder / "app", folder / "outside"
     outside.write_bytes(b"old")
 
@@ -129,7 +129,7 @@ def _start_origin(folder: Path) -> Read:
             update_project(app, request, Diagnostics())
         except OpwestError as fault:
             return words + _words(fault)
-        raise AssertionError("there is no manifest, and the update did not say so")
+        raise AssertionError("the update did not report the missing manifest")
 
     return read
 

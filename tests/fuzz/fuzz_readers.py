@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reader is to the fuzzer, and the list of all of them."""
+"""The type of readers for the fuzzer, and the list of all readers."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from pathlib import Path
 from fuzz_mutators import Mutator, mutate_bytes
 
 Read = Callable[[bytes], str]
-"""Reads one input. Returns what came of it in words: inputs with new words join the corpus. Raises where it may not."""
+"""Reads one input. Returns the result as text: inputs with new results join the corpus. May not raise."""
 
 
 @dataclass(frozen=True)
 class Reader:
-    """A part of opwest that reads what others wrote."""
+    """A part of opwest that reads untrusted input."""
 
     name: str
     seeds: Callable[[], Sequence[bytes]]
-    """Inputs that are right, built by code."""
+    """Valid inputs, built by code."""
     start: Callable[[Path], Read]
-    """Prepares a folder of its own and returns the function that reads."""
+    """Prepares a directory and returns the function that reads."""
     mutate: Mutator = mutate_bytes
     runs: int = 200_000
-    """What `make fuzz` gives it."""
+    """The number of inputs in `make fuzz`."""
 
 
 @cache

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: E501 - lists of words
-"""Readers of what `opwest report` and `opwest plan` are given: reports, measurements, images, tables."""
+"""Readers of the inputs of `opwest report` and `opwest plan`: reports, measurements, images, tables."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _NUMBERS = (
 )
 
 
-def _told(faults: Iterable[Diagnostic]) -> str:
-    """Return what was said, without numbers and names; it has to be short, and about something."""
+def _messages(faults: Iterable[Diagnostic]) -> str:
+    """Return the message without numbers and names; it must be short and not empty."""
     found = list(faults)
     for one in found:
         assert one.message.strip() and len(str(one)) < 10_000, str(one)[:300]
@@ -50,7 +50,7 @@ def _told(faults: Iterable[Diagnostic]) -> str:
 
 
 def _made() -> data.Model:
-    """Return a model of which every part of a report has something to say."""
+    """Return a model with content for every part of a report."""
     rows = [step(0, "hidden_features"), step(1, "op1", "npu1", launched=True), step(2, "stretch"), step(3, "arg_max")]
     found = model(
         [buffer("a", 64, 0, 0, 1), buffer("b", 16, 64, 1, 3), buffer("in", 32, 80, 0, 2, "input")],
@@ -122,7 +122,7 @@ def _profile_of_a_report() -> dict[str, object]:
 
 
 def _mutate_values(content: bytes, chance: Random, corpus: Sequence[bytes]) -> bytes:
-    """Return JSON with other values; numbers become what JSON's readers take for numbers, texts are hostile."""
+    """Return JSON with other values: extreme numbers and hostile texts."""
     if chance.random() < 0.3 and (found := list(_NUMBER.finditer(content))):
         place = chance.choice(found)
         return content[: place.start()] + chance.choice(_NUMBERS) + content[place.end() :]
@@ -149,7 +149,7 @@ def mutate_report(content: bytes, chance: Random, corpus: Sequence[bytes]) -> by
 
 
 def _start_report(folder: Path) -> Read:
-    """Compare with a report, and show what changed since; write over it, where it is one."""
+    """Compare with a report, and print the changes; overwrite it if it is valid."""
     now = report_of(_measured(folder))
     os.chdir(folder)
     path = Path("before.html")
@@ -160,36 +160,36 @@ def _start_report(folder: Path) -> Read:
         try:
             before = read_report(path)
         except OpwestError as fault:
-            return _told(fault.diagnostics)
+            return _messages(fault.diagnostics)
         changes = compare(before, now)
         if _chosen(content):
             _shown(page(now, changes, path.name))
         json.loads(pretty_json(now, changes), parse_constant=_no_constant)
         compare(now, before)
-        if not known:  # the format's name stands behind what tells files apart: it must not be lost
+        if not known:  # the name of the format is after the variable part: it must be kept
             try:
                 write_report(path, "new")
             except OpwestError as fault:
                 assert path.read_bytes() == content
-                return f"kept {_told(fault.diagnostics)}"
+                return f"kept {_messages(fault.diagnostics)}"
         return f"{known} {sorted({one.group for one in changes})}"
 
     return read
 
 
 def _chosen(content: bytes) -> bool:
-    """Whether the page is made too, which takes longer than all the rest."""
+    """Whether to generate the page too, which takes longer than the other parts."""
     return crc32(content) % 4 == 0
 
 
 def _no_constant(text: str) -> None:
-    raise AssertionError(f"{text} is no JSON")
+    raise AssertionError(f"{text} is not JSON")
 
 
 def _shown(text: str) -> str:
-    """Return a page or picture whose texts are no markup, and whose numbers are numbers."""
+    """Check that texts of a page or picture are escaped and that numbers are numbers; return it."""
     assert "<script>alert" not in text
-    assert not _NO_PLACE.search(text), "a coordinate that is no number"
+    assert not _NO_PLACE.search(text), "a coordinate that is not a number"
     return text
 
 
@@ -201,7 +201,7 @@ def _measurement_seeds() -> Sequence[bytes]:
 
 
 def _start_measurements(folder: Path) -> Read:
-    """Show what was measured."""
+    """Print the measurements."""
     plain, whole = _made(), _measured(folder)
     os.chdir(folder)
     path = Path("measured.json")
@@ -212,7 +212,7 @@ def _start_measurements(folder: Path) -> Read:
         [found] = add_measured([plain], [path], faults)
         if faults.has_errors:
             assert found == plain
-            return _told(faults)
+            return _messages(faults)
         made = report_of(found)
         text = to_json(made)
         json.loads(text, parse_constant=_no_constant)
@@ -220,8 +220,8 @@ def _start_measurements(folder: Path) -> Read:
         if _chosen(content):
             _shown(page(made, changes, "before"))
         path.write_text(text)
-        assert read_report(path) == made, "what was written is not what is read"
-        return f"{_told(faults)} {len(found.profiles)} {len(found.results)}"
+        assert read_report(path) == made, "the read data differs from the written data"
+        return f"{_messages(faults)} {len(found.profiles)} {len(found.results)}"
 
     return read
 
@@ -242,7 +242,7 @@ def _image_seeds() -> Sequence[bytes]:
 
 
 def _start_image(folder: Path) -> Read:
-    """Show what an image has of models."""
+    """Print the sizes of models in an image."""
     models = [_made(), replace(_made(), name="two", programs=())]
     os.chdir(folder)
     path = Path("zephyr.elf")
@@ -253,13 +253,13 @@ def _start_image(folder: Path) -> Read:
         found = add_images(models, [path], faults)
         if faults.has_errors:
             assert found == models
-            return _told(faults)
+            return _messages(faults)
         made = report_of(*found)
         text = to_json(made)
         if _chosen(content):
             _shown(page(made, compare(report_of(*models), made), "before"))
         path.write_text(text)
-        assert read_report(path) == made, "what was written is not what is read"
+        assert read_report(path) == made, "the read data differs from the written data"
         return str(sorted({(item.name, item.kind) for one in found for image in one.images for item in image.items}))
 
     return read
@@ -287,7 +287,7 @@ def _start_table(folder: Path) -> Read:
         faults = Diagnostics()
         rows = read_table(text, "table.csv", faults)
         if faults.has_errors:
-            return f"{_told(faults)} {len(faults)}"
+            return f"{_messages(faults)} {len(faults)}"
         blocks = blocks_of(rows)
         first = greedy.plan_pool(blocks)
         verify(blocks, first.offsets, first.size)

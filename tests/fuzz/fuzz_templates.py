@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: E501 - lists of words
-"""Templates of the user's own: whatever they hold, they reach prepared rows and nothing else."""
+"""User templates: whatever their content, they can access only prepared rows."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _WORDS = (
 
 
 class _Watch:
-    """An audit hook that notes what a template must never do."""
+    """An audit hook that records forbidden actions of templates."""
 
     def __init__(self, allowed: Sequence[Path]) -> None:
-        self.allowed = (*(str(path) for path in allowed), "templates/")  # tracebacks look for its text
+        self.allowed = (*(str(path) for path in allowed), "templates/")  # tracebacks read its text
         self.active = False
         self.seen: list[str] = []
         sys.addaudithook(self._hook)
@@ -65,7 +65,7 @@ class _Watch:
 
 
 class Row:
-    """A value that rows could hold: no template may reach its private half."""
+    """A value of a row: templates may not access its private attributes."""
 
     def __init__(self) -> None:
         self.name = "digits"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes to manifests that keep most of them YAML: keys, scalars, lines, words, and noise."""
+"""Mutations of manifests that mostly remain YAML: keys, scalars, lines, words, and noise."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from random import Random
 
-# What a scalar may become: every type, the edges of each, and names that mean something elsewhere.
+# Replacements of scalars: every type, its limits, and names with a meaning elsewhere.
 VALUES = (
     r"""
 0|1|-1|2|7|255|256|65536|2147483647|2147483648|99999999999999999999999999|0x7fffffff|1.0|4.0|1.5|1e-3|1e39|1e400|-0.0
@@ -88,7 +88,7 @@ MUTATIONS = [
 
 
 def mutated(text: str, pick: Random) -> bytes:
-    """Return the text with one to four changes; now and then with bytes that are no text."""
+    """Return the text with one to four changes; sometimes with bytes that are not text."""
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     lines = lines or ["version: 1"]
     for _ in range(pick.choice([1, 1, 1, 2, 4])):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers of boards that make no sense, and records that were edited: what is said of each."""
+"""Messages for invalid responses of boards and for edited records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AGAIN = "check the connection for lost characters; the image may be from another
 @pytest.mark.parametrize(
     ("dtype", "size", "shape"), [("object", 8, "1"), ("int16", 4, "3"), ("int8", 0, "0"), ("float32", 4, "-1 -1")]
 )
-def test_a_tensor_that_cannot_be(dtype: str, size: int, shape: str) -> None:
+def test_invalid_tensor_description(dtype: str, size: int, shape: str) -> None:
     with pytest.raises(LinkError) as caught:
         _Shell([MODEL.format(dtype, size, shape).encode()]).describe()
     seen = f"{dtype} {[int(word) for word in shape.split()]} of {size} bytes"
@@ -31,14 +31,14 @@ def test_a_tensor_that_cannot_be(dtype: str, size: int, shape: str) -> None:
 
 
 @pytest.mark.parametrize("line", ["done 0 - u - - - 1 2", "done 0 -", "error -1 EPERM"])
-def test_an_action_with_half_an_answer(line: str) -> None:
+def test_action_with_an_incomplete_response(line: str) -> None:
     [model] = _Shell([MODEL.format("int8", 1, "1").encode()]).describe()
     with pytest.raises(LinkError, match="unexpected response to 'opwest open m'"):
         _Shell([f"@opwest {line}\n".encode()]).act(model, Action.OPEN)
 
 
-def test_an_empty_line_is_a_lost_line() -> None:
-    with pytest.raises(LinkError, match="lost the serial device"):  # asked again, and nothing more comes
+def test_empty_line_counts_as_lost() -> None:
+    with pytest.raises(LinkError, match="lost the serial device"):  # requested again, without a response
         _Shell([b"@opwest \n@opwest end\n"]).describe()
 
 
@@ -54,7 +54,7 @@ def smp(number: int, change: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("number", "change", "said"),
+    ("number", "change", "message"),
     [
         (1, {"service": ...}, "missing or invalid in the expected the description of model"),
         (1, {"inputs": "1"}, "missing or invalid in the expected the description of model"),
@@ -71,8 +71,8 @@ def smp(number: int, change: dict[str, Any]) -> str:
         (0, {"buf_size": "x"}, "['y']"),
     ],
 )
-def test_answers_over_smp(number: int, change: dict[str, Any], said: str) -> None:
-    assert smp(number, change) == said
+def test_invalid_smp_responses(number: int, change: dict[str, Any], message: str) -> None:
+    assert smp(number, change) == message
 
 
 def record() -> dict[str, Any]:
@@ -87,7 +87,7 @@ def test_records_that_opwest_writes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "said"),
+    ("path", "value", "message"),
     [
         (["models"], 5, "record.models is not a list"),
         (["models"], [], "record.models is empty"),
@@ -101,7 +101,7 @@ def test_records_that_opwest_writes() -> None:
         (["models", 0, "builds", 0, "bits"], "64", "record.models[0].builds[0].bits is '64'"),
     ],
 )
-def test_records_that_were_edited(path: list[Any], value: Any, said: str) -> None:
+def test_records_that_were_edited(path: list[Any], value: Any, message: str) -> None:
     edited = record()
     owner = edited
     for part in path[:-1]:
@@ -110,6 +110,6 @@ def test_records_that_were_edited(path: list[Any], value: Any, said: str) -> Non
     with pytest.raises(OpwestError) as caught:
         check_record(edited, Path("app"))
     assert str(caught.value) == (
-        f"app/.opwest/lock.json: error: the lock is damaged: {said}\n"
+        f"app/.opwest/lock.json: error: the lock is damaged: {message}\n"
         "  hint: restore it from version control, or create it with 'opwest update DIR --manifest FILE'"
     )

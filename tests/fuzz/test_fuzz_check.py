@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever is done to a manifest, `opwest check` ends with exit code 0 or 1 and says why."""
+"""For every mutated manifest, `opwest check` ends with exit code 0 or 1 and a reason."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The libFuzzer targets, for a moment each; and every input that broke one."""
+"""Short runs of the libFuzzer targets, and every stored failing input."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from requirements_support import need, skip_here
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=[target.name for target in TARGETS])
-def test_a_moment_of_fuzzing(target: Target, tmp_path: Path) -> None:
+def test_short_fuzzing_run(target: Target, tmp_path: Path) -> None:
     stored = sorted((REGRESSIONS / "device").glob(f"{target.name}_*"))
     need("clang", "clang runtime")
     try:
@@ -29,6 +29,6 @@ def test_a_moment_of_fuzzing(target: Target, tmp_path: Path) -> None:
     assert row["inputs"] >= 3_000 and row["edges"] > 60
 
 
-def test_an_absent_compiler_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_compiler_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _name: None)
     assert run(TARGETS[0], tmp_path, 1)["skipped"] == "clang is not on the path"

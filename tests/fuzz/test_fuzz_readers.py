@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fuzzers of `make fuzz`, for a moment each and always with the same seed; and every input that broke a reader."""
+"""Short runs of the fuzzers of `make fuzz` with a fixed seed, and every stored failing input."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STORED = sorted(path for path in REGRESSIONS.glob("*/*") if path.parent.name != 
 
 
 @pytest.mark.parametrize("name", sorted(readers()))
-def test_a_moment_of_fuzzing(name: str, tmp_path: Path) -> None:
+def test_short_fuzzing_run(name: str, tmp_path: Path) -> None:
     runs = RUNS.get(name, 150)
     *failures, count = fuzz(readers()[name], tmp_path, seed=7, runs=runs)
     assert not failures, failures[0].trace if isinstance(failures[0], Failure) else failures
@@ -26,7 +26,7 @@ def test_a_moment_of_fuzzing(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", STORED, ids=[f"{path.parent.name}/{path.name}" for path in STORED])
-def test_what_once_broke_a_reader(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_regressions_of_readers(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = path.parent.name.replace("_", " ")
     if name in NEEDED:
         need(*NEEDED[name])
@@ -36,8 +36,8 @@ def test_what_once_broke_a_reader(path: Path, tmp_path: Path, monkeypatch: pytes
     assert isinstance(result, str), result.trace
 
 
-def test_the_seeds_are_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mutations of inputs that were wrong to begin with would never come far."""
+def test_seeds_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The seeds must be valid: mutations of invalid inputs reach little code."""
     good = {"elf": "x86-64", "archive": "ObjectFile 3", "npy": "int16 2", "manifest": "rendered", "csource": "3 0 1"}
     for name, sign in good.items():
         (tmp_path / name).mkdir()
@@ -54,7 +54,7 @@ def _broken(content: bytes) -> str:
     return "fine"
 
 
-def test_a_failure_is_found_and_minimised(tmp_path: Path) -> None:
+def test_failure_is_found_and_minimised(tmp_path: Path) -> None:
     reader = Reader("made up", lambda: [b"some text that is right"], lambda _folder: _broken)
     failure, count = fuzz(reader, tmp_path, seed=1, runs=3_000)
     assert isinstance(failure, Failure) and count == 3_000

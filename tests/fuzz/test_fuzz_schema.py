@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manifests made from the schema itself: the validator agrees, and whatever they mean, the answer is diagnostics."""
+"""Manifests generated from the schema: the validator accepts them, and `check` reports diagnostics only."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def follow(rule: dict[str, Any]) -> dict[str, Any]:
 
 
 def values(rule: dict[str, Any] | bool, depth: int = 0) -> st.SearchStrategy[Any]:
-    """Return what a schema allows, as far as types, keys, enumerations and counts go."""
+    """Return a value that a schema permits with respect to types, keys, enumerations and counts."""
     if isinstance(rule, bool):
         return st.just("x")
     rule = follow(rule)
@@ -99,8 +99,8 @@ def test_manifests_of_the_schema(manifest: dict[str, Any], folder: Path) -> None
 
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
 @given(value=values(SCHEMA), key=st.sampled_from(sorted(SCHEMA["properties"])))
-def test_any_value_under_any_key(value: dict[str, Any], key: str, folder: Path) -> None:
-    """A part of a manifest where it does not belong: told with its line, by its key."""
+def test_misplaced_values_are_reported_by_key(value: dict[str, Any], key: str, folder: Path) -> None:
+    """A misplaced part of a manifest is reported with its line and its key."""
     path = folder / "manifest.yaml"
     path.write_text(json.dumps({"version": 1, "model": "m", key: value}), encoding="utf-8", errors="surrogatepass")
     faults = Diagnostics()

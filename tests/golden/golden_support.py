@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The golden projects: which there are, and how each is generated. No compiler takes part."""
+"""The golden projects and their generation, without a compiler."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ PROJECTS = {
 Metadata = Literal["c", "llvm"]
 HOST_TARGETS = ("x86-64", "i386", "aarch64-host")
 
-# Left out of the comparison: the runtime is a copy of files of zephyr_module/ (the lock says which), merge bases are
-# copies of files that are compared, the origin depends on the place of the project, the mutex is no content, and
-# objects are compared by the checksum that the lock holds.
+# Not compared: the runtime is a copy of files of zephyr_module/ (listed in the lock), merge bases are
+# copies of compared files, the origin depends on the path of the project, the mutex has no content, and
+# objects are compared by their checksum in the lock.
 _LEFT_OUT = ("modules/opwest/", ".opwest/bases.json", ".opwest/origin.json", ".opwest/mutex")
 
 
 def copy_project(name: str, folder: Path) -> list[Path]:
-    """Copy the manifests of a golden project and all they name into a new folder; return the manifests."""
+    """Copy the manifests of a golden project and their files to a new directory; return the manifests."""
     shutil.copytree(GOLDEN / name, folder, ignore=shutil.ignore_patterns("expected"))
     if name == "targets":
         _write_objects(folder / "objects")
@@ -51,7 +51,7 @@ def copy_project(name: str, folder: Path) -> list[Path]:
 
 
 def generate_project(name: str, work: Path, *, vendored: bool = True, metadata: Metadata = "c") -> Path:
-    """Generate a golden project below `work` and return the application's folder."""
+    """Generate a golden project below `work` and return the application's directory."""
     manifests = copy_project(name, work / "source")
     if metadata == "llvm":
         name_host_targets(manifests)
@@ -60,7 +60,7 @@ def generate_project(name: str, work: Path, *, vendored: bool = True, metadata: 
 
 
 def name_host_targets(manifests: Sequence[Path]) -> None:
-    """Give models of C sources something that is compiled for this machine: LLVM needs to know the targets."""
+    """Add an object for this machine to models of C sources: LLVM requires a target."""
     for manifest in manifests:
         text = manifest.read_text(encoding="utf-8")
         if "target: " not in text:
@@ -72,7 +72,7 @@ def name_host_targets(manifests: Sequence[Path]) -> None:
 
 
 def generate_quickly(manifests: Sequence[Path], app: Path, *, vendored: bool = False, metadata: Metadata = "c") -> Path:
-    """Write what `generate` would, without its journal, which waits for the disk: for tests that compile the output."""
+    """Write the files of `generate` without its journal, which waits for the disk."""
     faults = Diagnostics()
     if metadata == "llvm":
         name_host_targets(manifests)
@@ -111,7 +111,7 @@ def _write_objects(folder: Path) -> None:
 
 
 def emitted(app: Path) -> dict[str, bytes]:
-    """Return what is compared, by path: every file but the vendored runtime and binary objects."""
+    """Return the compared files by path: all except the vendored runtime and binary objects."""
     files = {}
     for path in sorted(app.rglob("*")):
         name = path.relative_to(app).as_posix()
@@ -121,7 +121,7 @@ def emitted(app: Path) -> dict[str, bytes]:
 
 
 def _lock_without_runtime(path: Path) -> bytes:
-    """Return the lock without the checksums of the runtime, which changes for reasons of its own."""
+    """Return the lock without the checksums of the runtime, which changes independently."""
     lock = json.loads(path.read_bytes())
     for name in lock["files"]:
         if name.startswith("modules/opwest/"):

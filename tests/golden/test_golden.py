@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole emitted tree of several manifests, byte by byte. `pytest tests/golden --rewrite` writes it anew."""
+"""The complete emitted tree of several manifests, byte by byte. `pytest tests/golden --rewrite` updates it."""
 
 import difflib
 import os
@@ -38,7 +38,7 @@ def _diff(name: str, expected: bytes, actual: bytes) -> str:
 
 
 def rewrite(folder: Path, files: dict[str, bytes]) -> None:
-    """Make `folder` hold exactly `files`."""
+    """Write `files` to `folder` and remove all others."""
     shutil.rmtree(folder, ignore_errors=True)
     for name, content in files.items():
         path = folder / name
@@ -48,7 +48,7 @@ def rewrite(folder: Path, files: dict[str, bytes]) -> None:
 
 @pytest.fixture(scope="module", params=PROJECTS)
 def generated(request, tmp_path_factory):
-    """Return the name of a golden project and what is emitted for it."""
+    """Return the name of a golden project and its emitted files."""
     return request.param, emitted(generate_project(request.param, tmp_path_factory.mktemp(request.param)))
 
 
@@ -72,7 +72,7 @@ def test_no_absolute_path_and_no_date(generated, tmp_path_factory):
 
 
 def test_text_files_are_well_formed(generated):
-    """UTF-8, one newline at the end, no carriage return, no blank at the end of a line, no unrendered template."""
+    """UTF-8, one newline at the end, no carriage return, no trailing space, no unrendered template."""
     name, actual = generated
     sources = {path.name for path in (GOLDEN / name).rglob("*") if "expected" not in path.parts}
     for path, content in actual.items():
@@ -95,7 +95,7 @@ def test_every_emitted_source_has_a_licence_line(generated):
 
 @pytest.mark.parametrize("name", PROJECTS)
 def test_output_does_not_depend_on_the_place(name, tmp_path, monkeypatch):
-    """The same manifest in another folder, named relative to another current folder, gives the same bytes."""
+    """The same manifest in another directory, relative to another current directory, gives the same bytes."""
     first = emitted(generate_project(name, tmp_path / "first"))
     elsewhere = tmp_path / "a much longer, other folder" / "ü"
     manifests = copy_project(name, elsewhere)
@@ -121,7 +121,7 @@ def test_output_does_not_depend_on_the_hash_seed(name, tmp_path):
 
 
 def test_order_of_manifests_is_kept(tmp_path):
-    """Two models the other way round: the models' own folders do not change."""
+    """Two models in reverse order: the directories of the models do not change."""
     manifests = copy_project("several", tmp_path / "source")
     for folder, order in (("a", manifests), ("b", manifests[::-1])):
         projects.generate(order, tmp_path / folder, vendored=False, faults=Diagnostics())

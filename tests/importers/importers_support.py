@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Imports for tests: models at hand, the emitted C on many inputs, references."""
+"""Imports for tests: models, the emitted C on many inputs, references."""
 
 import os
 import subprocess
@@ -48,7 +48,7 @@ def need_tvm(*packages):
 
 
 def model_file(name):
-    """Return a model of the folder OPWEST_MODELS or ../shared/models."""
+    """Return a model of the directory OPWEST_MODELS or ../shared/models."""
     folders = [Path(os.environ["OPWEST_MODELS"])] if "OPWEST_MODELS" in os.environ else [ROOT.parent / "shared/models"]
     for folder in folders:
         if (folder / name).is_file():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models in Model Library Format for tests: the layout of TVM's files, with C of our own in them.
+"""Models in Model Library Format for tests: the layout of TVM's files with hand-written C.
 
 One network in every variant: y = relu(x W1 + b1) W2 + b2 on float32, 4 inputs, 3 hidden, 2 outputs.
 """
@@ -162,7 +162,7 @@ def usmp(module="default", version=7, device=False, target="", bare=False):
     ):
         both = pools.format(2 + 2 * number, 3 + 2 * number)
         constants = f"global_const_workspace_{2 + 2 * number}_var"
-        # The second lets its sum pass through the workspace, as TVM's temporaries do.
+        # The second stores its sum in the workspace, like TVM's temporaries.
         body = (
             "".join(f"  void* {one} = (&({constants}[{offsets[one]}]));\n" for one in (weight, bias))
             + f"  void* room_let = (&(global_workspace_{3 + 2 * number}_var[32]));\n"
@@ -245,7 +245,7 @@ _PACKED = (
 
 
 def _unpack(names, checked=()):
-    """Return the entries of `args`; `checked` are shapes that the function insists on, as with TVM's assertions."""
+    """Return the entries of `args`; the function checks the shapes in `checked`, like TVM's assertions."""
     lines = ""
     for number, name in enumerate(names):
         lines += f"  void* arg_{name} = (((TVMValue*)args)[{number}].v_handle);\n"
@@ -314,8 +314,8 @@ def _stack_tensor(number, data, shape):
 def packed(module="default", shapes=True, checked=False):
     """Ahead of time with packed arguments: main builds arrays and tensors on its stack (interface `packed`).
 
-    `shapes`: main fills the tensors in; else it gives them their data alone, and its own arguments as they are, as
-    releases with LegalizePackedCalls do. `checked`: operators insist on their shapes.
+    `shapes`: main initializes the tensors; otherwise it sets only their data and passes on its own arguments, as
+    releases with LegalizePackedCalls do. `checked`: operators check their shapes.
     """
     code = _packed_operators(module, checked)
     stacks = {"tcode": 1, "value": 2, "array": 12, "shape": 4} | ({} if shapes else {"sid": 6})
@@ -396,7 +396,7 @@ def graph(module="default"):
 
 
 def cmsis_nn(cpu="cortex-m4"):
-    """Operators that call CMSIS-NN, with the line of TVM 0.17 that lets every error pass."""
+    """Operators that call CMSIS-NN, with the line of TVM 0.17 that ignores every error."""
     files = usmp(target=f"-mcpu={cpu}")
     files["codegen/host/src/default_lib2.c"] = (
         b"// tvm target: cmsis-nn \n#include <arm_nnfunctions.h>\n"
@@ -427,7 +427,7 @@ def _directory(name):
 
 
 def unpack(files, folder):
-    """Write the files as a folder."""
+    """Write the files to a directory."""
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seeded mutations of archives in Model Library Format, and what the import of any of them has to keep."""
+"""Seeded mutations of archives in Model Library Format, and the invariants of their import."""
 
 import contextlib
 import io
@@ -50,7 +50,7 @@ def mutated(random):
 
 
 def _damage(content, random):
-    """Flip, cut, double or move bytes anywhere."""
+    """Flip, remove, double or move bytes anywhere."""
     data = bytearray(content)
     for _ in range(random.randint(1, 8)):
         at = random.randrange(len(data))
@@ -71,7 +71,7 @@ def _damage(content, random):
 
 
 def _header(content, random):
-    """Change a field of a header, with a checksum that fits."""
+    """Change a field of a header and update the checksum."""
     data = bytearray(content)
     starts = [0]
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
@@ -102,7 +102,7 @@ def _header(content, random):
 
 
 def _member(files, random):
-    """Add a member that has no business there."""
+    """Add an unexpected member."""
     out = io.BytesIO()
     kinds = (
         tarfile.SYMTYPE,
@@ -130,7 +130,7 @@ def _member(files, random):
 
 
 def content_of(name, content, random):
-    """Change the content of a file where it has a meaning."""
+    """Change a significant part of a file."""
     if name.endswith((".json", ".graph")) and random.random() < 0.7:
         return _json(content, random)
     if name.endswith(".params") and random.random() < 0.7:
@@ -178,9 +178,9 @@ def _json(content, random):
 
 
 def examine(content, folder, *, whole=True):
-    """Import a tar in a folder of its own, and check the project where it is `whole`.
+    """Import a tar in a new directory; check the project if `whole`.
 
-    Returns "imported" or the first diagnostic. Asserts what always holds.
+    Returns "imported" or the first diagnostic. Asserts the invariants.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -197,7 +197,7 @@ def examine(content, folder, *, whole=True):
     except OpwestError as error:
         assert error.diagnostics and all(d.message for d in error.diagnostics)
         answer = error.diagnostics[0].message
-        assert not (folder / "out").exists(), "something was written although the import failed"
+        assert not (folder / "out").exists(), "the failed import wrote files"
     assert time.process_time() - start < SECONDS, "the import took too long"
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     assert grown < BYTES, f"the import took {grown} bytes"

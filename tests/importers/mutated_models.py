@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damaged model files through the importer, each in the process of its own that `opwest import tvm` uses.
+"""Damaged model files through the importer, each in the child process of `opwest import tvm`.
 
     make mutated-models                                   300 files, seed 1
     python tests/importers/mutated_models.py --runs 50 --seed 7 --jobs 2 [MODEL...]
 
-Every file must end in a whole folder that `opwest check` takes, or in errors with a place and nothing written, within
-the limits below. The last line counts both; exit code 1 and the file's name where one does neither.
+Every file must result in a complete directory that `opwest check` accepts, or in errors with a position and no
+output, within the limits below. The last line counts both; exit code 1 and the file's name for any other result.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # as a script
 
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.importers.tvm import Options
@@ -32,7 +32,7 @@ from projects import check
 
 MOST_KIB = 6 << 20
 MOST_SECONDS = 120.0
-"""Of one import, of a clock that other work shares."""
+"""Of one import, in wall-clock time."""
 _EXTREME = [0, 1, -1, 2**31 - 1, -(2**31), 0x7F, 0xFFFF, 1 << 24]
 
 
@@ -49,7 +49,7 @@ def cut(data: bytearray, source: random.Random) -> bytearray:
 
 
 def extreme(data: bytearray, source: random.Random) -> bytearray:
-    """Write numbers at ends of ranges where flatbuffers keep offsets and sizes."""
+    """Write limits of ranges to offsets and sizes of flatbuffers."""
     for _ in range(source.randint(1, 4)):
         at = source.randrange(max(len(data) // 4 - 1, 1)) * 4
         struct.pack_into("<i", data, at, source.choice(_EXTREME))
@@ -57,7 +57,7 @@ def extreme(data: bytearray, source: random.Random) -> bytearray:
 
 
 def head(data: bytearray, source: random.Random) -> bytearray:
-    """Change bytes where tables are described, not weights."""
+    """Change bytes of tables, not of weights."""
     for _ in range(source.randint(1, 4)):
         data[source.randrange(min(len(data), 1500))] ^= 1 << source.randrange(8)
     return data
@@ -83,16 +83,16 @@ MUTATIONS: list[Callable[[bytearray, random.Random], bytearray]] = [flip, cut, e
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one file."""
+    """The result of one file."""
 
     kind: str
-    """imported, refused, or what is wrong."""
+    """imported, rejected, or the fault."""
     seconds: float
     said: str = ""
 
 
 def attempt(content: bytes, suffix: str, work: Path) -> Outcome:
-    """Import one file in an empty folder."""
+    """Import one file in an empty directory."""
     file, folder = work / f"model{suffix}", work / "out"
     file.write_bytes(content)
     begin = time.monotonic()
@@ -107,7 +107,7 @@ def attempt(content: bytes, suffix: str, work: Path) -> Outcome:
             kind = "an unclear message"
         elif folder.exists():
             kind = "a folder after an error, or one that check refuses"
-    except Exception as error:  # what must never come: it is told with its file
+    except Exception as error:  # not expected: reported with its file
         kind, said = f"a {type(error).__name__}", str(error)
     seconds = time.monotonic() - begin
     allowed = {file.name, "out"} if kind == "imported" else {file.name}

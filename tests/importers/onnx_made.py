@@ -40,7 +40,7 @@ def two_by_two():
 
 
 def computed_shape():
-    """Return an ONNX model as PyTorch writes a view: a reshape to what is computed from the input's shape."""
+    """Return an ONNX model as PyTorch writes a view: a reshape to a shape computed from that of the input."""
     numbers = {"zero": np.array([0], np.int64), "rest": np.array([-1], np.int64), "small": np.float32(0.5)}
     nodes = [
         helper.make_node("Abs", ["x"], ["a"], name="abs"),

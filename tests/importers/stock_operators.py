@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators as TVM builds them by default: C and LLVM, with and without assertions. Run in a process of its own.
+"""Operators as TVM builds them by default: C and LLVM, with and without assertions. Run in a separate process.
 
-    python stock_operators.py FOLDER TRIPLE
+    python stock_operators.py DIR TRIPLE
 
 writes <kind>_<on|off>.{c,o} with the functions add_<kind>_<on|off> and so on, kind c or llvm.
 """

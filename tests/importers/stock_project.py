@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model of operators as TVM builds them by default, next to a plain one: its manifest, and what it computes."""
+"""A model of operators as TVM builds them by default and a plain one: its manifest and its expected results."""
 
 import subprocess
 import sys
@@ -47,7 +47,7 @@ _OPERATORS = """\
 
 
 def write_project(folder, *, variants=VARIANTS, ir=False, workspace="4KiB"):
-    """Build the operators in a process of their own and write a manifest that uses every variant."""
+    """Build the operators in a separate process and write a manifest that uses every variant."""
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "c_on.c").exists():
         command = [sys.executable, HERE / "stock_operators.py", folder, "x86_64-linux-gnu"]
@@ -87,14 +87,14 @@ def write_project(folder, *, variants=VARIANTS, ir=False, workspace="4KiB"):
 
 
 def expected(a, mask, x):
-    """Return what every variant computes: the sums, and the halves."""
+    """Return the results of every variant: the sums and the halves."""
     sums = a + np.where(mask.astype(bool), a * np.float32(2.5), a)
     wide = x.astype(np.float64)
     return sums, (np.einsum("ik,ki->i", 2 * wide, 2 * wide) / 2).astype(np.float32)
 
 
 def inputs(seed):
-    """Return inputs at random: small numbers, so that sums of them are near enough in every order."""
+    """Return random inputs: small numbers, whose sums differ little between orders."""
     random = np.random.default_rng(seed)
     a = random.standard_normal((4, 8)).astype(np.float32)
     return a, random.integers(0, 2, 8).astype(np.uint8), random.standard_normal((32, 32)).astype(np.float32)

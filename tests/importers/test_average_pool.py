@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Average pooling of int8 rounds to the nearest, halves away from zero: TVM's importer alone truncates."""
+"""Average pooling of int8 rounds to the nearest, halves away from zero: TVM's own importer truncates."""
 
 import importlib.util
 
@@ -16,7 +16,7 @@ from opwest.importers.tvm.vectors import run_litert  # noqa: E402
 
 
 def expected(data, padding, stride, size):
-    """Return the mean as TFLite's reference kernel has it, one window after the other."""
+    """Return the mean of each window like TFLite's reference kernel."""
     edge = data.shape[1]
     out = (edge - size) // stride + 1 if padding else -(-edge // stride)
     before = 0 if padding else max((out - 1) * stride + size - edge, 0) // 2
@@ -44,5 +44,5 @@ def test_means_are_rounded(padding, stride, size, tmp_path):
     for case, result in zip(cases, found, strict=True):
         assert np.array_equal(result[0], expected(case[0], padding, stride, size))
     if importlib.util.find_spec("ai_edge_litert") is not None:
-        _, wanted = run_litert(read_model(file), cases)
-        assert all(np.array_equal(a[0], b[0]) for a, b in zip(found, wanted, strict=True))
+        _, reference = run_litert(read_model(file), cases)
+        assert all(np.array_equal(a[0], b[0]) for a, b in zip(found, reference, strict=True))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can't be imported is said with the operator's name and place; nothing is written, nothing is a traceback."""
+"""Unsupported models: errors with the operator's name and position, no output, no traceback."""
 
 import random
 import subprocess
@@ -19,7 +19,7 @@ from opwest.importers.tvm import Options, import_model  # noqa: E402
 
 
 def refused(path, folder, **options):
-    """Return what is said of a model that can't be imported."""
+    """Return the message for an unsupported model."""
     with pytest.raises(OpwestError) as caught:
         import_model(path, folder, Options(**options))
     assert not folder.exists()
@@ -60,7 +60,7 @@ def test_operator_without_lowering(tmp_path):
     assert "has no lowering in TVM; in the file, operator 0 'totals' (CumSum, which writes 'y')" in text
 
 
-def test_a_branch_of_run_time(tmp_path):
+def test_data_dependent_branch(tmp_path):
     ways = [
         helper.make_graph([helper.make_node(kind, ["x"], [kind])], kind, [], [out])
         for kind in ("Relu", "Neg")
@@ -140,7 +140,7 @@ def test_corrupt_files(name, tmp_path):
         assert "error: " in refused(path, tmp_path / "out")
 
 
-def test_other_files_and_folders(tmp_path):
+def test_other_files_and_directories(tmp_path):
     (tmp_path / "m.pb").write_bytes(b"x")
     assert "a .tflite or an .onnx file" in refused(tmp_path / "m.pb", tmp_path / "out")
     assert "cannot read the file: No such file" in refused(tmp_path / "none.tflite", tmp_path / "out")
@@ -195,7 +195,7 @@ def test_command_line(tmp_path):
     assert not (tmp_path / "other").exists()
 
 
-def test_a_dead_process_is_told(monkeypatch, tmp_path):
+def test_ended_process_is_reported(monkeypatch, tmp_path):
     from opwest.importers.tvm import child
 
     path = tmp_path / "pool.tflite"

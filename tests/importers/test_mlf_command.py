@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opwest import mlf`: what it prints, and its exit codes."""
+"""`opwest import mlf`: output and exit codes."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ def tar(tmp_path):
     return path
 
 
-def test_words_and_notes(tmp_path):
+def test_summary_and_notes(tmp_path):
     path = tmp_path / "net.tar"
     path.write_bytes(made.tar_of(made.cmsis_nn()))
     done = run(path, "-o", tmp_path / "out")
@@ -32,7 +32,7 @@ def test_words_and_notes(tmp_path):
     assert "model: net\n" in (tmp_path / "out/manifest.yaml").read_text()
 
 
-def test_what_is_missing_can_be_said(tar, tmp_path):
+def test_missing_shape_can_be_given_as_an_option(tar, tmp_path):
     done = run(tar, "-o", tmp_path / "out")
     assert done.returncode == 1
     assert "error: the directory does not record the shape of input 'x' (float32)" in done.stderr
@@ -45,7 +45,7 @@ def test_what_is_missing_can_be_said(tar, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["x", "x=", "x=int9:1", "x=1x4", "=1"])
-def test_tensors_that_are_not_understood(text, tar, tmp_path):
+def test_invalid_tensor_options(text, tar, tmp_path):
     done = run(tar, "-o", tmp_path / "out", "--tensor", text)
     assert done.returncode == 1
     assert f"error: invalid --tensor {text!r}" in done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What main calls with packed arguments: in the registry with the shapes that the folder tells, or named."""
+"""Functions that main calls with packed arguments: in the registry with the recorded shapes, or listed."""
 
 import contextlib
 import json
@@ -26,7 +26,7 @@ def imported(files, folder):
 
 
 SHAPES = {
-    # Main fills its tensors in; or gives data alone, where an allocation's size remains.
+    # Main initializes its tensors, or sets only the data, where only the size of the allocation is known.
     "filled in": (made.packed(), [(1, 4), (1, 3)], [(1, 3), (1, 2)]),
     "checked": (made.packed(checked=True), [(1, 4), (1, 3)], [(1, 3), (1, 2)]),
     "data alone": (made.packed(shapes=False), [(1, 4), (3,)], [(3,), (1, 2)]),
@@ -94,14 +94,14 @@ int main(void)
 """
 
 
-def test_what_packed_calls_do_not_tell_is_named(tmp_path):
-    """An operator that reads its elements through helpers alone has no element type; its main says nothing either."""
+def test_information_missing_in_packed_calls_is_named(tmp_path):
+    """An operator that reads its elements only in helpers has no element type, and neither has its main."""
     files = made.packed(shapes=False)
     name = "codegen/host/src/default_lib1.c"
     start, first, rest = files[name].partition(b"tvmgen_default_fused_dense(")
     files[name] = start + first + rest.replace(b"((float*)p0)", b"AS_FLOAT(p0)")
     files[name] = files[name].replace(b"#include <math.h>", b"#define AS_FLOAT(p) ((float *)(p))", 1)
-    # The allocation's size alone does not say what is in it.
+    # The size of the allocation alone does not determine its content.
     done, text = imported(files, tmp_path)
     assert (
         "not in the registry, because the size or the element type of an argument is unknown: "
@@ -119,7 +119,7 @@ def test_what_packed_calls_do_not_tell_is_named(tmp_path):
         (b"(((DLTensor*)stack_array) + 1)", b"stack_elsewhere"),
     ],
 )
-def test_packed_calls_that_can_not_be_are_not_believed(seen, written, tmp_path):
+def test_impossible_packed_calls_are_ignored(seen, written, tmp_path):
     files = made.packed()
     name = "codegen/host/src/default_lib1.c"
     assert seen in files[name]
@@ -146,7 +146,7 @@ def test_long_runs_of_characters_in_main_take_no_time(junk, tmp_path):
     start = time.process_time()
     done, _ = imported(files, tmp_path)
     assert done.operators >= 1
-    assert time.process_time() - start < 10  # minutes, where a pattern starts anew at each character
+    assert time.process_time() - start < 10  # minutes, if a pattern starts again at each character
 
 
 @pytest.mark.parametrize(

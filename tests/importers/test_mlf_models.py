@@ -41,7 +41,7 @@ def imported(files, folder, name="mine", **options):
 
 @pytest.mark.needs("cc")
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_runs_as_numpy_says(variant, tmp_path):
+def test_results_equal_numpy(variant, tmp_path):
     imported(VARIANTS[variant], tmp_path, tensors=SAID.get(variant, {}))
     built = Built(tmp_path / "mine", tmp_path)
     results = built.run([[x] for x in INPUTS])
@@ -50,7 +50,7 @@ def test_runs_as_numpy_says(variant, tmp_path):
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_folder_and_tar_are_the_same(variant, tmp_path):
+def test_directory_and_tar_are_the_same(variant, tmp_path):
     imported(VARIANTS[variant], tmp_path, tensors=SAID.get(variant, {}))
     made.unpack(VARIANTS[variant], tmp_path / "unpacked" / "mine.tar")
     import_mlf(tmp_path / "unpacked" / "mine.tar", tmp_path / "other", Options("mine", tensors=SAID.get(variant, {})))
@@ -99,7 +99,7 @@ def test_graph_becomes_steps(tmp_path):
     assert "opwest_reshape_0" in (tmp_path / "mine/operators/reshape.c").read_text()
 
 
-def test_device_is_left_to_fill_in(tmp_path):
+def test_device_is_marked_to_fill_in(tmp_path):
     done, text = imported(made.usmp(device=True), tmp_path)
     assert "handle: {type: FILL_IN, header: FILL_IN, expression: FILL_IN}" in text
     assert "symbol: TVMDeviceNpuActivate" in text
@@ -109,7 +109,7 @@ def test_device_is_left_to_fill_in(tmp_path):
         check([tmp_path / "mine/manifest.yaml"], faults)
 
 
-def test_cmsis_nn_is_linked_and_its_errors_are_seen(tmp_path):
+def test_cmsis_nn_is_linked_and_its_errors_are_returned(tmp_path):
     done, text = imported(made.cmsis_nn(), tmp_path)
     source = (tmp_path / "mine/operators/default_lib2.c").read_text()
     assert "switch (status)" in source and "!status" not in source
@@ -127,12 +127,12 @@ def test_cmsis_nn_is_linked_and_its_errors_are_seen(tmp_path):
         ("cortex-m55+nomve", "#if !(defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE))"),
     ],
 )
-def test_cmsis_nn_asks_for_the_instruction_set_it_was_made_for(cpu, condition, tmp_path):
+def test_cmsis_nn_code_requires_its_instruction_set(cpu, condition, tmp_path):
     imported(made.cmsis_nn(cpu), tmp_path)
     assert condition in (tmp_path / "mine/operators/default_lib2.c").read_text()
 
 
-def test_dsp_intrinsics_say_which_processor_they_need(tmp_path):
+def test_dsp_intrinsics_require_their_processor(tmp_path):
     files = made.usmp()
     name = "codegen/host/src/default_lib1.c"
     files[name] += b"static int use(int a, int b)\n{\n  return __SMLAD(a, b, 0);\n}\n"
@@ -142,7 +142,7 @@ def test_dsp_intrinsics_say_which_processor_they_need(tmp_path):
     assert "#if !defined(__ARM_FEATURE_DSP)\n#error" in source and "#else\n#include <cmsis_compiler.h>" in source
 
 
-def test_a_library_that_nobody_has_is_named(tmp_path):
+def test_unknown_library_is_named(tmp_path):
     files = made.usmp()
     name = "codegen/host/src/default_lib1.c"
     files[name] = b"#include <esp_kernel.h>\n" + files[name].replace(
@@ -154,7 +154,7 @@ def test_a_library_that_nobody_has_is_named(tmp_path):
     assert "symbol: esp_dl_wrapper" in text
 
 
-def test_shifts_beyond_63_bits_are_mended(tmp_path):
+def test_shifts_beyond_63_bits_are_corrected(tmp_path):
     """(x * m + (1 << (s - 1))) >> s is 0 from s = 63 on, for every x and m of 32 bits."""
     files = made.usmp()
     name = "codegen/host/src/default_lib1.c"
@@ -172,7 +172,7 @@ def test_shifts_beyond_63_bits_are_mended(tmp_path):
         assert (x * ((1 << 31) - 1) + (1 << 62)) >> 63 == 0
 
 
-def test_cmsis_nn_without_a_processor_is_told(tmp_path):
+def test_cmsis_nn_without_a_processor_is_reported(tmp_path):
     files = made.cmsis_nn()
     files = {n: c.replace(b"-mcpu=cortex-m4", b"") for n, c in files.items()}
     done, _ = imported(files, tmp_path)
@@ -182,7 +182,7 @@ def test_cmsis_nn_without_a_processor_is_told(tmp_path):
 
 @pytest.mark.needs("cc")
 def test_two_models_of_one_name_in_one_image(tmp_path):
-    """Every `default` defines the same functions and headers: renamed, they live together."""
+    """Every `default` defines the same functions and headers: renamed, they do not clash."""
     imported(made.usmp(), tmp_path, "one")
     imported(made.workspace(), tmp_path, "two")
     app = tmp_path / "app"
@@ -255,7 +255,7 @@ def test_compiled_operators(variant, tmp_path):
     assert "objects/x86-64/default_lib1.o" in done.files
     assert "  - target: x86-64\n    files: [objects/x86-64/default_lib1.o]\n" in text
     if variant in ("workspace", "packed"):
-        assert "workspace: 4096" in text  # nothing but metadata.json's upper bound
+        assert "workspace: 4096" in text  # only the upper bound of metadata.json
     if variant != "graph":
         assert (
             "not in the registry, because main is compiled and the sizes of the arguments are not recorded: "
@@ -272,7 +272,7 @@ def test_compiled_operators_of_an_unknown_target(tmp_path):
         imported({**files, "codegen/host/lib/x.o": b""}, tmp_path, target="cortex-m99")
 
 
-def test_workspaces_that_the_caller_brought_to_tvm(tmp_path):
+def test_caller_provided_workspaces(tmp_path):
     """With `workspace_pools` in the C interface there is no array: the header has the sizes."""
     files = made.usmp()
     wrapper, header = "codegen/host/src/default_lib0.c", "codegen/host/include/tvmgen_default.h"
@@ -292,7 +292,7 @@ def test_workspaces_that_the_caller_brought_to_tvm(tmp_path):
     planned(tmp_path / "mine")
 
 
-def test_several_devices_are_refused(tmp_path):
+def test_several_devices_are_rejected(tmp_path):
     files = made.usmp(device=True)
     name = "codegen/host/src/default_lib1.c"
     files[name] = files[name].replace(
@@ -311,7 +311,7 @@ def test_names_of_inputs_from_the_relay_text_alone(tmp_path):
     assert "x: {dtype: float32, shape: [1, 4]}" in text
 
 
-def test_includes_of_any_length_are_no_traceback(tmp_path):
+def test_includes_of_any_length_cause_no_traceback(tmp_path):
     files = made.usmp()
     name = "codegen/host/src/default_lib1.c"
     files[name] = b'#include "' + b"x" * 5000 + b'.h"\n' + files[name]
@@ -320,7 +320,7 @@ def test_includes_of_any_length_are_no_traceback(tmp_path):
 
 
 @pytest.mark.parametrize("linked", [False, True], ids=["params", "linked"])
-def test_a_graph_with_weights_of_bfloat16(linked, tmp_path):
+def test_graph_with_weights_of_bfloat16(linked, tmp_path):
     """TVM writes them with DLPack's code, or into the C code as uint16_t."""
     files = made.graph()
     name = "executor-config/graph/default.graph"

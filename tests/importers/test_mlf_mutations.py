@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mutated tars: clean errors, nothing written outside, bounded time and memory. `make mutate-mlf` runs 10,000."""
+"""Mutated tars: clean errors, no files outside, bounded time and memory. `make mutate-mlf` runs 10,000."""
 
 import collections
 import os
@@ -20,6 +20,6 @@ def test_mutated_tars_end_in_clean_errors(tmp_path):
         except Exception as error:
             raise AssertionError(f"mutation {number} of seed {SEED}: {error!r}") from error
     assert sum(answers.values()) == COUNT
-    assert COUNT * 0.02 < answers["imported"] < COUNT * 0.8, answers  # the search reaches what it looks for
+    assert COUNT * 0.02 < answers["imported"] < COUNT * 0.8, answers  # the mutations reach the intended code
     assert len(answers) > 20, answers
     print(f"{COUNT} tars: {answers['imported']} imported, {len(answers)} kinds of answers")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Archives and folders that are no model, or a trap: what is said, and that nothing is written."""
+"""Invalid and malicious archives and directories: error messages, no output."""
 
 import gzip
 import io
@@ -19,7 +19,7 @@ from opwest.importers.mlf.limits import MEMBER_BYTES
 
 
 def refused(tmp_path, content, **options):
-    """Import a tar; return the message, after looking that nothing was written."""
+    """Import a tar; check that no files were written; return the message."""
     tar = tmp_path / "in.tar"
     tar.write_bytes(content)
     return refused_path(tmp_path, tar, **options)
@@ -78,19 +78,19 @@ def test_other_kinds_than_files(kind, words, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["../out/x", "/tmp/x", "codegen/../../x", "a\\b"])
-def test_names_that_leave_the_folder(name, tmp_path):
+def test_names_outside_the_directory(name, tmp_path):
     message = refused(tmp_path, evil(lambda one: setattr(one, "name", name)))
     assert "is invalid or outside the archive's directory" in message
 
 
-def test_long_names_are_looked_at_too(tmp_path):
+def test_long_names_are_checked_too(tmp_path):
     name = "codegen/" + "x" * 200 + "/../../../../evil"
     assert "is invalid or outside the archive's directory" in refused(
         tmp_path, evil(lambda one: setattr(one, "name", name))
     )
 
 
-def test_names_twice_and_files_that_are_folders(tmp_path):
+def test_duplicate_names_and_files_used_as_directories(tmp_path):
     message = refused(tmp_path, evil(lambda one: setattr(one, "name", "./metadata.json")))
     assert "duplicate member 'metadata.json'" in message
     message = refused(tmp_path, evil(lambda one: setattr(one, "name", "codegen/host")))
@@ -120,8 +120,8 @@ def test_compressed_archives(tmp_path):
     assert "the file is compressed with gzip" in message and "an uncompressed tar" in message
 
 
-def test_sizes_beyond_the_limits_take_no_memory(tmp_path):
-    """A sparse file of the host's stands for gigabytes: headers tell, and nothing is read."""
+def test_excessive_sizes_allocate_no_memory(tmp_path):
+    """A sparse file of gigabytes is rejected by its headers and not read."""
     path = tmp_path / "bomb.tar"
     one = tarfile.TarInfo("./codegen/host/src/default_lib0.c")
     one.size = MEMBER_BYTES + 1
@@ -154,7 +154,7 @@ def test_pax_headers(tmp_path):
     assert "a header has 65537 bytes" in refused(tmp_path, header(bytes(65537)))
 
 
-def test_folders_with_links(tmp_path):
+def test_directories_with_links(tmp_path):
     folder = made.unpack(made.usmp(), tmp_path / "model")
     (folder / "codegen/host/src/more.c").symlink_to("/etc/passwd")
     assert "'codegen/host/src/more.c' is a symbolic link" in refused_path(tmp_path, folder)
@@ -187,7 +187,7 @@ def test_unknown_versions(version, tmp_path):
         (b'{"version": 7, "modules": {"default": 3}}', "module 'default' is 3"),
     ],
 )
-def test_metadata_that_is_none(content, words, tmp_path):
+def test_invalid_metadata(content, words, tmp_path):
     assert words in refused(tmp_path, made.tar_of({**made.usmp(), "metadata.json": content}))
 
 
@@ -209,7 +209,7 @@ def test_wrong_sizes(tmp_path):
     assert "float32 in the definition of main, int8 in metadata.json" in refused(tmp_path, made.tar_of(files))
 
 
-def test_what_the_folder_lacks_is_asked_for(tmp_path):
+def test_missing_information_of_the_directory_is_requested(tmp_path):
     files = made.tar_of(made.usmp(bare=True))
     message = refused(tmp_path, files)
     assert "the directory does not record the shape of input 'x' (float32)" in message
@@ -218,7 +218,7 @@ def test_what_the_folder_lacks_is_asked_for(tmp_path):
     assert "unknown input or output 'z' in --tensor" in refused(tmp_path, files, tensors=wanted)
 
 
-def test_constants_that_do_not_fit(tmp_path):
+def test_constants_of_a_wrong_size(tmp_path):
     name = "codegen/host/src/default_lib0.c"
     files = changed(made.usmp(), name, b"float b1_let[3]", b"float b1_let[2]")
     assert "array of 2 float32 with 3 valid values" in refused(tmp_path, made.tar_of(files))
@@ -268,7 +268,7 @@ def test_graphs(change, words, tmp_path):
     assert words in refused(tmp_path, made.tar_of({**made.graph(), name: json.dumps(graph).encode()}))
 
 
-def test_code_that_can_not_be_used(tmp_path):
+def test_unsupported_code(tmp_path):
     files = {**made.usmp(), "codegen/host/src/default_lib9.cc": b"int x;"}
     assert "is C++" in refused(tmp_path, made.tar_of(files))
     files = {**made.usmp(), "codegen/host/lib/default_lib9.o": b"\x7fELF garbage"}
@@ -280,7 +280,7 @@ def test_code_that_can_not_be_used(tmp_path):
 
 
 def test_text_without_end_is_read_in_time(tmp_path):
-    """Patterns that backtrack would take hours on these."""
+    """Backtracking patterns would take hours on these."""
     name = "codegen/host/src/default_lib0.c"
     rng = random.Random(1)
     parts = [
@@ -306,7 +306,7 @@ def test_text_without_end_is_read_in_time(tmp_path):
     assert time.process_time() - start < 30
 
 
-def test_an_occupied_folder_is_left_as_it_is(tmp_path):
+def test_nonempty_directory_is_unchanged(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out/mine.txt").write_text("mine")
     assert "the directory is not empty" in refused(tmp_path, made.tar_of(made.usmp()))

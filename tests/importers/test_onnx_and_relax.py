@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX graphs, and Relax modules at hand."""
+"""ONNX graphs and Relax modules."""
 
 import numpy as np
 import pytest
@@ -33,8 +33,8 @@ def test_two_inputs_two_outputs_a_branch_and_a_reshape(tmp_path):
     found = Built(tmp_path / "model", tmp_path).run(cases)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     for (image, offset), outputs in zip(cases, found, strict=True):
-        wanted = session.run(None, {"image": image, "offset": offset})
-        for one, other in zip(outputs, wanted, strict=True):
+        expected = session.run(None, {"image": image, "offset": offset})
+        for one, other in zip(outputs, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-6)
 
 
@@ -70,18 +70,18 @@ def module():
     return builder.get()
 
 
-def test_module_at_hand(module, tmp_path):
+def test_relax_module(module, tmp_path):
     import_module(module, tmp_path / "model", Options(model="sums"), outputs=["same", "total", "flat", "three"])
     cases = [[np.array([[1, -2, 3], [0.5, 1e-8, -7]], np.float32)]]
     [[same, total, flat, three]] = Built(tmp_path / "model", tmp_path).run(cases)
-    wanted = cases[0][0] + np.float32(0.1)
+    expected = cases[0][0] + np.float32(0.1)
     assert np.array_equal(same, cases[0][0])
-    assert np.array_equal(total, wanted)
-    assert np.array_equal(flat, wanted.reshape(6))
+    assert np.array_equal(total, expected)
+    assert np.array_equal(flat, expected.reshape(6))
     assert three.tolist() == [0, 1, 2]
 
 
-def test_what_stays_between_loops_is_planned(tmp_path):
+def test_buffers_between_loops_are_planned(tmp_path):
     from tvm import relax
 
     builder = relax.BlockBuilder()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators that TVM builds by default, C and LLVM, with and without assertions, beside a plain one in one image."""
+"""Operators that TVM builds by default, C and LLVM, with and without assertions, and a plain one in one image."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_as_llvm_ir(folder, tmp_path):
     write_project(folder)
 
 
-def test_a_workspace_that_is_too_small(folder, tmp_path):
+def test_workspace_too_small(folder, tmp_path):
     write_project(folder, workspace="1KiB")
     built = Built(folder, tmp_path)
     with pytest.raises(
@@ -51,7 +51,7 @@ def test_a_workspace_that_is_too_small(folder, tmp_path):
     write_project(folder)
 
 
-def test_a_workspace_that_is_missing(folder, capsys):
+def test_missing_workspace(folder, capsys):
     manifest = write_project(folder)
     text = manifest.read_text()
     manifest.write_text(text.replace("    workspace: 4KiB\n", ""))
@@ -62,7 +62,7 @@ def test_a_workspace_that_is_missing(folder, capsys):
         assert f"error: {file} calls TVMBackendAllocWorkspace, but no operator has a workspace" in faults
 
 
-def test_another_convention_is_told(folder, capsys):
+def test_different_convention_is_reported(folder, capsys):
     manifest = write_project(folder)
     text = manifest.read_text()
     manifest.write_text(

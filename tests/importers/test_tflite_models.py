@@ -14,7 +14,7 @@ from opwest.importers.tvm import Options, import_model  # noqa: E402
 from opwest.importers.tvm.read import read_model  # noqa: E402
 from opwest.importers.tvm.vectors import run_litert  # noqa: E402
 
-# The most bytes that live at once between steps; inputs and outputs of the model are the caller's.
+# The most live bytes between steps; inputs and outputs of the model belong to the caller.
 ARENA = {"hello_world_float": 128, "hello_world_int8": 32, "ad01_fp32": 1024, "ad01_int8": 256, "kws_int8": 16000}
 
 
@@ -31,8 +31,8 @@ def test_model_equals_litert(name, tmp_path):
     cases = structured_and_random(tensor.type.shape, tensor.type.dtype.name)
     assert len(cases) == 100
     found = Built(tmp_path / "model", tmp_path).run(cases)
-    _, wanted = run_litert(read_model(file), cases)
-    for number, (one, other) in enumerate(zip(found, wanted, strict=True)):
+    _, expected = run_litert(read_model(file), cases)
+    for number, (one, other) in enumerate(zip(found, expected, strict=True)):
         assert np.array_equal(one[0], other[0]), f"case {number}"
 
 
@@ -55,5 +55,5 @@ def test_objects_for_this_machine(tmp_path):
     assert [build.target.name for build in model.builds] == targets
     cases = structured_and_random((1, 49, 10, 1), "int8")
     found = Built(tmp_path / "model", tmp_path).run(cases)
-    _, wanted = run_litert(read_model(file), cases)
-    assert all(np.array_equal(a[0], b[0]) for a, b in zip(found, wanted, strict=True))
+    _, expected = run_litert(read_model(file), cases)
+    assert all(np.array_equal(a[0], b[0]) for a, b in zip(found, expected, strict=True))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of TFLite that TVM's importer does not take, or takes for something else: against LiteRT."""
+"""Operators of TFLite that TVM's importer rejects or misinterprets, against LiteRT."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from opwest.importers.tvm.vectors import run_litert  # noqa: E402
 
 
 def imported(content, folder):
-    """Return the file, what the import said, and the program."""
+    """Return the file, the messages of the import, and the program."""
     file = folder / "m.tflite"
     file.write_bytes(content)
     done = import_model(file, folder / "model", Options(vectors=0))
@@ -32,10 +32,10 @@ def test_int8_operators_that_move_count_and_average(tmp_path):
     assert done.remarks == ()  # nothing is emulated in float
     text = (tmp_path / "model" / "operators.c").read_text()
     assert "float" not in text
-    assert "math.h" not in text  # it would make Zephyr take a full C library
+    assert "math.h" not in text  # it would require a full C library in Zephyr
     cases = int8_cases((1, 7, 7, 3))
-    _, wanted = run_litert(read_model(file), cases)
-    for number, (one, other) in enumerate(zip(program.run(cases), wanted, strict=True)):
+    _, expected = run_litert(read_model(file), cases)
+    for number, (one, other) in enumerate(zip(program.run(cases), expected, strict=True)):
         for name, a, b in zip(("padded", "mean", "largest", "flat"), one, other, strict=True):
             assert np.array_equal(a, b), f"case {number}: {name}"
 
@@ -45,8 +45,8 @@ def test_int8_dense_of_rows(bias, tmp_path):
     file, done, program = imported(rows_of_dense(bias), tmp_path)
     assert done.remarks == ()
     cases = int8_cases((1, 5, 4))
-    _, wanted = run_litert(read_model(file), cases)
-    assert all(np.array_equal(a[0], b[0]) for a, b in zip(program.run(cases), wanted, strict=True))
+    _, expected = run_litert(read_model(file), cases)
+    assert all(np.array_equal(a[0], b[0]) for a, b in zip(program.run(cases), expected, strict=True))
 
 
 CONVOLUTIONS = {
@@ -71,14 +71,14 @@ def test_int8_convolutions(case, tmp_path):
     assert done.remarks == ()
     assert "float" not in (tmp_path / "model" / "operators.c").read_text()
     cases = int8_cases((1, 9, 6, channels))
-    _, wanted = run_litert(read_model(file), cases)
+    _, expected = run_litert(read_model(file), cases)
     found = program.run(cases)
     assert len({int(v) for [y] in found for v in y.flat}) > 20
-    assert all(np.array_equal(a[0], b[0]) for a, b in zip(found, wanted, strict=True))
+    assert all(np.array_equal(a[0], b[0]) for a, b in zip(found, expected, strict=True))
 
 
-def test_padding_is_asked_about_once_for_all_channels(tmp_path):
-    """Rows before the loop over columns, columns before the channels: not for each product."""
+def test_padding_condition_is_evaluated_once_for_all_channels(tmp_path):
+    """Conditions on rows are before the loop over columns, on columns before that over channels."""
     imported(convolution(3, 8, 0), tmp_path)
     text = (tmp_path / "model" / "operators.c").read_text()
     inner = text[text.index("total_ptr[0] = (total_ptr[0]") :]
@@ -96,6 +96,6 @@ def test_float_operators(tmp_path):
     assert "#include <math.h>" in (tmp_path / "model" / "operators.c").read_text()
     random = np.random.default_rng(2)
     cases = [[random.standard_normal((1, 5, 5, 3)).astype(np.float32)] for _ in range(10)]
-    _, wanted = run_litert(read_model(file), cases)
-    for [one], [other] in zip(program.run(cases), wanted, strict=True):
+    _, expected = run_litert(read_model(file), cases)
+    for [one], [other] in zip(program.run(cases), expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Without TVM an import says what to install, and the rest of opwest never asks for it."""
+"""Without TVM, the error of an import contains the package to install; other commands do not need TVM."""
 
 import importlib.util
 
@@ -8,7 +8,7 @@ from opwest.diagnostics import OpwestError
 from opwest.importers.tvm import import_model, import_module
 
 
-def test_absent_packages_are_named(monkeypatch, tmp_path):
+def test_missing_packages_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     (tmp_path / "m.tflite").write_bytes(b"x")
     with pytest.raises(OpwestError) as caught:
@@ -20,7 +20,7 @@ def test_absent_packages_are_named(monkeypatch, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_tvm_is_imported_by_imports_alone():
+def test_only_importers_import_tvm():
     import subprocess
     import sys
 

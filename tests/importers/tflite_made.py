@@ -10,7 +10,7 @@ AVERAGE_POOL_2D, FULLY_CONNECTED, CUSTOM, ADD = 1, 9, 32, 0
 
 
 def tflite_model(tensors, operators, inputs, outputs, signature=None):
-    """Return a TFLite file; a signature is the shape of the first tensor as far as it is fixed.
+    """Return a TFLite file; a signature is the shape of the first tensor with unknown dimensions.
 
     tensors: (name, shape, type, array or None, scale, one per channel or None, zero point); operators: (code, inputs,
     outputs, options), where options are None or (type, function of a builder).
@@ -145,14 +145,14 @@ def dynamic_range(data=FLOAT32):
 
 
 def magnitudes(signature):
-    """Return a float model of one input, [1,1,4], whose shape is as far fixed as the signature says."""
+    """Return a float model of one input, [1,1,4], with the shape signature `signature`."""
     tensors = [("x", [1, 1, 4], FLOAT32, None, None, 0), ("y", [1, 1, 4], FLOAT32, None, None, 0)]
     operators = [(tflite.BuiltinOperator.ABS, [0], [1], _built("AbsOptions"))]
     return tflite_model(tensors, operators, [0], [1], signature)
 
 
 def custom_operator():
-    """Return a model with an operator that is nobody's."""
+    """Return a model with an unknown custom operator."""
     tensors = [("x", [1, 4], FLOAT32, None, None, 0), ("y", [1, 4], FLOAT32, None, None, 0)]
     return tflite_model(tensors, [(CUSTOM, [0], [1], None)], [0], [1])
 
@@ -170,7 +170,7 @@ def _built(kind, **values):
 
 
 def int8_operators():
-    """Return an int8 model that pads, averages, searches, and reshapes to what it computes from the input's shape.
+    """Return an int8 model with padding, mean, maximum, and a reshape to a shape computed from that of the input.
 
     The outputs: padded [1,9,8,3], mean [1,3] of 7 by 7 elements, largest [1,7,7], flat [1,147].
     """

@@ -5,5 +5,5 @@ from workshop import Workshop
 
 @pytest.fixture(scope="session")
 def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
-    """The folder that all cases run in, with the files they name."""
+    """The directory in which all cases run, with the files they name."""
     return Workshop(tmp_path_factory.mktemp("invalid") / "project")

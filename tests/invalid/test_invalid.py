@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every check, shown by one invalid input a file.
+"""One invalid input for every check.
 
-A case is `<group>/<name>.yaml` with what `opwest check` prints for it beside it, `<name>.expected`.
+A case is `<group>/<name>.yaml` with the output of `opwest check` for it, `<name>.expected`.
 `<name>.second.yaml` is checked in the same call, as the second model of one application. Files that
 a case names as `files/...` are made by workshop.py. `pytest tests/invalid --rewrite` writes the
-expected outputs anew; read the difference before you commit it.
+expected outputs; review the diff before you commit it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workshop import Workshop
 HERE = Path(__file__).parent
 CASES = sorted(path for path in HERE.rglob("*.yaml") if not path.name.endswith(".second.yaml"))
 
-# Inputs that are about several faults at once; all others have one, and one error is printed.
+# Inputs with several faults; all others have one fault and one error.
 SEVERAL = {
     "shape/unknown_keys_in_several_places": 4,
     "shape/misspelt_keys_beside_other_faults": 5,
@@ -37,7 +37,7 @@ def case_name(path: Path) -> str:
 
 
 def prepare(case: Path, workshop: Workshop) -> list[str]:
-    """Put the manifests of a case into the workshop's folder, with the files they name; return their names."""
+    """Copy the manifests of a case to the workshop's directory, with the files they name; return their names."""
     manifests = [case, second] if (second := case.with_suffix(".second.yaml")).exists() else [case]
     for manifest in manifests:
         content = manifest.read_bytes()
@@ -48,13 +48,13 @@ def prepare(case: Path, workshop: Workshop) -> list[str]:
 
 
 def compare(expected: Path, printed: str, rewrite: bool) -> None:
-    """Compare what was printed with the expected output, or write it."""
+    """Compare the output with the expected output, or write it."""
     if rewrite:
         expected.write_text(printed, encoding="utf-8")
-    assert expected.exists(), f"{expected} is missing: run `pytest {HERE} --rewrite`, and read what it wrote"
-    wanted = expected.read_text(encoding="utf-8")
-    assert wanted, f"{expected} is empty"
-    assert printed == wanted
+    assert expected.exists(), f"{expected} is missing: run `pytest {HERE} --rewrite` and review the diff"
+    expected_text = expected.read_text(encoding="utf-8")
+    assert expected_text, f"{expected} is empty"
+    assert printed == expected_text
 
 
 @pytest.mark.parametrize("case", CASES, ids=case_name)
@@ -73,15 +73,15 @@ def test_invalid_input(
 
     out, printed = capsys.readouterr()
     assert status == 1
-    # Where objects were read, all of them, fit or not; nothing else.
+    # The table of all objects that were read, and no other output.
     assert out == "" or "objects read so far\n\n  object " in out
-    assert str(workshop.folder) not in printed + out, "a message depends on where the project lies"
+    assert str(workshop.folder) not in printed + out, "a message depends on the path of the project"
     assert printed.count(": error: ") == SEVERAL.get(case_name(case), 1)
     compare(case.with_suffix(".expected"), printed, request.config.getoption("--rewrite"))
 
     output = tmp_path / "app"
     assert main(["generate", *manifests, "-o", str(output)]) == 1
-    assert capsys.readouterr() == ("", printed), "generate finds other faults than check"
+    assert capsys.readouterr() == ("", printed), "generate and check report different faults"
     assert not output.exists()
 
 
@@ -89,6 +89,6 @@ def test_every_expected_output_has_its_input() -> None:
     assert {path.with_suffix(".yaml") for path in HERE.rglob("*.expected")} <= set(CASES)
 
 
-def test_a_second_manifest_goes_with_a_case() -> None:
+def test_every_second_manifest_has_a_case() -> None:
     seconds = list(HERE.rglob("*.second.yaml"))
     assert {path.with_name(path.name.replace(".second.", ".")) for path in seconds} <= set(CASES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of the manifest as a file, and what a checked-in file can't show."""
+"""Faults of the manifest as a file, and faults that a checked-in file cannot contain."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_missing(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
-def test_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "digits").mkdir()
     assert check("digits", capsys) == (
         "digits: error: the manifest is a directory\n  expected: a YAML file\n"
@@ -52,7 +52,7 @@ def test_too_large(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
-def test_constant_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_constant_without_read_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "secret.bin"
     path.touch()
 
@@ -65,7 +65,7 @@ def test_constant_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_several_manifests_are_all_checked(workshop: Workshop, capsys: pytest.CaptureFixture[str]) -> None:
-    os.chdir(workshop.folder)  # the fixture above goes back
+    os.chdir(workshop.folder)  # the fixture above restores the directory
     first, second = (prepare(HERE / name, workshop)[0] for name in ("shape/missing_model.yaml", "yaml/empty_file.yaml"))
     assert main(["check", first, second]) == 1
     printed = capsys.readouterr().err
@@ -87,7 +87,7 @@ def test_errors_as_json(workshop: Workshop, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_command(workshop: Workshop) -> None:
-    """The same through the command itself: exit code 1, no traceback, standard output left empty."""
+    """The same with the installed command: exit code 1, no traceback, empty standard output."""
     (name,) = prepare(HERE / "yaml/unclosed_list.yaml", workshop)
     command = [sys.executable, "-m", "opwest", "check", name]
     done = subprocess.run(command, cwd=workshop.folder, capture_output=True, text=True, check=False)
@@ -96,7 +96,7 @@ def test_command(workshop: Workshop) -> None:
     assert done.stderr == (HERE / "yaml/unclosed_list.expected").read_text()
 
 
-def test_a_pipe_as_manifest_is_refused_at_once(tmp_path, capsys):
+def test_named_pipe_as_manifest_is_rejected_without_blocking(tmp_path, capsys):
     os.mkfifo(tmp_path / "pipe.yaml")
     assert main(["check", str(tmp_path / "pipe.yaml")]) == 1
     assert "pipe.yaml: error: the manifest is not a regular file" in capsys.readouterr().err

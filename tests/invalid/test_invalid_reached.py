@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""That the cases in this folder reach every error that reading, resolving and planning can report."""
+"""The cases in this directory reach every error that reading, resolving and planning can report."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PACKAGE = Path(opwest.__file__).parent
 FILES = sorted([*(PACKAGE / "manifest").glob("*.py"), *(PACKAGE / "model").glob("*.py"), PACKAGE / "plan/memory.py"])
 FILES.remove(PACKAGE / "model/ir.py")  # needs llvmlite: tests/llvm/test_ir_errors.py
 
-# Errors that no manifest in this folder can show: who does, or why nothing can. Parts of their text.
+# Errors that no manifest in this directory can cause: parts of their text, with another test or the reason.
 ELSEWHERE = {
     "examined.error(fault, item.file.location)": "tests/llvm/test_link_checks.py",
     "examined.error(text, at)": "tests/llvm/test_link_checks.py",
@@ -41,7 +41,7 @@ Place = tuple[str, int]
 
 
 def error_calls(path: Path) -> dict[tuple[int, int], str]:
-    """Return the first and last line of every call that makes an error, with its source text."""
+    """Return the first and last line of every call that creates an error, with its source text."""
     text = path.read_text(encoding="utf-8")
     found = {}
     for node in ast.walk(ast.parse(text)):
@@ -54,7 +54,7 @@ def error_calls(path: Path) -> dict[tuple[int, int], str]:
 
 @contextlib.contextmanager
 def lines_that_report(monkeypatch: pytest.MonkeyPatch, seen: set[Place]):
-    """Record every line on the stack whenever an error is made."""
+    """Record all lines on the stack when an error is created."""
 
     def record() -> None:
         frame: FrameType | None = sys._getframe(2)
@@ -87,7 +87,7 @@ def test_every_error_is_reached(
     seen: set[Place] = set()
     with lines_that_report(monkeypatch, seen):
         for case in CASES:
-            # A case whose compiler is missing is skipped, a crash fails its own test: all others count.
+            # A case without its compiler is skipped, and a crash fails its own test: all others count.
             with contextlib.suppress(Exception, pytest.skip.Exception):
                 main(["check", *prepare(case, workshop)])
     capsys.readouterr()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that the cases in this folder name: how each is made, on first use, beside the manifests.
+"""The files that the cases in this directory name, generated on first use beside the manifests.
 
-A case names a file as `files/<name>`. Names that stand in no table here do not exist, which is what
-some cases are about. Nothing binary is checked in.
+A case names a file as `files/<name>`. Names that are not in the tables do not exist, which
+some cases test. No binary files are checked in.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ _ALLOCATES = _HEAD + (
     "int32_t relu(const int8_t *a, int8_t *b) { b[0] = a[0]; return TVMBackendAllocWorkspace(1, 0, 4, 0, 8) == 0; }\n"
 )
 
-# Flags that keep the compiler from adding anything of its own.
+# Flags that prevent additions by the compiler.
 _PLAIN = ("-O1", "-ffreestanding", "-fno-pic", "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-c")
 _ARM = "arm-none-eabi-gcc"
 _RISCV = "riscv64-unknown-elf-gcc"
 _SOURCE = "source.c"
 
-# Compiled objects: the C text, the compiler, and the flags beside the plain ones.
+# Compiled objects: the C text, the compiler, and additional flags.
 _OBJECTS: dict[str, tuple[str, str, Sequence[str]]] = {
     "good.o": (GOOD, "gcc", ()),
     "twice.o": (RELU, "gcc", ()),
@@ -200,14 +200,14 @@ _ARRAYS: dict[str, Callable[[], bytes]] = {
 
 
 class Workshop:
-    """Makes the files below `folder`, each once."""
+    """Creates the files below `folder`, each once."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         (folder / "files").mkdir(parents=True)
 
     def make(self, name: str) -> Path:
-        """Make a file and return its path; a name in no table is left missing. Skips without its compiler."""
+        """Create a file and return its path; no file for a name that is not in a table. Skips without its compiler."""
         path = self.folder / "files" / name
         if path.exists() or path.is_symlink():
             return path

@@ -34,7 +34,7 @@ MODELS = ("accelerated", "many_kinds", "asynchronous", "conventions")
 RUNTIME = tuple(name for name in RUNTIME_SOURCES if not name.startswith("port_"))
 ARM, RISCV = "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"
 
-# An operator with a scalar of every dtype, and a function that no manifest names.
+# An operator with a scalar of every dtype, and a function that is not in a manifest.
 SCALARS = [
     *(("i8", "signext"), ("i8", "zeroext"), ("i16", "signext"), ("i16", "zeroext"), ("i32", ""), ("i32", "")),
     *(("i64", ""), ("i64", ""), ("i16", "zeroext"), ("float", ""), ("double", ""), ("i8", "zeroext")),
@@ -52,7 +52,7 @@ define i32 @unused_{model}(ptr %x) {{
 
 
 def _store_ir() -> str:
-    """Return an operator as IR that stores its scalars one behind the other."""
+    """Return an operator as IR that stores its scalars in sequence."""
     lines, offset = [], 0
     for i, (type_, _) in enumerate(SCALARS):
         lines.append(f"  %at{i} = getelementptr i8, ptr %bytes, i32 {offset}")
@@ -86,7 +86,7 @@ def manifests_for_all_targets(work: Path) -> list[Path]:
 
 
 def write_application(planned: list[Planned], app: Path, metadata: str) -> Path:
-    """Write what `generate` would, without its journal, which waits for the disk."""
+    """Write the files of `generate` without its journal, which waits for the disk."""
     faults = Diagnostics()
     objects = compile_metadata(planned, faults) if metadata == "llvm" else None
     faults.raise_if_errors()
@@ -106,7 +106,7 @@ def applications(work: Path) -> dict[str, Path]:
 
 
 def target_abi(name: str) -> TargetAbi:
-    """Return what objects are compared with for a named target."""
+    """Return the reference for the objects of a named target."""
     return targets.target_abi(targets.make_target(name, named_targets()[name]))
 
 
@@ -122,7 +122,7 @@ class Machine:
 
 
 _AN385 = ("mps2-an385", 0, 0x20000000)
-# By the CPU that LLVM is told: the machine of QEMU (7.2), and where code and data may lie.
+# By LLVM's CPU: the machine of QEMU (7.2), and the addresses of code and data.
 _BOARDS = {
     "cortex-m0": ("microbit", 0, 0x20000000),
     "cortex-m0plus": ("microbit", 0, 0x20000000),
@@ -132,7 +132,7 @@ _BOARDS = {
     "cortex-m33": ("mps2-an505", 0x10000000, 0x38000000),
     "cortex-m55": ("mps3-an547", 0x10000000, 0x30000000),
 }
-# What GCC has to be told beside the CPU and the float ABI.
+# Flags of GCC in addition to the CPU and the float ABI.
 _GCC_CPU = {
     "cortex-m4": ("-mcpu=cortex-m4", ""),
     "cortex-m4f": ("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16"),
@@ -150,7 +150,7 @@ _GCC_CPU = {
 
 
 def machine_of(target: str) -> Machine:
-    """Return how a named target is built and run; skip the running test, with the reason, where it can't be."""
+    """Return the tools for a named target; skip the running test, with the reason, if they are missing."""
     known = named_targets()[target]
     if known["machine"] in ("x86-64", "i386"):
         # Code for i386 is not position-independent.
@@ -179,7 +179,7 @@ def machine_of(target: str) -> Machine:
 
 
 def _aarch64_compiler() -> tuple[str, tuple[str, ...]]:
-    """Return the compiler and its flags. Debian's GCC for it can't be installed beside gcc-multilib: clang can."""
+    """Return the compiler and its flags. Debian's GCC for it conflicts with gcc-multilib; clang does not."""
     if shutil.which("aarch64-linux-gnu-gcc"):
         return "aarch64-linux-gnu-gcc", ("-static", "-Wl,-z,noexecstack")
     return "clang", ("--target=aarch64-linux-gnu", "-static", "-Wl,-z,noexecstack")
@@ -187,7 +187,7 @@ def _aarch64_compiler() -> tuple[str, tuple[str, ...]]:
 
 @functools.cache
 def _fault_of_compiler(compiler: str, flags: tuple[str, ...], *, bare: bool) -> str | None:
-    """Return why a compiler can't build a program; None when it can."""
+    """Return the reason why a compiler cannot build a program; None if it can."""
     link = ["-nostdlib", "-Wl,-e,main", "-lgcc"] if bare else []
     done = subprocess.run(
         [compiler, *flags, "-x", "c", "-", "-o", os.devnull, *link],
@@ -197,12 +197,12 @@ def _fault_of_compiler(compiler: str, flags: tuple[str, ...], *, bare: bool) -> 
 
 
 def read_record(app: Path) -> dict:
-    """Return what the lock says of the project."""
+    """Return the record of the project from its lock."""
     return json.loads((app / ".opwest" / "lock.json").read_text())["record"]
 
 
 def run_tool(command: list, cwd: Path) -> str:
-    """Run a command that must succeed without a word on standard error."""
+    """Run a command that must succeed with empty standard error."""
     words = [str(word) for word in command]
     done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stderr) == (0, ""), f"{' '.join(words)}\n{done.stdout}\n{done.stderr}"
@@ -213,10 +213,10 @@ _FLAGS = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-ffunction-sections
 
 
 def compile_sources(machine: Machine, work: Path, sources: list[Path], options: list[str]) -> list[Path]:
-    """Compile sources in a new folder and return the objects."""
+    """Compile sources in a new directory and return the objects."""
     work.mkdir(parents=True)
     bare = ["-ffreestanding"] if machine.memory else []
-    # Headers of our own where the compiler has none.
+    # Own headers if the compiler has none.
     own = ["-idirafter", PROGRAMS / "include"] if machine.memory else []
     compiling = [flag for flag in machine.flags if not flag.startswith(("-Wl,", "-static", "-no-pie"))]
     run_tool([machine.compiler, *compiling, *_FLAGS, *bare, *options, *own, "-c", *sources], work)
@@ -244,7 +244,7 @@ def includes(app: Path) -> list[str]:
 
 
 def metadata_objects(machine: Machine, target: str, app: Path, work: Path, options: Sequence[str] = ()) -> list[Path]:
-    """Return the objects of run, metadata, registry and constants, whichever back end made them, and of devices."""
+    """Return the objects of run, metadata, registry, constants and devices, for either back end."""
     found: list[Path] = []
     record = read_record(app)
     for model in record["models"]:
@@ -277,7 +277,7 @@ def link(machine: Machine, objects: list[Path], program: Path) -> Path:
 
 
 def execute(machine: Machine, program: Path) -> str:
-    """Run a program, under QEMU where it is for another machine, and return what it wrote."""
+    """Run a program, under QEMU if it is for another machine, and return its output."""
     command = [*machine.emulator, str(program)]
     if machine.memory:
         command = [*machine.emulator, "-nographic", "-monitor", "none", "-serial", "none"]

@@ -12,12 +12,12 @@ for _folder in (_TESTS, _TESTS / "compile", _TESTS / "golden"):
     if str(_folder) not in sys.path:
         sys.path.insert(0, str(_folder))
 
-# test_llvmlite_absent.py is what has to hold without it.
+# test_llvmlite_absent.py tests the behaviour without it.
 _NEED_LLVMLITE = ("test_backends_agree", "test_ir_errors", "test_lifecycle_backends", "test_metadata_objects")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs llvmlite."""
+    """Mark the tests that need llvmlite."""
     for item in items:
         if item.path.stem in _NEED_LLVMLITE:
             item.add_marker(pytest.mark.needs("llvmlite"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The description of the runtime's layouts as a C program that compiles only where the headers agree with it."""
+"""The description of the runtime's layouts as a C program that compiles only if the headers agree with it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from opwest.render.records.types import (
 
 @dataclass(frozen=True)
 class Description:
-    """What is compared with the headers."""
+    """The description that is compared with the headers."""
 
     structs: tuple[Struct, ...] = layout.STRUCTS
     enumerations: tuple[Enumeration, ...] = layout.ENUMERATIONS
@@ -52,7 +52,7 @@ def _of_struct(struct: Struct, abi: Abi) -> Iterator[str]:
         yield _assert(f"offsetof({struct.c_type}, {name})", str(offset))
         if type_ := c_type(struct.field(name).type):
             yield _assert(f"_Generic((({struct.c_type} *)0)->{name}, {type_}: 1, default: 0)", "1")
-    # An initialiser for every field: one more is an error, one less is warned of.
+    # An initialiser for every field: one more is an error, one less a warning.
     values = ("{0}" if isinstance(field.type, (Union, Nested)) else "0" for field in struct.fields)
     yield f"extern const {struct.c_type} whole_{struct.name};"
     yield f"const {struct.c_type} whole_{struct.name} = {{{', '.join(values)}}};"

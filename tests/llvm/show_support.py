@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C functions that write every field of every record, made of the description; and a reader of what they write."""
+"""C functions, generated from the description, that write every field of every record; and a reader of their output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOTS = (layout.MODEL, layout.REGISTRY, layout.POINT)
 
 
 def reachable(struct: Struct) -> Iterator[Struct]:
-    """Yield the structures that a record leads to, each after those that it leads to itself."""
+    """Yield the structures that a record refers to, each after those that it refers to itself."""
     for field in struct.fields:
         if isinstance(field.type, Pointer) and isinstance(field.type.to, Struct):
             yield from reachable(field.type.to)
@@ -22,7 +22,7 @@ def reachable(struct: Struct) -> Iterator[Struct]:
 
 
 def show_header() -> str:
-    """Return show.h: a function `show_<structure>` for every structure that the roots lead to."""
+    """Return show.h: a function `show_<structure>` for every structure that the roots refer to."""
     structs = {struct.name: struct for root in ROOTS for struct in reachable(root)}
     lines = ["#include <opwest/accelerator.h>"]
     lines += [f"#include <{header}>" for header in sorted({struct.header for struct in structs.values()})]
@@ -54,7 +54,7 @@ def _show(field: Field) -> list[str]:
             if dtype is layout.U8.dtype:
                 return [*known, f"bytes({value}, it->{count});"]
             return [*known, *_loop(value, count, _number(f"{value}[i]", to))]
-    raise AssertionError(f"a field of a type that is not shown: {field}")
+    raise AssertionError(f"a field of an unsupported type: {field}")
 
 
 def _number(value: str, type_: Scalar) -> str:
@@ -73,7 +73,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]|[^\s\[\]{}]+')
 
 
 def read_records(text: str) -> list[dict[str, Any]]:
-    """Return the records that a program wrote: fields by name, each a list of texts, numbers, lists and records."""
+    """Return the records of a program's output: fields by name, each a list of texts, numbers, lists and records."""
     found = []
     for start in re.finditer(r"^\{ ", text, re.MULTILINE):
         tokens = (match[0] for match in _TOKEN.finditer(text, start.end()))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both back ends say and do the same: programs/walk.c over two models, for every target that can be linked here.
+"""Both back ends are equivalent: programs/walk.c with two models, for every target that can be linked here.
 
-What it writes has no addresses in it, so that every target has to write the same as well.
+Its output contains no addresses, so it must be the same for every target.
 """
 
 import re
@@ -30,14 +30,14 @@ from show_support import ROOTS, reachable, read_records, show_header
 
 
 def write_show(work):
-    """Write show.h and return the option for its folder."""
+    """Write show.h and return the option for its directory."""
     (work / "show").mkdir()
     (work / "show" / "show.h").write_text(show_header())
     return f"-I{work / 'show'}"
 
 
 def walk(target, apps, work):
-    """Return what the program writes with each back end; all but the metadata is compiled once."""
+    """Return the output of the program with each back end; only the metadata is compiled twice."""
     machine = machine_of(target)
     app = apps["c"]
     port = "port_bare.c" if machine.memory else "port_hosted.c"
@@ -62,12 +62,12 @@ def walk(target, apps, work):
 
 @pytest.fixture(scope="session")
 def reference(apps, tmp_path_factory):
-    """What the C back end writes on this computer."""
+    """The output with the C back end on this machine."""
     return walk("x86-64", apps, tmp_path_factory.mktemp("reference"))["c"]
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_back_ends_write_the_same(target, apps, reference, tmp_path):
+def test_back_ends_write_equal_tables(target, apps, reference, tmp_path):
     written = walk(target, apps, tmp_path)
     assert written["llvm"] == written["c"]
     assert written["c"] == reference
@@ -83,7 +83,7 @@ def test_header_and_devices_do_not_depend_on_the_back_end(apps):
 def test_llvm_leaves_only_the_devices_in_c(apps):
     for model in read_record(apps["llvm"])["models"]:
         sources = apps["llvm"] / "models" / model["name"] / "src"
-        # Beside the devices only what the service of an image calls, and it is not a part of the metadata.
+        # Besides the devices only calls of the service of an image, which is not a part of the metadata.
         expected = [f"{model['name']}_devices.c", f"{model['name']}_service.c"]
         assert sorted(path.name for path in sources.glob("*.c")) == expected
 
@@ -105,14 +105,14 @@ def test_points_are_the_same(target, apps, tmp_path):
     assert records[0] == first and len(records) > 40
 
 
-def test_the_walk_writes_every_structure_of_the_metadata():
+def test_walk_writes_every_structure_of_the_metadata():
     shown = {struct.name for root in ROOTS for struct in reachable(root)}
     # Private to the code of open, run and close.
     assert {struct.name for struct in layout.METADATA} - shown == {"opwest_device_set"}
 
 
-def test_the_walk_says_what_the_manifest_says(reference):
-    """Not only the same, but right: names, types, shapes and directions against the manifest."""
+def test_walked_metadata_equals_the_manifest(reference):
+    """The output is also correct: names, types, shapes and directions against the manifest."""
     text = (GOLDEN / "many_kinds" / "manifest.yaml").read_text()
     manifest = yaml.load(text, Loader=yamlcore.CoreLoader)
     (model,) = [record for record in read_records(reference) if record.get("name") == ["many_kinds"]]
@@ -139,7 +139,7 @@ def test_the_walk_says_what_the_manifest_says(reference):
     assert all(len(q["scales"][0]) == q["scale_count"][0] for q in quantizations)
 
 
-def test_what_the_program_may_not_say(reference):
+def test_output_of_the_program_has_no_faults(reference):
     for fault in ("not found", "found what", "impossible", "fault"):
         assert fault not in reference
     # -EALREADY by the C library's own value: twice for close and once for open, per model.
@@ -147,13 +147,13 @@ def test_what_the_program_may_not_say(reference):
     assert len(re.findall(r"^close -100000 ", walked, re.MULTILINE)) == 8
     assert len(re.findall(r"^open -100000 ", walked, re.MULTILINE)) == 4
     assert "log accelerated 7 2147483647" in reference
-    # Every hook, each of three ways to fail, until nothing is left to fail.
+    # Every hook, in each of three ways to fail, until no hook is left.
     rounds = [int(n) for n in re.findall(r"^call (\d+) fails$", reference, re.MULTILINE)]
     assert rounds == [*range(1, max(rounds) + 1)] * 3 and max(rounds) > 30
     assert not re.search(r"^ (flush|invalidate).* \d{4,}", reference, re.MULTILINE), "not at the start of a line"
     programs = re.findall(r"^program (\w+) # (\d+) (\d+)$", reference, re.MULTILINE)
     assert [name for name, _, _ in programs] == ["shared", "wide", "wide", "narrow"]
-    assert len({place for name, place, _ in programs if name != "narrow"}) == 1, "the same bytes are there once"
+    assert len({place for name, place, _ in programs if name != "narrow"}) == 1, "equal bytes are stored once"
     assert {rest for _, _, rest in programs} == {"0"}, "programs are aligned to 16 bytes"
     # Each operator, five times.
     assert len(re.findall(r"^call store ", reference, re.MULTILINE)) == 5

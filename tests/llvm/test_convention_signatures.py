@@ -93,7 +93,7 @@ def test_every_convention_against_every_function(made, convention, tmp_path, cap
         ),
     ],
 )
-def test_what_debug_information_says_of_a_packed_function(prototype, said, tmp_path, capsys):
+def test_debug_information_of_a_packed_function(prototype, said, tmp_path, capsys):
     body = "{ }" if prototype.startswith("void") else "{ return 0; }"
     compile_object(tmp_path, f"{HEAD}{prototype};\n{prototype} {body}\n", flags=["-m64", "-g", "-fPIC"], name="op.o")
     found = errors(tmp_path, "{target: x86-64, files: [op.o]}", "packed", capsys)

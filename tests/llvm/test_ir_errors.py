@@ -154,7 +154,7 @@ def check(folder: Path, content: str | bytes, changes: dict):
     return text
 
 
-def test_the_manifest_is_good_with_good_ir(tmp_path):
+def test_manifest_with_matching_ir_has_no_faults(tmp_path):
     check(tmp_path, GOOD, {})
 
 

@@ -16,13 +16,13 @@ from opwest.targets import named_targets
 
 
 def abi_of(target):
-    """The ABI of a target: i386 alone aligns 64-bit numbers of structures to 4 bytes."""
+    """The ABI of a target: only i386 aligns 64-bit members to 4 bytes."""
     known = named_targets()[target]
     return Abi(known["bits"] // 8, 4 if known["machine"] == "i386" else 8)
 
 
 def compile_for(target, description):
-    """Return what the compiler of a target says of the description; "" where the headers agree with it."""
+    """Return the compiler's errors for a target and a description; "" if the headers agree with it."""
     machine = machine_of(target)
     options = [flag for flag in machine.flags if not flag.startswith(("-Wl,", "-static", "-no-pie"))]
     command = [machine.compiler, *options, "-std=c11", "-ffreestanding", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
@@ -79,7 +79,7 @@ PLANTED = {
 
 @pytest.mark.parametrize("target", ["x86-64", "i386", "cortex-m3"])
 @pytest.mark.parametrize("planted", PLANTED)
-def test_a_wrong_description_is_found(planted, target):
+def test_wrong_description_is_detected(planted, target):
     description, fault = PLANTED[planted]
     assert re.search(fault, compile_for(target, description))
 
@@ -93,7 +93,7 @@ def test_all_flags_of_the_headers_are_described():
 
 @pytest.mark.parametrize("profile", ["", "-DCONFIG_OPWEST_PROFILE"])
 @pytest.mark.parametrize("target", ["x86-64", "i386", "cortex-m3", "rv32imac"])
-def test_the_checks_of_an_application_hold(target, profile, apps):
+def test_checks_of_an_application_pass(target, profile, apps):
     machine = machine_of(target)
     app = apps["llvm"]
     for model in MODELS:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The life cycle, tests/compile/programs/lifecycle.c case by case, with both back ends.
 
-All C is under sanitizers; the object that LLVM made is as it is.
+All C is compiled with sanitizers; the object of LLVM is not.
 """
 
 import re

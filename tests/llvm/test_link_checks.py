@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults that are named before a linker runs: debug information, relocations, constructors in IR."""
+"""Faults that are reported before a linker runs: debug information, relocations, constructors in IR."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_debug_information_against_the_manifest(tmp_path, capsys):
     assert "expected: int32_t (const float *, int8_t *)" in found
 
 
-def test_without_debug_information_nothing_is_said(tmp_path, capsys):
+def test_signatures_are_not_compared_without_debug_information(tmp_path, capsys):
     compile_object(tmp_path, OP, flags=["-m64", "-fPIC"], name="op.o")
     assert "error:" not in errors(tmp_path, "{target: x86-64, files: [op.o]}", capsys, dtype="float32")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Without llvmlite: everything but IR and --metadata=llvm works, and those say how to install it. One error each."""
+"""Without llvmlite: IR and --metadata=llvm result in one error with the package to install; the rest works."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from requirements_support import absent
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits"
-# Imported by every Python that finds it: there is no llvmlite.
+# Imported by every Python on this path: simulates missing llvmlite.
 BLOCKER = """
 import sys
 

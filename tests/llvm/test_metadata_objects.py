@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The objects of --metadata=llvm: fit for their target, constant, no symbols but known ones, dropped where unused."""
+"""The objects of --metadata=llvm: valid for their target, constant, only known symbols, dropped if unused."""
 
 import io
 import re
@@ -36,7 +36,7 @@ RUNTIME_SYMBOLS = {
 }
 REACHED = {"accelerated": ("control", "y"), "asynchronous": ("control", "raw", "report")}
 PUBLIC = ("open", "run", "run_profiled", "close", "model", "registry", "operators", "points")
-# Conversions of floats and 64 bits, which libgcc has, and what position-independent code asks for.
+# Conversions of floats and 64 bits in libgcc, and symbols of position-independent code.
 SUPPORT = re.compile(r"__aeabi_[a-z0-9]+|__truncdfsf2|__extendsfdf2|_GLOBAL_OFFSET_TABLE_")
 
 
@@ -47,7 +47,7 @@ def app(apps):
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("model", MODELS)
-def test_object_is_what_the_target_links(app, model, target):
+def test_object_fits_the_target(app, model, target):
     path = app["llvm"] / "models" / model / "objects" / target / f"{model}_metadata.o"
     (member,) = inspect_object(path).members
     assert (member.faults, abi_faults(member.abi, target_abi(target))) == ((), [])
@@ -55,17 +55,17 @@ def test_object_is_what_the_target_links(app, model, target):
     operators = {f"{model}__{name}" for name in _operators(model)}
     known = operators | RUNTIME_SYMBOLS | {f"{model}_reaches_{name}" for name in REACHED.get(model, ())}
     unknown = {n for n in member.undefined if n not in known and not SUPPORT.fullmatch(n)}
-    # Weak: without CONFIG_OPWEST_PROFILE the runtime has them not, and the run that calls them is dropped.
+    # Weak: without CONFIG_OPWEST_PROFILE the runtime does not define them, and the run that calls them is dropped.
     assert unknown == {"opwest_profile_begin", "opwest_profile_end"}
     assert not unknown & set(member.undefined_strong)
     assert operators <= set(member.undefined)
-    wanted = {f"{model}_{name}" for name in PUBLIC}
+    expected = {f"{model}_{name}" for name in PUBLIC}
     if model == "conventions":
-        wanted.add("TVMSystemLibEntryPoint")
-        wanted |= {f"conventions_packed_{name}" for name in ("add", "mix", "launch", "total", "negate")}
+        expected.add("TVMSystemLibEntryPoint")
+        expected |= {f"conventions_packed_{name}" for name in ("add", "mix", "launch", "total", "negate")}
     if model != "many_kinds":
-        wanted.add(f"{model}_device_table")
-    assert {name for name in member.defined if not re.search("constant|opwest_program", name)} == wanted
+        expected.add(f"{model}_device_table")
+    assert {name for name in member.defined if not re.search("constant|opwest_program", name)} == expected
 
 
 def _operators(model):
@@ -138,11 +138,11 @@ def test_unused_parts_are_dropped(app, target, tmp_path):
         assert "many_kinds_run" in symbols
         left = [f"{model}_{part}" for model in MODELS for part in ("model", "registry", "operators")]
         assert not symbols.intersection(left), metadata
-        # Nothing of the model that is not called, nothing of adapters and of what only they call.
+        # No uncalled parts of the model, no adapters and no functions that only they call.
         assert not [n for n in symbols if n.startswith(("accelerated", "opwest_call_", "many_kinds_close"))], metadata
         assert "many_kinds__store_ir" not in symbols and "many_kinds__store" in symbols
         assert not [n for n in symbols if "unused" in n]
-        # Private tables and strings have no symbols: look for the names that only metadata holds.
+        # Private tables and strings have no symbols: search for names that only metadata contains.
         names = (b"\0copy_uint64\0", b"\0offsets\0", b"\0in_uint16\0")
         elf = ELFFile(io.BytesIO(program.read_bytes()))
         loaded = b"\0".join(s.data() for s in elf.iter_sections() if s["sh_flags"] & 2 and s["sh_type"] != "SHT_NOBITS")
@@ -152,7 +152,7 @@ def test_unused_parts_are_dropped(app, target, tmp_path):
 def test_equal_strings_shapes_and_quantizations_are_stored_once(app):
     path = app["llvm"] / "models" / "many_kinds" / "objects" / "cortex-m3" / "many_kinds_metadata.o"
     elf = ELFFile(io.BytesIO(path.read_bytes()))
-    # Those of run have sections of their own, so that run does not keep all others.
+    # Those of run have separate sections, so that run does not keep all others.
     tables = [s for s in elf.iter_sections() if s.name.startswith(".rodata") and "_run_string_" not in s.name]
     rodata = b"\0".join(s.data() for s in tables)
     for text in (b"copy_int8", b"copy_uint16", b"total", b"many_kinds", b"scratch"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The golden projects are subjects here too, and images made by hand."""
+"""Fixtures: the golden projects and hand-made images."""
 
 import sys
 from pathlib import Path

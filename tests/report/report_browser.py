@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chromium, headless, spoken to over a pipe in its own protocol (https://chromedevtools.github.io/devtools-protocol/).
+"""Headless Chromium, controlled over a pipe with its protocol (https://chromedevtools.github.io/devtools-protocol/).
 
-Nothing but the browser is needed. Everything it says of console, network and errors is kept.
+Only the browser is required. All events of console, network and errors are recorded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ARGUMENTS = (
     "--headless",
     "--remote-debugging-pipe",
     "--no-first-run",
-    "--no-sandbox",  # CI runs as root, in a container; the page is our own
+    "--no-sandbox",  # CI runs as root, in a container; the page is trusted
     "--disable-gpu",
     "--disable-dev-shm-usage",
     "--disable-background-networking",
@@ -35,7 +35,7 @@ _ARGUMENTS = (
     "--force-color-profile=srgb",
 )
 
-# The browser reads from 3 and writes to 4, whatever the pipes are called here.
+# The browser reads from descriptor 3 and writes to 4.
 _WIRED = """
 import fcntl, os, sys
 ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 10) for end in sys.argv[1:3]]
@@ -81,7 +81,7 @@ class Page:
             ready, _, _ = select.select([self._read], [], [], max(end - time.monotonic(), 0))
             assert ready, "the browser does not answer"
             more = os.read(self._read, 1 << 20)
-            assert more, "the browser has ended"
+            assert more, "the browser ended"
             self._left += more
         message, _, self._left = self._left.partition(b"\0")
         return dict(json.loads(message))
@@ -100,7 +100,7 @@ class Page:
             self.events.append(self._receive())
 
     def evaluate(self, expression: str) -> Any:
-        """Return the value of a JavaScript expression, as JSON has it."""
+        """Return the value of a JavaScript expression as JSON data."""
         done = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in done, done["exceptionDetails"]
         return done["result"].get("value")
@@ -113,7 +113,7 @@ class Page:
         self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
     def complaints(self) -> list[str]:
-        """Return what the console and the log say."""
+        """Return the messages of the console and the log."""
         self.evaluate("new Promise(done => setTimeout(done, 50))")
         found = []
         for event in self.events:
@@ -127,7 +127,7 @@ class Page:
         return found
 
     def requests(self) -> list[str]:
-        """Return the addresses of everything that was asked for."""
+        """Return the addresses of all requests."""
         return [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
 
     def picture(self, path: Path, *, whole: bool = True, clip: dict[str, float] | None = None) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the report share: models made of a few words, and projects."""
+"""Shared by the tests of the report: small models and projects."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def hostile(report: data.Report) -> data.Report:
 
 
 def profile_json(model: str = "two_npus", *, where: str = "mps2/an385", unit: str = "cycles") -> dict[str, Any]:
-    """Return what `opwest run --profile` writes: two steps, a launch and a wait."""
+    """Return a profile of `opwest run --profile`: two steps, a launch and a wait."""
 
     def point(kind: str, mean: float, **more: Any) -> dict[str, Any]:
         row = {"kind": kind, "index": 0, "step": None, "steps": [], "operator": None, "device": None, "tensor": None}
@@ -118,7 +118,7 @@ def profile_json(model: str = "two_npus", *, where: str = "mps2/an385", unit: st
 
 
 def results_json(model: str = "two_npus") -> dict[str, Any]:
-    """Return what `opwest run --board --reference --json` prints."""
+    """Return the output of `opwest run --board --reference --json`."""
     error = {"elements": 10, "differing": 2, "largest_error": 3.0, "mean_error": 0.5, "at": [0, 1]}
     result = {
         "model": model,

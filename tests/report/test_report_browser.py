@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page in a real browser: what is drawn, on every width and in both schemes, with and without scripts."""
+"""The page in a browser, at every width and in both schemes, with and without scripts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def chromium():
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    """The example with measurements; its page with changes, so that every part of it is there."""
+    """The example with measurements; its page has changes and therefore every part."""
     folder = tmp_path_factory.mktemp("report")
     (folder / "profile.json").write_text(json.dumps(profile_json()))
     (folder / "run.json").write_text(json.dumps(results_json()))
@@ -70,7 +70,7 @@ def open_all(chromium):
 
 @pytest.mark.parametrize("name", ["example", "plain", "empty", "long", "hostile"])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_nothing_is_complained_of_asked_for_or_too_wide(chromium, files, name, dark):
+def test_page_has_no_console_errors_requests_or_overflow(chromium, files, name, dark):
     for width in WIDTHS:
         chromium.screen(width, dark=dark)
         chromium.open(files[name])
@@ -81,7 +81,7 @@ def test_nothing_is_complained_of_asked_for_or_too_wide(chromium, files, name, d
     assert chromium.evaluate("typeof window.alerted") == "undefined"
 
 
-def test_the_picture_shows_without_complaint(chromium, files):
+def test_svg_is_displayed_without_errors(chromium, files):
     chromium.screen(1280)
     chromium.open(files["picture"])
     assert chromium.complaints() == []
@@ -98,7 +98,7 @@ MAP = """(() => {
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_what_is_drawn_is_the_plan(chromium, files, report, width):
+def test_drawn_buffers_equal_the_plan(chromium, files, report, width):
     chromium.screen(width)
     chromium.open(files["plain"])
     buffers = {one.name: one for one in report.models[0].buffers}
@@ -127,8 +127,8 @@ LABELS = """[...document.querySelectorAll(".item")].flatMap(item => {
 
 
 @pytest.mark.parametrize("name", ["example", "long"])
-def test_labels_lie_inside_what_they_name(chromium, files, name):
-    for width in WIDTHS[1:]:  # plots are as wide as is assumed from 360 pixels on
+def test_labels_are_inside_their_elements(chromium, files, name):
+    for width in WIDTHS[1:]:  # from 360 pixels on, plots have the assumed width
         chromium.screen(width)
         chromium.open(files[name])
         over = chromium.evaluate(LABELS)
@@ -136,7 +136,7 @@ def test_labels_lie_inside_what_they_name(chromium, files, name):
         assert max(over) <= 1, width
 
 
-def test_pointing_tapping_and_keys_tell_about_a_buffer(chromium, files, report):
+def test_pointer_touch_and_keys_show_details_of_a_buffer(chromium, files, report):
     chromium.screen(1280)
     chromium.open(files["plain"])
     said = "document.querySelector('svg.map').closest('figure').querySelector('.inspector').textContent"
@@ -181,7 +181,7 @@ def test_schemes_follow_the_system_and_the_button(chromium, files):
     assert chromium.evaluate(GROUND) == "rgb(255, 255, 255)"
 
 
-def test_without_scripts_everything_is_there(chromium, files, report):
+def test_page_is_complete_without_scripts(chromium, files, report):
     chromium.screen(1280)
     chromium.send("Emulation.setScriptExecutionDisabled", value=True)
     try:
@@ -196,7 +196,7 @@ def test_without_scripts_everything_is_there(chromium, files, report):
     assert all(" bytes at offset " in title for title in titles)
 
 
-def test_assistive_technology_hears_every_part(chromium, files, report):
+def test_every_part_is_accessible(chromium, files, report):
     chromium.screen(1280)
     chromium.open(files["example"])
     nodes = chromium.send("Accessibility.getFullAXTree")["nodes"]
@@ -209,7 +209,7 @@ def test_assistive_technology_hears_every_part(chromium, files, report):
     assert not [role for role, name in named if role in ("button", "link", "table", "image", "img") and not name]
 
 
-def test_on_paper_everything_is_open_and_legible(chromium, files):
+def test_print_view_is_expanded_and_legible(chromium, files):
     chromium.screen(1280, dark=True)
     chromium.open(files["example"])
     paper = chromium.send("Page.printToPDF", printBackground=True)["data"]
@@ -217,7 +217,7 @@ def test_on_paper_everything_is_open_and_legible(chromium, files):
     assert chromium.complaints() == []
 
 
-def test_thousands_of_buffers_stay_usable(chromium, tmp_path):
+def test_page_of_thousands_of_buffers_is_usable(chromium, tmp_path):
     count = 10_000
     many = [buffer(f"b{i}", 64, 64 * (i % 12), i, min(i + 12, count) - 1) for i in range(count)]
     path = tmp_path / "large.html"

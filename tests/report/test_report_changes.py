@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is different between two reports, and which way."""
+"""The differences between two reports and their verdicts."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def rows(before: data.Model, after: data.Model) -> dict[str, Change]:
     return {change.name: change for change in compare(report_of(before), report_of(after))}
 
 
-def test_a_report_is_equal_to_itself() -> None:
+def test_report_is_equal_to_itself() -> None:
     assert compare(example(), example()) == ()
 
 
-def test_memory_that_grew_is_worse() -> None:
+def test_increased_memory_is_a_regression() -> None:
     grown = model([buffer("a", 96, 0, 0, 1), buffer("b", 64, 96, 1, 2)], list(BASE.steps))
     found = rows(BASE, grown)
     pool = found["pool sram, bytes"]
@@ -35,7 +35,7 @@ def test_memory_that_grew_is_worse() -> None:
     assert rows(grown, BASE)["pool sram, bytes"].verdict == "better"
 
 
-def test_what_came_and_went() -> None:
+def test_added_and_removed_items() -> None:
     constant = data.Constant("weights", "int8", (12,), 12, None, ("op0",))
     found = rows(BASE, replace(BASE, constants=(constant,)))
     assert (found["constant weights, bytes"].difference, found["constant weights, bytes"].after) == ("new", "12")
@@ -43,7 +43,7 @@ def test_what_came_and_went() -> None:
     assert rows(replace(BASE, constants=(constant,)), BASE)["constant weights, bytes"].difference == "gone"
 
 
-def test_another_order_is_neither_better_nor_worse() -> None:
+def test_order_of_steps_has_no_verdict() -> None:
     turned = replace(BASE, steps=tuple(replace(s, operator=f"op{2 - s.index}") for s in BASE.steps))
     found = rows(BASE, turned)["order of the steps"]
     assert (found.before, found.after, found.verdict) == ("op0, op1, op2", "op2, op1, op0", "different")
@@ -77,6 +77,6 @@ def test_measurements_are_compared_where_both_have_them() -> None:
     assert {c.difference for c in compare(report_of(measured(9)), report_of(measured(9, "host")))} == {"new", "gone"}
 
 
-def test_models_that_came_and_went() -> None:
+def test_added_and_removed_models() -> None:
     found = compare(report_of(BASE), report_of(replace(BASE, name="other")))
     assert [(c.model, c.group, c.difference) for c in found] == [("other", "model", "new"), ("made", "model", "gone")]

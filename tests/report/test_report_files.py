@@ -53,7 +53,7 @@ def test_golden_json(name, tmp_path, request) -> None:
     assert json.loads(text) == json.loads(place.read_text(encoding="utf-8"))
 
 
-def test_an_earlier_report_is_written_over(tmp_path) -> None:
+def test_earlier_report_is_overwritten(tmp_path) -> None:
     path = tmp_path / "new" / "report.html"
     write_report(path, page(report_of()))
     path.chmod(0o640)
@@ -63,7 +63,7 @@ def test_an_earlier_report_is_written_over(tmp_path) -> None:
     assert [p.name for p in path.parent.iterdir()] == ["report.html"]
 
 
-def test_what_is_no_report_is_left_alone(tmp_path) -> None:
+def test_other_files_are_not_overwritten(tmp_path) -> None:
     path = tmp_path / "thesis.html"
     path.write_text("<html>mine</html>")
     with pytest.raises(OpwestError) as caught:
@@ -79,7 +79,7 @@ def test_what_is_no_report_is_left_alone(tmp_path) -> None:
         write_report(folder, "")
 
 
-def test_a_link_stays_a_link(tmp_path) -> None:
+def test_symbolic_link_is_preserved(tmp_path) -> None:
     target, link = tmp_path / "target.html", tmp_path / "link.html"
     write_report(target, page(report_of()))
     link.symlink_to(target)
@@ -87,7 +87,7 @@ def test_a_link_stays_a_link(tmp_path) -> None:
     assert link.is_symlink() and read_report(target) == example()
 
 
-def test_a_file_where_a_folder_is_needed(tmp_path) -> None:
+def test_file_in_place_of_a_directory(tmp_path) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(OpwestError, match=r"cannot write the report: (Not a directory|File exists)"):
         write_report(tmp_path / "file" / "report.html", "")
@@ -95,13 +95,13 @@ def test_a_file_where_a_folder_is_needed(tmp_path) -> None:
 
 
 @pytest.mark.not_root
-def test_a_folder_that_can_not_be_written(tmp_path) -> None:
+def test_unwritable_directory(tmp_path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(OpwestError, match="cannot write the report: Permission denied"):
         write_report(tmp_path / "report.html", "")
 
 
-def test_damaged_reports_are_refused(tmp_path) -> None:
+def test_damaged_reports_are_rejected(tmp_path) -> None:
     path = tmp_path / "old.json"
     good = json.loads(pretty_json(example(), None))
     assert "No such file or directory" in message(path)
@@ -141,7 +141,7 @@ def test_every_field_of_a_report_is_checked(report) -> None:
 
 
 @pytest.mark.parametrize(("number", "seen"), [("NaN", "nan"), ("1e999", "inf"), ("9" * 400, f"{'9' * 20}…")])
-def test_numbers_that_no_measurement_can_be(tmp_path, number, seen) -> None:
+def test_impossible_measurements(tmp_path, number, seen) -> None:
     made = replace(
         model([], []), results=(data.Results("r", None, None, (), (data.OutputError("y", 1, 1, 2.5, 0.5),)),)
     )

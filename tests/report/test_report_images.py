@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a linked image has of a model: by its symbols, each under the name of the manifest."""
+"""The sizes of a model in a linked image: by symbols, under the names of the manifest."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def made():
     )
 
 
-def test_symbols_become_names_of_the_manifest(made, image):
+def test_symbols_are_shown_as_names_of_the_manifest(made, image):
     faults = Diagnostics()
     other = replace(made, name="made_big", constants=(), programs=())
     found, big = add_images([made, other], [image], faults)
@@ -86,7 +86,7 @@ def linked_image(image):
     return image.parent / "linked.elf"
 
 
-def test_the_whole_image_has_a_size(made, linked_image):
+def test_whole_image_has_a_size(made, linked_image):
     (found,) = add_images([made], [linked_image], Diagnostics())
     (linked,) = found.images
     constants = 96 + 40 + 24 + 8 + 200 + 500 + 64 + 16 + 32
@@ -98,7 +98,7 @@ def test_the_whole_image_has_a_size(made, linked_image):
     assert [(c.name.partition(" (")[0], c.verdict) for c in changes] == [("linked.elf", "worse")]
 
 
-def test_an_image_is_shown_and_compared(made, image):
+def test_sizes_of_an_image_are_shown_and_compared(made, image):
     (found,) = add_images([made], [image], Diagnostics())
     (row,) = sizes.flash_rows(found)
     assert row["target"].startswith("zephyr.elf (")
@@ -112,7 +112,7 @@ def test_an_image_is_shown_and_compared(made, image):
     ]
 
 
-def test_what_is_no_image_of_the_model(made, image, tmp_path):
+def test_image_without_the_model(made, image, tmp_path):
     faults = Diagnostics()
     (tmp_path / "text.elf").write_text("hello")
     (tmp_path / "cut.elf").write_bytes(image.read_bytes()[:100])
@@ -134,7 +134,7 @@ def test_what_is_no_image_of_the_model(made, image, tmp_path):
         assert "expected: an image of this project, such as build/zephyr/zephyr.elf" in fault
 
 
-def test_a_symbol_larger_than_its_file(made, tmp_path):
+def test_symbol_larger_than_its_file(made, tmp_path):
     content = bytearray(build_elf(symbols=[("made__op0", 1, 2, 1)], sections=[(".text", 1, 6, b"\x90" * 16)]))
     elf = parse_elf(bytes(content))
     at = elf.sections[elf.symbol_table()].offset + 24 + 16  # st_size of the first symbol

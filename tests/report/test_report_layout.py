@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Geometry: what is drawn is what is planned."""
+"""Geometry: the drawing equals the plan."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_rectangles_are_the_plan() -> None:
 
 
 @pytest.mark.parametrize("name", PROJECTS)
-def test_a_report_says_what_the_plan_says(name, tmp_path) -> None:
+def test_report_equals_the_plan(name, tmp_path) -> None:
     for path in copy_project(name, tmp_path / "source"):
         one = examined(path)
         found = collect(one)
@@ -62,7 +62,7 @@ def test_a_report_says_what_the_plan_says(name, tmp_path) -> None:
         ]
 
 
-def test_live_bytes_are_the_sums_of_what_is_alive() -> None:
+def test_live_bytes_are_the_sums_of_live_buffers() -> None:
     found = example().models[0]
     laid = memory_map.lay_out(found, found.pools[0])
     for index in range(9):
@@ -90,11 +90,11 @@ def test_results_in_place_of_arguments() -> None:
     assert "in place of a" in words.buffer(made, found["b"])
     rows = {row["name"]: row for row in map_row(made, made.pools[0])["items"]}
     middles = {name: {label["x"] for label in row["labels"]} for name, row in rows.items()}
-    assert middles["a"] == {part(2 / 2 / 7)}  # of the two steps that are seen
+    assert middles["a"] == {part(2 / 2 / 7)}  # of the two visible steps
     assert middles["d"] == {part(6 / 7)}
 
 
-def test_a_pool_with_more_buffers_than_are_drawn() -> None:
+def test_pool_with_more_buffers_than_are_drawn() -> None:
     count = memory_map.MOST_BUFFERS + 25
     large = buffer("large", 5000, 0, 0, 3)
     many = [buffer(f"b{i}", 8, 5000 + 8 * i, i % 4, i % 4) for i in range(count)]
@@ -108,7 +108,7 @@ def test_a_pool_with_more_buffers_than_are_drawn() -> None:
     assert row["others"][0]["path"].count("M") == 26
 
 
-def test_a_long_model_has_few_bars_of_live_bytes() -> None:
+def test_long_model_has_few_bars_of_live_bytes() -> None:
     steps = 10_000
     found = model([buffer(f"b{i}", 8 + i % 3, 0, i, i) for i in range(steps)], [step(i, "op") for i in range(steps)])
     laid = memory_map.lay_out(found, found.pools[0])
@@ -118,7 +118,7 @@ def test_a_long_model_has_few_bars_of_live_bytes() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 320, 1023, 1024, 16_000, 1 << 20, (1 << 31) - 1])
-def test_marks_of_sizes_are_round_and_apart(size) -> None:
+def test_size_ticks_are_round_and_spaced(size) -> None:
     ticks = memory_map.size_ticks(size)
     assert 1 <= len(ticks) <= 6
     assert ticks[0].label == "0"
@@ -127,20 +127,20 @@ def test_marks_of_sizes_are_round_and_apart(size) -> None:
 
 
 @pytest.mark.parametrize("steps", [1, 2, 16, 17, 100, 999, 10_000, 123_456])
-def test_marks_of_steps_are_in_their_middle(steps) -> None:
+def test_step_ticks_are_centred(steps) -> None:
     ticks = memory_map.step_ticks(steps)
     assert 1 <= len(ticks) <= memory_map.MOST_TICKS
     assert [round(tick.at * steps - 0.5) for tick in ticks] == [int(tick.label.replace(",", "")) for tick in ticks]
 
 
-def test_the_lower_bound_is_drawn_where_the_plan_needs_more() -> None:
+def test_lower_bound_is_drawn_where_the_plan_needs_more() -> None:
     found = model([buffer("a", 60, 0, 0, 1), buffer("b", 40, 60, 1, 2)], [step(i, "op") for i in range(3)])
     assert map_row(found, found.pools[0])["bound"] is None
     pool = data.Pool("sram", 200, 100, 8, None, data.Peak(1, 100))
     assert map_row(found, pool)["bound"] == str(HEAD + MAP_HEIGHT // 2)
 
 
-def test_a_launch_lasts_until_the_next_or_until_it_is_waited_for() -> None:
+def test_launch_ends_at_the_next_launch_or_wait() -> None:
     laid = timeline.lay_out(example().models[0])
     assert laid.lanes == ("cpu", "npu0", "npu1")
     bars = [(b.lane, b.first, b.end, b.kind, b.label) for b in laid.bars]
@@ -152,7 +152,7 @@ def test_a_launch_lasts_until_the_next_or_until_it_is_waited_for() -> None:
     assert [(m.kind, m.lane, m.at) for m in laid.marks if m.kind == "wait"] == [("wait", 1, 5), ("wait", 2, 6)]
 
 
-def test_phones_have_taller_lanes_where_names_only_fit_upright() -> None:
+def test_narrow_screens_have_taller_lanes_for_vertical_names() -> None:
     wide, narrow = timeline_rows(example().models[0])
     assert (wide["classes"], narrow["classes"]) == ("wide", "narrow")
     assert narrow["lane"] > wide["lane"] and [b["name"] for b in narrow["bars"]] == [b["name"] for b in wide["bars"]]
@@ -172,7 +172,7 @@ def test_phones_have_taller_lanes_where_names_only_fit_upright() -> None:
     assert alone["classes"] == "" and alone["lane"] == wide["lane"]
 
 
-def test_the_processor_waits_for_a_synchronous_device() -> None:
+def test_processor_waits_for_a_synchronous_device() -> None:
     laid = timeline.lay_out(model([], [step(0, "conv", "npu"), step(1, "copy")]))
     assert [(b.lane, b.first, b.end, b.kind) for b in laid.bars] == [
         (1, 0, 1, "run"),
@@ -181,7 +181,7 @@ def test_the_processor_waits_for_a_synchronous_device() -> None:
     ]
 
 
-def test_a_device_that_is_waited_for_at_the_end() -> None:
+def test_device_with_a_wait_at_the_end() -> None:
     found = model([], [step(0, "conv", "npu", launched=True), step(1, "copy")], [data.Wait("npu", 2, (0,))])
     laid = timeline.lay_out(found)
     assert (1, 1, 2, "pending") in [(b.lane, b.first, b.end, b.kind) for b in laid.bars]
@@ -233,11 +233,11 @@ def test_labels_fit(name, width, height) -> None:
     assert len(seen) == len(set(seen))
 
 
-def test_a_long_name_keeps_its_ends() -> None:
+def test_long_name_is_shortened_in_the_middle() -> None:
     assert labels.shortened("constant_weights_17", 9) == "cons…s_17"
     assert labels.shortened("short", 9) == "short"
 
 
-def test_the_limit_of_a_pool_is_told() -> None:
+def test_limit_of_a_pool_is_in_the_map() -> None:
     found = with_limit(model([buffer("a", 60, 0, 0, 1)], [step(0, "op"), step(1, "op")]), 120)
     assert map_row(found, found.pools[0])["pool"].limit == 120

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading what `opwest run` measured: both forms, and everything that can be wrong with them."""
+"""Reading of measurements of `opwest run`: both formats and their faults."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read(models, tmp_path, *values):
     return add_measured(models, paths, faults)[0], [str(fault) for fault in faults]
 
 
-def test_a_profile_is_read(models, tmp_path) -> None:
+def test_profile_is_read(models, tmp_path) -> None:
     found, faults = read(models, tmp_path, profile_json())
     (profile,) = found.profiles
     assert not faults and not found.results
@@ -62,14 +62,14 @@ def test_results_are_read_with_the_profile_in_them(models, tmp_path) -> None:
     assert [(e.name, e.differing, e.largest) for e in results.errors] == [("label", 2, 3.0)]
 
 
-def test_errors_that_are_no_numbers(models, tmp_path) -> None:
+def test_errors_that_are_not_numbers(models, tmp_path) -> None:
     value = results_json()
     value["result"]["errors"]["label"]["largest_error"] = "inf"
     found, _ = read(models, tmp_path, value)
     assert found.results[0].errors[0].largest is None
 
 
-def test_a_measured_run_is_drawn_in_its_order(models, tmp_path) -> None:
+def test_measured_run_is_drawn_in_its_order(models, tmp_path) -> None:
     found, _ = read(models, tmp_path, profile_json())
     laid = timeline.lay_out_measured(found, found.profiles[0])
     assert laid.lanes == ("cpu", "npu0", "npu1")
@@ -92,7 +92,7 @@ def test_time_needs_a_frequency(models, tmp_path) -> None:
     assert timeline.measured_time(replace(profile, unit="ns"), 250) == "250 ns"
 
 
-def test_a_profile_of_other_steps_is_warned_of(models, tmp_path) -> None:
+def test_profile_of_other_steps_causes_a_warning(models, tmp_path) -> None:
     value = profile_json()
     value["points"][2]["operator"] = "other"
     found, faults = read(models, tmp_path, value)
@@ -129,7 +129,7 @@ def test_a_profile_of_other_steps_is_warned_of(models, tmp_path) -> None:
         ),
     ],
 )
-def test_damaged_profiles_are_refused(models, tmp_path, change, reason) -> None:
+def test_damaged_profiles_are_rejected(models, tmp_path, change, reason) -> None:
     found, faults = read(models, tmp_path, {**profile_json(), **change})
     assert not found.profiles
     assert faults == [
@@ -138,7 +138,7 @@ def test_damaged_profiles_are_refused(models, tmp_path, change, reason) -> None:
     ]
 
 
-def test_all_faults_are_told_at_once(models, tmp_path) -> None:
+def test_all_faults_are_reported_together(models, tmp_path) -> None:
     failed = {"ok": False, "diagnostics": [], "result": None}
     wrong = results_json()
     wrong["result"]["latency_ns"] = ["1"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""That imports, access to files and the table in ARCHITECTURE.md are as layers.toml says."""
+"""Imports, file access and the table in ARCHITECTURE.md agree with layers.toml."""
 
 import importlib.util
 import shutil
@@ -17,7 +17,7 @@ _spec.loader.exec_module(layers)
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """Return a folder with a copy of the package."""
+    """Return a directory with a copy of the package."""
     shutil.copytree(PACKAGE, tmp_path / "opwest", ignore=shutil.ignore_patterns("__pycache__", "_share"))
     return tmp_path
 
@@ -32,7 +32,7 @@ def test_imports_keep_the_contracts():
     assert status == 0, printed
 
 
-def test_the_table_is_made_from_the_layers():
+def test_table_is_made_from_the_layers():
     packages = layers.configuration()["packages"]
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     assert layers.with_table(text, layers.table(packages)) == text, "run python scripts/layers.py --write"
@@ -78,13 +78,13 @@ def test_planted_imports_break_their_contracts(copy: Path):
         ("objects/elf.py", "os.replace('x', 'y')", "writes"),
     ],
 )
-def test_a_planted_access_to_files_is_found(copy: Path, module: str, line: str, access: str):
+def test_planted_access_to_files_is_detected(copy: Path, module: str, line: str, access: str):
     plant(copy, module, line)
     (fault,) = layers.file_faults(copy / "opwest", layers.configuration()["packages"])
     assert fault.startswith(f"opwest/{module}:")
     assert fault.endswith(f"{access} files")
 
 
-def test_names_of_text_methods_are_no_access_to_files(copy: Path):
+def test_text_methods_are_not_file_access(copy: Path):
     plant(copy, "render/tensors.py", "'x'.replace('x', 'y')")
     assert list(layers.file_faults(copy / "opwest", layers.configuration()["packages"])) == []

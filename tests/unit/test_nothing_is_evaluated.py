@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nothing in opwest evaluates what it reads, hands text to a shell, or unpickles."""
+"""opwest does not evaluate input, pass text to a shell, or unpickle."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def faults(path: Path) -> list[str]:
     return [f"{path.name}: {one}" for one in found]
 
 
-def test_nothing_is_evaluated() -> None:
+def test_project_data_is_not_evaluated() -> None:
     assert [fault for path in sources() for fault in faults(path)] == []
 
 
-def test_the_test_sees_it(tmp_path: Path) -> None:
+def test_evaluation_is_detected(tmp_path: Path) -> None:
     bad = tmp_path / "bad.py"
     calls = [
         "eval('1')",

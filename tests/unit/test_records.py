@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""That frozen records behave as those of dataclasses do."""
+"""Frozen records behave like those of dataclasses."""
 
 import copy
 import dataclasses
@@ -52,7 +52,7 @@ def test_text_is_that_of_dataclasses():
         assert repr(ours(*values)) == repr(theirs(*values))
 
 
-def test_methods_of_the_class_itself_stay():
+def test_methods_of_the_class_are_kept():
     assert OURS[2](1) == OURS[2](2)
     assert hash(OURS[2](1)) == 7
 
@@ -83,7 +83,7 @@ def test_records_can_be_pickled():
     assert pickle.loads(pickle.dumps((block, Location("f")))) == (block, Location("f"))
 
 
-def test_other_classes_are_left_to_dataclasses():
+def test_other_classes_use_dataclasses():
     @opwest.records.dataclass
     class Mutable:
         value: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Zephyr tier: real `west build` and `west twister`, where a workspace is found."""
+"""The Zephyr tier: `west build` and `west twister`, if a workspace is found."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zephyr_support import ROOT, Workspace, find_base, find_west
 
 @pytest.fixture(scope="session")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """The Zephyr workspace, or a loud skip."""
+    """The Zephyr workspace; skips the test without one."""
     base = find_base()
     if not (base / "VERSION").is_file():
         skip_here(f"ZEPHYR TIER SKIPPED: no workspace at {base}, and ZEPHYR_BASE is not set")
@@ -29,7 +29,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 @pytest.fixture(scope="session")
 def opwest() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run the command line and return what it did."""
+    """Run the command line and return the completed process."""
 
     def run(*arguments: object, check: bool = True) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators as TVM makes them beside plain ones in one image: two threads in workspaces at once, both back ends."""
+"""Operators of TVM and plain ones in one image: two threads with workspaces, both back ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from zephyr_support import Workspace
 pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
 
-# As TVM's C output: its headers, its context. Between allocating and freeing the other thread has its turn.
+# As in TVM's C output: its headers, its context. The other thread runs between allocation and release.
 PACKED = """
 #include "tvm/runtime/c_runtime_api.h"
 #include "tvm/runtime/c_backend_api.h"
@@ -49,7 +49,7 @@ TVM_DLL int32_t tvmgen_default_fused_add(void* args, int32_t* codes, int32_t num
   return 0;
 }
 """
-# As an object that TVM made with LLVM: weak variables for the functions of its runtime.
+# Like an object of TVM's LLVM back end: weak variables for the functions of its runtime.
 FFI = """
 #include <opwest/tvm_ffi.h>
 __attribute__((weak)) void *(*__TVMBackendAllocWorkspace)(int, int, uint64_t, int, int);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The digits example through `west build`: the same predictions everywhere, and through `west twister`."""
+"""The digits example with `west build`, with equal predictions on all boards, and with `west twister`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_same_predictions_as_on_the_host(
 def test_builds_for_a_real_board(workspace: Workspace, digits: Path) -> None:
     if not (workspace.base.parent / "modules" / "hal" / "stm32").is_dir():
         skip_here("the workspace has no hal_stm32: west update hal_stm32")
-    built = workspace.build(digits, "nucleo_l4r5zi", "-DCONFIG_PICOLIBC=y")  # the default where its module is there
+    built = workspace.build(digits, "nucleo_l4r5zi", "-DCONFIG_PICOLIBC=y")  # the default if its module exists
     assert "objects for cortex-m4" in built.log
     assert (built.folder / "zephyr" / "zephyr.elf").is_file()
 
@@ -76,7 +76,7 @@ def test_twister_runs_it(workspace: Workspace, digits: Path, tmp_path: Path) -> 
     assert {suite["platform"] for suite in executed} == {"native_sim/native/64"}
 
 
-def test_unchanged_rebuild_has_nothing_to_do(workspace: Workspace, digits: Path) -> None:
+def test_unchanged_rebuild_runs_no_steps(workspace: Workspace, digits: Path) -> None:
     # Not native_sim: Zephyr links its runner anew each time.
     built = workspace.build(digits, "qemu_cortex_m3")
     done = subprocess.run(
@@ -85,7 +85,7 @@ def test_unchanged_rebuild_has_nothing_to_do(workspace: Workspace, digits: Path)
     assert "ninja: no work to do" in done.stdout
 
 
-def test_a_changed_constant_is_linked_again(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
+def test_changed_constant_is_linked_again(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
     app = shutil.copytree(digits, tmp_path / "app")
     built = workspace.build(app, "native_sim/native/64")
     constant = app / "models" / "digits" / "constants" / "dense_weight.bin"

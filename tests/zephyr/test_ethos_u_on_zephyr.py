@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arm Ethos-U through Zephyr's driver: where QEMU has none, and against registers in memory that a timer plays."""
+"""Arm Ethos-U with Zephyr's driver: without an NPU in QEMU, and with registers in memory simulated by a timer."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ CONFIG_THREAD_NAME=y
 
 @pytest.fixture
 def with_hal(workspace: Workspace) -> Workspace:
-    """A workspace that has the vendor's driver, the board, and what runs it."""
+    """A workspace with the vendor's driver, the board and its emulator."""
     needed = [
         workspace.base.parent / "modules" / "hal" / "ethos_u" / "zephyr" / "module.yml",
         workspace.base / "boards" / "arm" / "mps3" / "mps3_corstone300_an547.dts",
@@ -129,11 +129,11 @@ def symbols(built: Built) -> dict[str, int]:
     return {name: int(address, 16) for address, name in re.findall(r"^([0-9a-f]+) \w (\S+)$", listing, re.MULTILINE)}
 
 
-def test_where_there_is_no_npu_open_says_so(with_hal: Workspace, tmp_path: Path) -> None:
-    """QEMU's NPU reads as zero: Zephyr's driver refuses it, and so do ours and the model's open."""
+def test_open_without_an_npu_reports_it(with_hal: Workspace, tmp_path: Path) -> None:
+    """QEMU's NPU reads as zero: Zephyr's driver, opwest's driver and the model's open return errors."""
     built = build(with_hal, tmp_path, PRJ_CONF, ONE_NPU, ABSENT_C)
     found = symbols(built)
-    # The vendor's driver is linked, with Zephyr's semaphores, and ours is an accelerator by Zephyr's lists.
+    # The vendor's driver is linked with Zephyr's semaphores, and opwest's is in Zephyr's list of accelerators.
     assert {"ethosu_invoke_async", "ethosu_semaphore_take", "opwest_ethos_u_enqueue"} <= set(found)
     listed = range(found["_opwest_accelerator_driver_api_list_start"], found["_opwest_accelerator_driver_api_list_end"])
     assert found["ethos_u_api"] in listed
@@ -144,7 +144,7 @@ def test_where_there_is_no_npu_open_says_so(with_hal: Workspace, tmp_path: Path)
     assert "npu0: ethosu@48102000 is not ready" in console
 
 
-def test_two_npus_played_by_a_timer(with_hal: Workspace, tmp_path: Path) -> None:
+def test_two_npus_simulated_by_a_timer(with_hal: Workspace, tmp_path: Path) -> None:
     """Programs, ownership, queues that overlap, faults, time-outs, aborts: through the vendor's own driver."""
     main = (Path(__file__).parent / "programs" / "ethos_u.c").read_text(encoding="utf-8")
     built = build(with_hal, tmp_path, PRJ_CONF + MORE_CONF, TWO_NPUS, main)

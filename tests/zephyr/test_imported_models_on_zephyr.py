@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trained models through `opwest import tvm` and `west build` in one image: equal to LiteRT's reference kernels."""
+"""Trained models imported with `opwest import tvm` in one image: equal to LiteRT's reference kernels."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ int main(void)
 
 @dataclass(frozen=True)
 class Subject:
-    """A model file with inputs and what LiteRT answers."""
+    """A model file with inputs and the results of LiteRT."""
 
     name: str
     file: Path
@@ -141,6 +141,6 @@ def test_models_equal_litert(workspace: Workspace, subjects: list[Subject], appl
     }
     assert len(found) == len(MODELS) * len(INPUTS)
     for subject in subjects:
-        for number, wanted in enumerate(subject.outputs):
-            result = np.frombuffer(bytes.fromhex(found[subject.name, number]), wanted.dtype).reshape(wanted.shape)
-            assert np.array_equal(result, wanted), f"{subject.name}, input {INPUTS[number]}"
+        for number, expected in enumerate(subject.outputs):
+            result = np.frombuffer(bytes.fromhex(found[subject.name, number]), expected.dtype).reshape(expected.shape)
+            assert np.array_equal(result, expected), f"{subject.name}, input {INPUTS[number]}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The LLVM path through `west build`: operators as IR, the metadata module as an object, the same predictions."""
+"""The LLVM back end with `west build`: operators as IR, the metadata module as an object, equal predictions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def digits_llvm(tmp_path_factory: pytest.TempPathFactory, opwest: Opwest) -> Pat
 
 @pytest.fixture(scope="session")
 def host_lines(digits: Path) -> list[str]:
-    """What the C path prints on the host."""
+    """The output of the C back end on the host."""
     done = subprocess.run(
         [sys.executable, "-m", "opwest", "run", digits, "--host"], capture_output=True, text=True, check=True
     )
@@ -43,7 +43,7 @@ def host_lines(digits: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_same_predictions_as_the_c_path(
+def test_same_predictions_as_with_c_metadata(
     workspace: Workspace, digits_llvm: Path, host_lines: list[str], board: str
 ) -> None:
     assert not (digits_llvm / "models" / "digits" / "src" / "digits_run.c").exists()
@@ -58,7 +58,7 @@ def test_same_predictions_as_the_c_path(
         (["-DCONFIG_FPU=y", "-DCONFIG_FP_SOFTABI=y"], "cortex-m4f-softfp"),
     ],
 )
-def test_a_cortex_m4f_board_with_every_float_abi(
+def test_cortex_m4f_board_with_every_float_abi(
     workspace: Workspace, digits_llvm: Path, options: list[str], target: str
 ) -> None:
     if not (workspace.base.parent / "modules" / "hal" / "stm32").is_dir():

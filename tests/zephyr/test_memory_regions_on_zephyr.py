@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pools bound to memory regions of real boards: where the linker puts them, and what a wrong binding is told."""
+"""Pools bound to memory regions of boards: their addresses in the image, and errors for wrong bindings."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def application(opwest: Opwest, folder: Path, near: str = "sram", change: tuple[
 
 
 def places(built: Built) -> dict[str, tuple[int, int]]:
-    """Return address and size of every storage in the image, as nm reads them."""
+    """Return address and size of every storage in the image, from nm."""
     tool = "nm" if built.board.startswith("native_") else "arm-none-eabi-nm"
     listed = subprocess.run(
         [tool, "-S", built.folder / "zephyr" / "zephyr.elf"], capture_output=True, text=True, check=True
@@ -158,7 +158,7 @@ def test_two_regions_of_the_an547(workspace: Workspace, opwest: Opwest, tmp_path
     assert "far away: -14" in console  # y[] is in DTCM, where the device does not reach it: -EFAULT
 
 
-def test_a_split_sram_on_the_an385(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+def test_split_sram_on_the_an385(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     built = workspace.build(application(opwest, tmp_path), AN385)
     found = places(built)
     assert within(found["places_near"], 0x20300000, 1 << 20), found
@@ -168,11 +168,11 @@ def test_a_split_sram_on_the_an385(workspace: Workspace, opwest: Opwest, tmp_pat
     assert "far away: 0" in console  # ordinary memory on this board
 
 
-def test_ordinary_memory_on_a_board_that_is_not_named(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+def test_unlisted_boards_use_ordinary_memory(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     answers(workspace.build(application(opwest, tmp_path), NATIVE).run("^end"))
 
 
-def test_the_chosen_sram_is_ordinary_memory(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+def test_chosen_sram_is_ordinary_memory(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     built = workspace.build(application(opwest, tmp_path, near="dtcm"), AN547)
     assert within(places(built)["places_near"], 0x30000000, 512 << 10)
     answers(built.run("^end"))
@@ -186,13 +186,13 @@ def test_the_chosen_sram_is_ordinary_memory(workspace: Workspace, opwest: Opwest
         ("uart1", "pool near: nodelabel uart1 of board mps3/corstone300/an547 is not a zephyr,memory-region"),
     ],
 )
-def test_a_wrong_binding(workspace: Workspace, opwest: Opwest, tmp_path: Path, near: str, message: str) -> None:
+def test_wrong_binding(workspace: Workspace, opwest: Opwest, tmp_path: Path, near: str, message: str) -> None:
     code, built = workspace.try_build(application(opwest, tmp_path, near=near), AN547)
     assert code != 0
     assert f"manifest.yaml:9: {message}" in " ".join(built.log.split())
 
 
-def test_a_region_smaller_than_its_pool(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+def test_region_smaller_than_its_pool(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     app = application(opwest, tmp_path)
     overlay = app / "boards" / "mps2_an385.overlay"
     overlay.write_text(overlay.read_text().replace("0x20300000 0x100000", "0x20300000 0x400"))
@@ -203,7 +203,7 @@ def test_a_region_smaller_than_its_pool(workspace: Workspace, opwest: Opwest, tm
     assert f"manifest.yaml:9: pool near: {said}" in text
 
 
-def test_what_is_told_before_any_build(opwest: Opwest, tmp_path: Path) -> None:
+def test_errors_before_the_build(opwest: Opwest, tmp_path: Path) -> None:
     """Overflow and reachability are errors when the project is generated."""
     application(opwest, tmp_path)
     text = (tmp_path / "manifest.yaml").read_text()

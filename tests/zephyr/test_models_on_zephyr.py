@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a build says and does beyond digits: targets, devices, several models, the shell, folders with spaces."""
+"""Builds besides digits: targets, devices, several models, the shell, directories with spaces."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_two_models_with_the_same_symbols_and_the_shell(workspace: Workspace, op
             "CONFIG_SHELL=y\nCONFIG_SHELL_BACKEND_DUMMY=y\nCONFIG_SHELL_BACKEND_SERIAL=n\nCONFIG_OPWEST_SHELL=y\n"
         )
         file.write("CONFIG_SHELL_BACKEND_DUMMY_BUF_SIZE=2000\n")
-    # The application has no files of the shell: they come from the installed runtime.
+    # The application has no files of the shell: they are in the installed runtime.
     console = workspace.build(app, BOARD, f"-DOPWEST_RUNTIME={ROOT / 'zephyr_module'}").run("^end ")
     assert "a 20 80 b 200 800" in console
     assert "by name 20" in console
@@ -155,13 +155,13 @@ def device_app(opwest: Opwest, folder: Path, node: str) -> Path:
     return folder / "app"
 
 
-def test_an_operator_gets_its_device(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+def test_operator_receives_its_device(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     console = workspace.build(device_app(opwest, tmp_path, "uart0"), BOARD).run("run returned")
     assert f"on_device: letter: {ord('u')}" in console
     assert "on_device: run returned 0" in console
 
 
-def test_a_device_without_a_driver_is_a_link_error_that_names_the_manifest(
+def test_device_without_a_driver_is_a_link_error_that_names_the_manifest(
     workspace: Workspace, opwest: Opwest, tmp_path: Path
 ) -> None:
     app = device_app(opwest, tmp_path, "uart0")
@@ -174,7 +174,7 @@ def test_a_device_without_a_driver_is_a_link_error_that_names_the_manifest(
     assert "undefined reference" not in built.log
 
 
-def test_a_missing_node_is_a_build_error_that_names_the_manifest(
+def test_missing_node_is_a_build_error_that_names_the_manifest(
     workspace: Workspace, opwest: Opwest, tmp_path: Path
 ) -> None:
     code, built = workspace.try_build(device_app(opwest, tmp_path, "npu7"), BOARD)
@@ -206,7 +206,7 @@ def test_two_targets_match(workspace: Workspace, opwest: Opwest, digits: Path, t
     assert "2 targets that this build (native_sim/native/64) matches: mine and x86-64" in " ".join(built.log.split())
 
 
-def test_an_open_journal_is_refused(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
+def test_open_journal_is_rejected(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
     app = tmp_path / "app"
     shutil.copytree(digits, app)
     (app / ".opwest" / "journal.json").write_text("{}")
@@ -215,7 +215,7 @@ def test_an_open_journal_is_refused(workspace: Workspace, digits: Path, tmp_path
     assert "run `opwest generate` again" in " ".join(built.log.split())
 
 
-def test_the_runtime_from_the_workspace(workspace: Workspace, opwest: Opwest, digits: Path, tmp_path: Path) -> None:
+def test_runtime_from_the_workspace(workspace: Workspace, opwest: Opwest, digits: Path, tmp_path: Path) -> None:
     app = tmp_path / "app"
     opwest("generate", digits.parent / "example" / "manifest.yaml", "-o", app, "--runtime=module")
     assert not (app / "modules").exists()
@@ -226,7 +226,7 @@ def test_the_runtime_from_the_workspace(workspace: Workspace, opwest: Opwest, di
     assert "predictions: 360 of 360" in console
 
 
-def test_an_external_that_is_off_is_named(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+def test_disabled_external_is_reported(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     (tmp_path / "one.c").write_text(SCALE_C)
     text = TWICE.format(name="first", source="one.c", factor=10)
     text += "externals: [{symbol: crc8, from: Zephyr's CRC library, kconfig: CONFIG_CRC}]\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The repository as a module: a stock application gains models by two lines of CMake; `west opwest` in a workspace."""
+"""The repository as a module: two lines of CMake add a model to an application; `west opwest` in a workspace."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ int main(void)
 
 @pytest.fixture
 def packages(workspace: Workspace) -> None:
-    """The workspace's Python has what opwest needs, or a loud skip."""
+    """The workspace's Python with the packages of opwest; skips the test without them."""
     python = Path(workspace.west).parent / "python"
     done = subprocess.run(
         [python, "-c", "import opwest.pipeline"],
@@ -106,14 +106,14 @@ def hello_world(workspace: Workspace, folder: Path) -> Path:
 
 @pytest.mark.usefixtures("packages")
 @pytest.mark.parametrize("board", [NATIVE, AN385])
-def test_a_stock_application_gains_two_models(workspace: Workspace, tmp_path: Path, board: str) -> None:
+def test_two_models_in_an_existing_application(workspace: Workspace, tmp_path: Path, board: str) -> None:
     app = hello_world(workspace, tmp_path)
     built = workspace.build(app, board, MODULE)
     assert f"Hello World! {board} 11 211 end 0" in built.run(r"end -?[0-9]+\s")
 
     code, log = again(workspace, built.folder, board)
     assert code == 0 and "add.c" not in log and "main.c" not in log
-    if board == AN385:  # native_sim's runner is built anew every time, by Zephyr
+    if board == AN385:  # Zephyr builds native_sim's runner every time
         assert "ninja: no work to do" in log
 
     (app / "one" / "step.bin").write_bytes((30).to_bytes(4, "little"))
@@ -121,7 +121,7 @@ def test_a_stock_application_gains_two_models(workspace: Workspace, tmp_path: Pa
     assert code == 0
     compiled = re.findall(r"Building \w+ object (\S+)", log)
     assert [file for file in compiled if "constants.S" in file], log
-    # Zephyr makes its table of interrupts anew from every link; nothing else may follow from a constant.
+    # Zephyr generates its table of interrupts for every link; a constant may cause no other steps.
     own = [file for file in compiled if "/zephyr_final.dir/" not in file]
     assert all("/one/constants.S" in file for file in own), log
     assert f"Hello World! {board} 31 231 end 0" in built.run(r"end -?[0-9]+\s")
@@ -129,7 +129,7 @@ def test_a_stock_application_gains_two_models(workspace: Workspace, tmp_path: Pa
 
 @pytest.mark.usefixtures("packages")
 def test_sysbuild(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
-    """Both ways into a build work where the application is one image of sysbuild."""
+    """Both methods work for an application that is one image of sysbuild."""
     app = hello_world(workspace, tmp_path)
     built = workspace.build(app, NATIVE, MODULE, sysbuild=True)
     assert f"Hello World! {NATIVE} 11 211 end 0" in built.run(r"end -?[0-9]+\s")
@@ -162,10 +162,10 @@ def test_errors_of_the_manifest_stop_the_build(workspace: Workspace, tmp_path: P
 
 
 @pytest.mark.usefixtures("packages")
-def test_a_model_of_a_generated_project_in_another_application(
+def test_model_of_a_generated_project_in_another_application(
     workspace: Workspace, opwest: Opwest, tmp_path: Path
 ) -> None:
-    """The model part is a module as it is; the runtime comes from the repository."""
+    """The model is used as a module; the runtime is that of the repository."""
     app = hello_world(workspace, tmp_path)
     opwest("generate", app / "one" / "manifest.yaml", app / "two" / "manifest.yaml", "-o", tmp_path / "made")
     text = (app / "CMakeLists.txt").read_text()
@@ -190,7 +190,7 @@ def west(workspace: Workspace, folder: Path, *arguments: str) -> subprocess.Comp
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """A repository with what `git ls-files` lists here: what somebody would clone."""
+    """A repository with the files of `git ls-files`, like a clone."""
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=False
     )

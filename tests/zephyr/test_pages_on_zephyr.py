@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
 
 
 @pytest.mark.parametrize("page", runnable(zephyr=True), ids=lambda page: page.stem)
-def test_the_commands_of_a_page(
+def test_commands_of_a_page(
     workspace: Workspace,
     opwest: Callable[..., subprocess.CompletedProcess[str]],
     digits: Path,
@@ -38,7 +38,7 @@ def test_the_commands_of_a_page(
     folder = tmp_path / "page"
     folder.mkdir()
     PREPARATIONS.get(page.name, lambda _: None)(folder)
-    if page.name == "running-on-boards.md":  # its application is that of the example
+    if page.name == "running-on-boards.md":  # it uses the application of the example
         (folder / "app").symlink_to(digits)
         np.save(folder / "image.npy", np.zeros((1, 8, 8, 1), np.int8))
         opwest("run", digits, "--host", "--input", f"image={folder / 'image.npy'}", "--output-dir", folder)

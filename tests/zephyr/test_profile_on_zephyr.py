@@ -33,7 +33,7 @@ TRACED = "CONFIG_TRACING=y\nCONFIG_TRACING_CTF=y\nCONFIG_TRACING_SYNC=y\nCONFIG_
 
 @contextmanager
 def console(device: str) -> Iterator[Callable[[str, str], str]]:
-    """Yield a function that types a command, once the shell listens, and returns what came until a line matches."""
+    """Yield a function that sends a command when the shell is ready and returns the output up to a matching line."""
     file = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
     tty.setraw(file)
 
@@ -41,14 +41,14 @@ def console(device: str) -> Iterator[Callable[[str, str], str]]:
         raw, text, end = b"", "", time.monotonic() + seconds
         while time.monotonic() < end and not re.search(until, text, re.MULTILINE):
             if select.select([file], [], [], 0.2)[0]:
-                raw += os.read(file, 4096)  # colours can come in two parts
+                raw += os.read(file, 4096)  # colour sequences can be split
                 text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", raw.decode(errors="replace")).replace("\r", "")
         return text, bool(re.search(until, text, re.MULTILINE))
 
     def ask(command: str, until: str) -> str:
         os.write(file, f"{command}\n".encode())
         text, found = heard(until, 60)
-        assert found, f"{command}: {until!r} did not come:\n{text}"
+        assert found, f"{command}: no {until!r}:\n{text}"
         return text
 
     def prompt() -> bool:
@@ -56,7 +56,7 @@ def console(device: str) -> Iterator[Callable[[str, str], str]]:
         return heard(r"\$ $", 5)[1]
 
     assert any(prompt() for _ in range(12)), "the shell shows no prompt"
-    heard("nothing", 2)  # prompts for what was typed before it listened
+    heard("nothing", 2)  # prompts for input before the shell was ready
     try:
         yield ask
     finally:
@@ -88,14 +88,14 @@ def tables(text: str) -> list[dict[str, list[str]]]:
 
 
 @pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385"])
-def test_a_profile_of_digits(workspace: Workspace, digits: Path, opwest: Opwest, board: str, tmp_path: Path) -> None:
+def test_profile_of_digits(workspace: Workspace, digits: Path, opwest: Opwest, board: str, tmp_path: Path) -> None:
     native = board.startswith("native_")
     if not native:
         need("smpclient")
         need("arm-none-eabi-gcc")
         if not (workspace.base.parent / "modules" / "lib" / "zcbor").is_dir():
             skip_here("the workspace has no zcbor: west update zcbor")
-    # One back end each: that both measure the same is shown without Zephyr.
+    # One back end each: tests without Zephyr compare both.
     metadata = "llvm" if not native and importlib.util.find_spec("llvmlite") else "c"
     app = tmp_path / "app"
     opwest("generate", digits.parent / "example" / "manifest.yaml", "-o", app, "--metadata", metadata)
@@ -116,11 +116,11 @@ def test_a_profile_of_digits(workspace: Workspace, digits: Path, opwest: Opwest,
         assert (profile["clock"], profile["unit"], profile["stack"]) == ("host", "ns", None)
     else:
         assert (profile["clock"], profile["unit"], profile["frequency_hz"]) == ("emulated", "cycles", 25_000_000)
-        # The latency is of the same counter: what is around run is little.
+        # The latency uses the same counter and is little more than run.
         assert whole["last"] * 40 <= result["latency_ns"][-1] < whole["last"] * 40 * 1.1
         check = json.loads(opwest("check", digits.parent / "example" / "manifest.yaml", "--json").stdout)["result"]
         (estimate,) = [n["bytes"] for n in check[0]["stack"] if n["target"] == "cortex-m3" and n["known"]]
-        # Of the whole thread, its entry and the queue's functions included.
+        # Of the whole thread, including its entry and the functions of the queue.
         assert 96 < profile["stack"]["used"] <= estimate + 64 < profile["stack"]["size"] == 4096
 
     image_env = workspace.environment(board)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests that come with every project, run by `west twister` as users run them, and what they say of a fault."""
+"""The generated tests of a project, run by `west twister`, and their messages for faults."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def example(name: str, folder: Path) -> Path:
 
 
 def twister(workspace: Workspace, app: Path, out: Path, *options: str) -> dict[str, Any]:
-    """Run twister with the toolchain for Arm, beside which native_sim takes the host's; return its report."""
+    """Run twister with the toolchain for Arm (native_sim uses the host's); return its report."""
     need("arm-none-eabi-gcc")
     env = workspace.environment("mps2/an385")
     command = [workspace.west, "twister", "-T", str(app), "-O", str(out), "-j", "2", "-v", *options]
@@ -48,12 +48,12 @@ def twister(workspace: Workspace, app: Path, out: Path, *options: str) -> dict[s
 
 
 def cases(suite: dict[str, Any]) -> dict[str, str]:
-    """Return what became of the tests of one suite, by name."""
+    """Return the results of the tests of one suite, by name."""
     return {case["identifier"].rsplit(".", 1)[-1]: case["status"] for case in suite["testcases"]}
 
 
 def check_passed(report: dict[str, Any], boards: set[str], test: str) -> None:
-    """Check that the suite ran whole and passed on each board."""
+    """Check that the suite ran completely and passed on each board."""
     suites = [suite for suite in report["testsuites"] if suite["name"].endswith(test)]
     assert {suite["platform"] for suite in suites} == boards, report["testsuites"]
     for suite in suites:
@@ -72,7 +72,7 @@ def test_digits_on_every_board(workspace: Workspace, digits: Path, tmp_path: Pat
 
 
 def check_stack(app: Path, out: Path) -> None:
-    """Check that run took no more stack on a Cortex-M3 than its objects say it can need."""
+    """Check that run used no more stack on a Cortex-M3 than calculated from its objects."""
     manifest = app.parent / "example" / "manifest.yaml"
     ((model, _),) = projects.check([manifest], Diagnostics())
     (need,) = [need for need in model.stack if need.target == "cortex-m3"]
@@ -92,8 +92,8 @@ def test_digits_from_ir_on_a_cortex_m55(workspace: Workspace, opwest: Opwest, tm
     check_passed(report, {board}, "opwest.digits.tests")
 
 
-def test_subsets_make_up_the_whole(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
-    """Two shards of all suites and boards: each runs something, none runs what the other does."""
+def test_subsets_cover_all_suites_once(workspace: Workspace, digits: Path, tmp_path: Path) -> None:
+    """Two shards of all suites and boards: neither is empty, and they are disjoint."""
 
     def planned(*options: str) -> set[tuple[str, str]]:
         out = tmp_path / re.sub(r"\W", "_", "".join(options) or "whole")
@@ -108,8 +108,8 @@ def test_subsets_make_up_the_whole(workspace: Workspace, digits: Path, tmp_path:
     assert all(shards) and shards[0] | shards[1] == whole and not shards[0] & shards[1]
 
 
-def test_a_wrong_vector_is_told(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
-    """Sources only, so any board: numbers of several types, printed by Zephyr's own printf of a small processor."""
+def test_wrong_vector_is_reported(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
+    """Sources only, for any board: numbers of several types, printed by Zephyr's printf on a small processor."""
     source = tmp_path / "source"
     shutil.copytree(ROOT / "tests" / "golden" / "vectors", source, ignore=shutil.ignore_patterns("expected"))
     vectors = source / "vectors" / "edge cases.npz"
@@ -139,7 +139,7 @@ def test_a_wrong_vector_is_told(workspace: Workspace, opwest: Opwest, tmp_path: 
 
 
 def test_accelerators_through_their_overlay(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
-    """Without vectors: the model runs on zeros, on devices that only the overlay brings."""
+    """Without vectors: the model runs on zeros, on devices that only the overlay defines."""
     opwest("generate", example("two_npus", tmp_path / "example") / "manifest.yaml", "-o", tmp_path / "app")
     console = workspace.build(tmp_path / "app" / "tests" / "two_npus", "mps2/an385").run(END)
     assert "PROJECT EXECUTION SUCCESSFUL" in console

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opwest run --board`: what comes back from native_sim and QEMU equals the host run, over the shell and over SMP."""
+"""`opwest run --board`: results from native_sim and QEMU equal those of the host, over the shell and over SMP."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from zephyr_support import ROOT, Workspace
 pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-# Each board has another way: the shell; SMP over the shell (that UART's driver leaves no other); SMP over a UART.
+# One transport per board: the shell; SMP over the shell (required by the UART's driver); SMP over a UART.
 BOARDS = ["native_sim/native/64", "mps2/an385", "qemu_cortex_m3"]
 ELEMENTS = 6000
 OPERATORS = """
@@ -106,9 +106,9 @@ def test_digits_equals_the_host_run(
             assert "latency: unknown" in done.stdout
         else:
             assert re.search(r"^latency: [\d.]+ ms \(median of 2 runs, ", done.stdout, re.MULTILINE)
-    assert len(set(labels)) > 1, "different images, different answers"
-    assert sources == {path: path.read_bytes() for path in sources}, "the application's files stay as they are"
-    # Built already: west has nothing to configure.
+    assert len(set(labels)) > 1, "different images have different results"
+    assert sources == {path: path.read_bytes() for path in sources}, "the application's files are unchanged"
+    # Already built: west does not configure again.
     assert "configuring" not in done.stderr
 
 
@@ -146,8 +146,8 @@ def test_tensors_larger_than_a_frame_and_a_model_that_fails(run: Run, large: Pat
 
 
 @pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385"])
-def test_an_image_without_the_service(run: Run, workspace: Workspace, large: Path, board: str, tmp_path: Path) -> None:
-    """First by its build folder; then by what it answers to someone who started it."""
+def test_image_without_the_service(run: Run, workspace: Workspace, large: Path, board: str, tmp_path: Path) -> None:
+    """First by its build directory, then by its responses."""
     np.save(tmp_path / "x.npy", np.zeros(ELEMENTS, np.int16))
     built = workspace.build(large, board, "-DQEMU_PTY=ON", "-DCONFIG_SHELL=y")
     arguments = ["--no-build", "--input", f"x={tmp_path / 'x.npy'}", "--timeout", 5]
@@ -166,7 +166,7 @@ def test_an_image_without_the_service(run: Run, workspace: Workspace, large: Pat
         assert f"{device}: timeout after 5 s waiting for a response to an SMP request; " in done.stderr
 
 
-def test_a_build_that_fails_is_told_briefly(run: Run, workspace: Workspace, large: Path, tmp_path: Path) -> None:
+def test_failed_build_output_is_shortened(run: Run, workspace: Workspace, large: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros(ELEMENTS, np.int16))
     main = large / "src" / "main.c"
     content = main.read_text()

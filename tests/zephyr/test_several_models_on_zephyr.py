@@ -112,7 +112,7 @@ int main(void)
 
 @pytest.mark.parametrize("metadata", ["c", "llvm"])
 @pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385"])
-def test_three_models_two_of_them_alike(
+def test_three_models_two_with_equal_operators(
     workspace: Workspace, opwest: Opwest, tmp_path: Path, board: str, metadata: str
 ) -> None:
     need("arm-none-eabi-gcc")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators that TVM builds by default, C and LLVM, with and without assertions, beside a plain one on native_sim."""
+"""Operators that TVM builds by default, C and LLVM, with and without assertions, and a plain one on native_sim."""
 
 from __future__ import annotations
 

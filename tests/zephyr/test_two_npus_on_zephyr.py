@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/two_npus through `west build`: numpy's answers on every board, and overlap measured in simulated time."""
+"""examples/two_npus with `west build`: results equal numpy on every board, and overlap in simulated time."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def two_npus(tmp_path_factory: pytest.TempPathFactory, opwest: Callable[..., obj
 
 @pytest.fixture(scope="module")
 def predictions() -> list[int]:
-    """What numpy makes of the images in the application."""
+    """The results of numpy for the images in the application."""
     spec = importlib.util.spec_from_file_location("two_npus_reference", EXAMPLE / "reference.py")
     assert spec is not None and spec.loader is not None
     reference = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = reference  # dataclasses look there
+    sys.modules[spec.name] = reference  # dataclasses search there
     spec.loader.exec_module(reference)
     text = (EXAMPLE / "application" / "held_out.h").read_text(encoding="ascii")
     rows = re.findall(r'^\t\{"([a-q]{64})", ', text, flags=re.MULTILINE)
@@ -44,7 +44,7 @@ def predictions() -> list[int]:
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_right_answers_and_overlap(workspace: Workspace, two_npus: Path, predictions: list[int], board: str) -> None:
+def test_correct_results_and_overlap(workspace: Workspace, two_npus: Path, predictions: list[int], board: str) -> None:
     console = workspace.build(two_npus, board).run("^done|^error:")
     for model in MODELS:
         printed = re.search(rf"^{model}:((?: [0-9])+)$", console, re.MULTILINE)

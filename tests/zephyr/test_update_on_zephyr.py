@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Updates that are killed leave a project that builds: the old one, and after one more call the new one."""
+"""Killed updates leave a project that builds: the old one, and after another call the new one."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def kill(app: Path, after: float) -> bool:
     return running
 
 
-def test_both_trees_build(
+def test_old_and_updated_trees_build(
     workspace: Workspace, opwest: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
     (tmp_path / "twice.c").write_text(OPERATOR)
@@ -77,10 +77,10 @@ def test_both_trees_build(
         shutil.rmtree(app)
         shutil.copytree(tmp_path / "before", app)
         if kill(app, chance.uniform(0, whole)):
-            recover(app)  # as every call does first
+            recover(app)  # like every call at its start
             found.append(digest(app))
     assert set(found) <= {old, new}, "neither the old project nor the new one"
-    if digest(app) == new:  # the last kill came too late to leave the old project
+    if digest(app) == new:  # the last kill was too late to keep the old project
         shutil.rmtree(app)
         shutil.copytree(tmp_path / "before", app)
     built = workspace.build(app, NATIVE)

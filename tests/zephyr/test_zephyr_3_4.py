@@ -20,7 +20,7 @@ Opwest = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def old_base(workspace: Workspace) -> Path:
-    """A tree of Zephyr 3.4 to 3.6, or a loud skip."""
+    """A tree of Zephyr 3.4 to 3.6; skips the test without one."""
     base = Path(os.environ.get("ZEPHYR_3_4_BASE") or Path.home() / "zephyrproject-3.4" / "zephyr")
     text = (base / "VERSION").read_text() if (base / "VERSION").is_file() else ""
     if not re.search(r"VERSION_MAJOR = 3\nVERSION_MINOR = [456]\n", text):
@@ -35,12 +35,12 @@ def test_digits_on_native_posix(
     app = tmp_path / "app"
     manifest = digits.parent / "example" / "manifest.yaml"
     opwest("generate", manifest, "-o", app, "--board", board, "--zephyr-base", old_base)
-    assert not (app / "boards").exists(), "the board needs no settings of its own"
+    assert not (app / "boards").exists(), "the board needs no settings"
     env = workspace.environment("native_posix") | {"ZEPHYR_BASE": str(old_base)}
     build = tmp_path / "build"
     ninja = shutil.which("ninja")
     assert ninja is not None
-    # Without west: it would look for the modules of the other workspace.
+    # Without west, which would use the modules of the other workspace.
     for command in (
         ["cmake", "-GNinja", f"-DBOARD={board}", "-DZEPHYR_MODULES=", "-B", str(build), "-S", str(app)],
         [ninja, "-C", str(build)],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finding a Zephyr workspace, building in it with its own west, and watching what images print."""
+"""Search for a Zephyr workspace, builds with its own west, and the output of images."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Built:
     west: str
 
     def run(self, until: str) -> str:
-        """Start the image and return its console until a line matches; the image itself never ends."""
+        """Start the image and return its console output up to a matching line; the image itself does not end."""
         if self.board.startswith("native_"):
             command = [str(self.folder / "zephyr" / "zephyr.exe")]
         else:
@@ -64,7 +64,7 @@ class Built:
             os.killpg(process.pid, 9)
             process.wait()
             process.stdout.close()
-        pytest.fail(f"{self.board}: {until!r} did not come within {RUN_SECONDS} s:\n{console.decode(errors='replace')}")
+        pytest.fail(f"{self.board}: no {until!r} within {RUN_SECONDS} s:\n{console.decode(errors='replace')}")
 
 
 @dataclass
@@ -76,13 +76,13 @@ class Workspace:
     folder: Path
     count: int = field(default=0)
     images: dict[tuple[object, ...], Built] = field(default_factory=dict)
-    """What was built, by application and its content, board and options."""
+    """The builds by application and its content, board and options."""
 
     def environment(self, board: str) -> dict[str, str]:
         env = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")}
         env["ZEPHYR_BASE"] = str(self.base)
         env["PATH"] = f"{Path(self.west).parent}{os.pathsep}{env['PATH']}"
-        # Zephyr compiles with ccache where it is installed: the folder of a build is no part of what ccache compares.
+        # Zephyr uses ccache if it is installed: exclude the build directory from ccache's comparison.
         env.setdefault("CCACHE_BASEDIR", str(self.folder.parent))
         env.setdefault("CCACHE_NOHASHDIR", "1")
         if "ZEPHYR_SDK_INSTALL_DIR" not in env:
@@ -94,7 +94,7 @@ class Workspace:
         return env
 
     def try_build(self, app: Path, board: str, *options: str, sysbuild: bool = False) -> tuple[int, Built]:
-        """Build and return west's exit code and what there is; of sysbuild's images the application's."""
+        """Build and return west's exit code and the build; for sysbuild, that of the application's image."""
         if not board.startswith("native_"):
             need("arm-none-eabi-gcc")
         if not board.startswith("native_") and not any("LIBC" in option for option in options):
@@ -128,7 +128,7 @@ class Workspace:
         return done.returncode, Built(done.stdout, folder / app.name if sysbuild else folder, board, env, self.west)
 
     def build(self, app: Path, board: str, *options: str, sysbuild: bool = False) -> Built:
-        """Build and fail the test unless it works without a warning about our own files; each image once."""
+        """Build each image once; fail the test unless the build succeeds without warnings about opwest's files."""
         key = (app, digest_of_files(app), board, options, sysbuild)
         if key in self.images:
             return self.images[key]
@@ -141,7 +141,7 @@ class Workspace:
 
 
 def again(workspace: Workspace, folder: Path, board: str) -> tuple[int, str]:
-    """Build a folder once more."""
+    """Build a directory again."""
     done = subprocess.run(
         [workspace.west, "build", "-d", str(folder)],
         cwd=workspace.base.parent,

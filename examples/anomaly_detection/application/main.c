@@ -2,9 +2,9 @@
 
 /**
  * @file
- * The model draws its input again from what it learnt of healthy machines: the worse it succeeds, the less the sound
- * is one of those. The score is the mean of the squared differences. The same file runs on a board, in an emulator and
- * on a host without Zephyr, for the int8 and the float model.
+ * The model was trained to reconstruct the sound of healthy machines: a large difference between input and output is an
+ * anomaly. The score is the mean of the squared differences. The same file runs on a board, in an emulator and on a
+ * host without Zephyr, for the int8 and the float model.
  */
 
 #include <stdint.h>
@@ -42,7 +42,7 @@ static float score(const input_t *input, const output_t *output)
 	return sum / OUTPUT_ELEMENTS;
 }
 
-/** Whether two scores are the same but for rounding. */
+/** Return whether two scores are equal except for rounding. */
 static int agrees(float one, float other)
 {
 	float gap = one > other ? one - other : other - one;
@@ -50,7 +50,7 @@ static int agrees(float one, float other)
 	return gap <= 0.001f * (other + 1.0f);
 }
 
-/** Small C libraries print no floating point. */
+/** Print a score without floating point, which small C libraries cannot print. */
 static void show(int number, float value)
 {
 	int hundredths = (int)(value * 100.0f + 0.5f);

@@ -3,7 +3,7 @@
 
 /**
  * @file
- * 360 handwritten digits that the network was not trained on: the UCI data set that
+ * 360 handwritten digits that were not used for training, from the UCI data set that
  * scikit-learn calls `load_digits`. E. Alpaydin and C. Kaynak (1998), Optical Recognition of
  * Handwritten Digits, https://doi.org/10.24432/C50P49, CC BY 4.0; pixels written as letters.
  */
@@ -24,7 +24,7 @@ struct held_out_image {
 	char pixels[HELD_OUT_PIXELS + 1];
 	/** The digit that was written. */
 	int8_t label;
-	/** What reference.py makes of it. */
+	/** The prediction of reference.py. */
 	int8_t reference;
 };
 

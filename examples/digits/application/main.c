@@ -2,8 +2,8 @@
 
 /**
  * @file
- * Classifies every held-out digit and compares with what the numpy reference answered. The same
- * file runs on a board, in an emulator and on a host without Zephyr.
+ * Classifies every held-out digit and compares the results with those of the numpy reference. The
+ * same file runs on a board, in an emulator and on a host without Zephyr.
  */
 
 #include <stdint.h>
@@ -28,13 +28,13 @@ static const struct digits_devices devices = DIGITS_DEVICES_DT_INIT;
 static const struct digits_devices devices = {0};
 #endif
 
-/** What became of the images so far. */
+/** The results for the images so far. */
 struct tally {
 	int32_t correct;
 	int32_t as_reference;
 };
 
-/** Run the model on one image; 0 or a negative errno. */
+/** Run the model on one image. Returns 0 or a negative errno. */
 static int classify(const struct held_out_image *image, int32_t *label)
 {
 	int8_t pixels[HELD_OUT_PIXELS];

@@ -14,13 +14,13 @@ enum {
 	LARGEST = INT8_MAX,
 };
 
-/** First row (or column) of the kernel that lies inside the image when centred on @p position. */
+/** First row (or column) of the kernel that is inside the image when centred on @p position. */
 static inline int32_t first_tap(int32_t position)
 {
 	return position < PADDING ? PADDING - position : 0;
 }
 
-/** One past the last row (or column) of the kernel that lies inside an image of @p size. */
+/** One past the last row (or column) of the kernel that is inside an image of @p size. */
 static inline int32_t end_tap(int32_t position, int32_t size)
 {
 	int32_t room = size + PADDING - position;
@@ -46,14 +46,14 @@ static inline int8_t requantize(int32_t sum)
 		return 0;
 	}
 
-	/* Not negative any more, so the shift is a division; an exact half rounds up. */
+	/* The sum is not negative, so the shift is a division; an exact half is rounded up. */
 	int32_t scaled = (sum + (1 << (SHIFT - 1))) >> SHIFT;
 
 	return (int8_t)(scaled < LARGEST ? scaled : LARGEST);
 }
 
 /**
- * @brief 3x3 convolution with stride 1 and zeros around the image, then ReLU, then int8 again.
+ * @brief 3x3 convolution, stride 1, zeros around the image; ReLU; requantization to int8.
  *
  * Every output is `min(127, floor((max(0, sum) + 16) / 32))`, where `sum` is the bias plus at most
  * nine products: a bias whose magnitude is at most 2^30 cannot overflow it.
@@ -61,7 +61,7 @@ static inline int8_t requantize(int32_t sum)
  * @param image  int8 [1, 8, 8, 1], rows, columns, channels
  * @param weight int8 [8, 3, 3, 1], output channel, kernel row, kernel column, input channel
  * @param bias   int32 [8], in units of an image value times a weight
- * @param result int8 [1, 8, 8, 8], written whole, 0 to 127
+ * @param result int8 [1, 8, 8, 8], written completely, 0 to 127
  *
  * @return 0
  */

@@ -11,13 +11,13 @@ enum {
 /**
  * @brief Fully connected layer: `scores[o] = bias[o] + sum(pooled[i] * weight[o][i])`.
  *
- * The scores stay int32, because only their order matters from here on. The products add up to
- * 2^21 at most: a bias whose magnitude is at most 2^30 cannot overflow.
+ * The scores are int32, because only their order is used. The sum of the products is 2^21 at
+ * most: a bias whose magnitude is at most 2^30 cannot overflow.
  *
  * @param pooled int8 [1, 4, 4, 8], read as 128 values
  * @param weight int8 [10, 128], one row for every output
  * @param bias   int32 [10], in units of an input value times a weight
- * @param scores int32 [1, 10], written whole
+ * @param scores int32 [1, 10], written completely
  *
  * @return 0
  */

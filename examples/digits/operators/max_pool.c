@@ -14,7 +14,7 @@ enum {
  * @brief Largest value of every 2x2 window, channel by channel; windows do not overlap.
  *
  * @param features int8 [1, 8, 8, 8], rows, columns, channels
- * @param result   int8 [1, 4, 4, 8], written whole
+ * @param result   int8 [1, 4, 4, 8], written completely
  *
  * @return 0
  */

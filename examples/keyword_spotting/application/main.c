@@ -2,8 +2,8 @@
 
 /**
  * @file
- * Says which word each case is taken for, and whether the reference says the same. The same file runs on a
- * board, in an emulator and on a host without Zephyr.
+ * Prints the recognized word of each case, and whether the reference agrees. The same file runs on
+ * a board, in an emulator and on a host without Zephyr.
  */
 
 #include <stdint.h>
@@ -42,7 +42,7 @@ static int percent(output_t score)
 	return (int)(((float)score - OUTPUT_ZERO_POINT) * OUTPUT_SCALE * 100.0f + 0.5f);
 }
 
-/** Whether every score is the reference's, or beside it: compilers and C libraries round differently. */
+/** Return whether all scores are within 1 of the reference: compilers round differently. */
 static int agrees(const output_t *scores, const output_t *reference)
 {
 	for (int i = 0; i < OUTPUT_ELEMENTS; i++) {

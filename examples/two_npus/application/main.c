@@ -2,10 +2,10 @@
 
 /**
  * @file
- * Classifies held-out digits, compares with what the numpy reference answered, and measures how
- * long a run takes. Where the application has the model of manifest_serial.yaml too, which waits
- * for every job, both are open at once on the same accelerators, and compared. The same file runs
- * on a board, in an emulator and on a host without Zephyr.
+ * Classifies held-out digits, compares the results with those of the numpy reference, and measures
+ * the time of a run. If the application also has the model of manifest_serial.yaml, which waits for
+ * every job, both are open at once on the same accelerators, and their times are compared. The same
+ * file runs on a board, in an emulator and on a host without Zephyr.
  */
 
 #include <stdint.h>
@@ -35,10 +35,10 @@
 TWO_NPUS_WORKSPACE_DEFINE(workspace);
 static const struct two_npus_devices devices = TWO_NPUS_DEVICES_DT_INIT;
 
-/** Runs one of the models on the image in its workspace; 0 or a negative errno. */
+/** Runs one of the models on the image in its workspace. Returns 0 or a negative errno. */
 typedef int (*run_fn)(int32_t *label);
 
-/** What became of the images, and how long that took. */
+/** The results for the images so far, and the time. */
 struct tally {
 	int32_t correct;
 	int32_t as_reference;
@@ -135,7 +135,7 @@ static int run_serial(int32_t *label)
 				   &serial_devices);
 }
 
-/** The programs are the same, so that the accelerators are shared although they are active. */
+/** The models share the active accelerators, because their programs are the same. */
 static int compare(const struct tally *overlapped)
 {
 	struct tally serial = {0};

@@ -8,7 +8,7 @@ enum {
 };
 
 /**
- * @brief Index of the largest score; of equal scores the first one wins.
+ * @brief Index of the largest score; the first of equal scores.
  *
  * @param scores int32 [1, 10]
  * @param label  int32 [1], 0 to 9

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The convolutional branch: jobs for an accelerator with the program `conv`. Each one comes in two
- * forms, one that enqueues and returns (async in the manifest), and one that waits for the result.
+ * The convolutional branch: jobs for an accelerator with the program `conv`. Each has two forms:
+ * one that enqueues and returns (async in the manifest) and one that waits for the result.
  */
 
 #include <stdint.h>
@@ -9,7 +9,7 @@
 #include <opwest/npu_emul.h>
 
 enum {
-	/** The kernels of the program: their numbers are those of train.py. */
+	/** The kernels of the program, numbered as in train.py. */
 	KERNEL_FEATURES = 1,
 	KERNEL_SCORES = 2,
 
@@ -28,7 +28,7 @@ enum {
  * @param image  int8 [1, 8, 8, 1]
  * @param weight int8 [8, 3, 3, 1], output channel, kernel row, kernel column, input channel
  * @param bias   int32 [8]
- * @param result int8 [1, 4, 4, 8], written when the device comes to it
+ * @param result int8 [1, 4, 4, 8], written when the device runs the job
  * @param dev    The accelerator.
  *
  * @return 0, or what opwest_npu_emul_conv2d() returned
@@ -51,12 +51,12 @@ int32_t conv_features(const int8_t *image, const int8_t *weight, const int32_t *
 }
 
 /**
- * @brief Enqueue the fully connected layer behind it.
+ * @brief Enqueue the fully connected layer after the convolution.
  *
  * @param features int8 [1, 4, 4, 8]
  * @param weight   int8 [10, 128]
  * @param bias     int32 [10]
- * @param scores   int8 [1, 10], written when the device comes to it
+ * @param scores   int8 [1, 10], written when the device runs the job
  * @param dev      The accelerator.
  *
  * @return 0, or what opwest_npu_emul_dense() returned

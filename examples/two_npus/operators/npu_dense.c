@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fully connected branch: jobs for an accelerator with the program `dense`. Each one comes in
- * two forms, one that enqueues and returns (async in the manifest), and one that waits for the result.
+ * The fully connected branch: jobs for an accelerator with the program `dense`. Each has two
+ * forms: one that enqueues and returns (async in the manifest) and one that waits for the result.
  */
 
 #include <stdint.h>
@@ -9,7 +9,7 @@
 #include <opwest/npu_emul.h>
 
 enum {
-	/** The kernels of the program: their numbers are those of train.py. */
+	/** The kernels of the program, numbered as in train.py. */
 	KERNEL_FEATURES = 1,
 	KERNEL_SCORES = 2,
 
@@ -25,7 +25,7 @@ enum {
  * @param image  int8 [1, 8, 8, 1], 0 to 16
  * @param weight int8 [32, 64]
  * @param bias   int32 [32]
- * @param hidden int8 [1, 32], written when the device comes to it
+ * @param hidden int8 [1, 32], written when the device runs the job
  * @param dev    The accelerator.
  *
  * @return 0, or what opwest_npu_emul_dense() returned
@@ -38,12 +38,12 @@ int32_t hidden_features(const int8_t *image, const int8_t *weight, const int32_t
 }
 
 /**
- * @brief Enqueue the layer behind it.
+ * @brief Enqueue the output layer.
  *
  * @param hidden int8 [1, 32]
  * @param weight int8 [10, 32]
  * @param bias   int32 [10]
- * @param scores int8 [1, 10], written when the device comes to it
+ * @param scores int8 [1, 10], written when the device runs the job
  * @param dev    The accelerator.
  *
  * @return 0, or what opwest_npu_emul_dense() returned

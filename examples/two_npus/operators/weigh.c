@@ -7,7 +7,7 @@ enum {
 };
 
 /**
- * @brief Bring the scores of a branch to the scale that both branches have in common.
+ * @brief Convert the scores of a branch to the common scale of both branches.
  *
  * @param scores int8 [1, 10]
  * @param factor int32 [1], 4096 at most

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cached SEED ROUNDS LEFT_OUT: runs every model ROUNDS times and says how many results were wrong.
+ * cached SEED ROUNDS LEFT_OUT: runs every model ROUNDS times and prints the number of wrong results.
  *
- * The arrays that the CPU works on are what it sees through its cache; devices that do not see the cache work on
- * a second copy. `base` is what a line held when both were last the same: a line is dirty where the CPU's differs,
- * or where the CPU is known to have written it. At every call, lines are written back, dropped and fetched at
- * random, and devices do some of their work. LEFT_OUT is a set of bits, maintenance that is not done: 1 flush,
+ * The arrays of the CPU are its view through the cache; devices that do not see the cache work on
+ * a second copy. `base` is the content of a line when both were last equal: a line is dirty if the CPU's differs,
+ * or if the CPU has written it. At every call, lines are written back, dropped and fetched at
+ * random, and devices do some of their work. LEFT_OUT is a set of bits, the omitted maintenance: 1 flush,
  * 2 flush and invalidate, 4 invalidate.
  */
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #define MOST_REGIONS 16
 
 struct region {
-	/* The CPU's view; a page before it and one behind it are a neighbour's. */
+	/* The CPU's view; the pages before and after it belong to neighbours. */
 	uint8_t *cpu;
 	uint8_t *memory;
 	uint8_t *base;
@@ -69,7 +69,7 @@ uint8_t *cached_region(uint32_t size, uint32_t line)
 	*region = (struct region){page(inner + 2U * PAGE), page(inner + 2U * PAGE),
 				  page(inner + 2U * PAGE), calloc(inner + 2U * PAGE, sizeof(bool)),
 				  size, inner + 2U * PAGE, line};
-	/* The neighbours' lines are dirty: whoever drops one loses what they wrote. */
+	/* The neighbours' lines are dirty: dropping one loses their data. */
 	memset(region->cpu, 0xEE, PAGE);
 	memset(region->cpu + PAGE + inner, 0xEE, PAGE);
 	return region->cpu + PAGE;
@@ -205,7 +205,7 @@ int opwest_port_cache_flush_and_invalidate(uint8_t *data, uint32_t size)
 	for (uint32_t end = at + size; region != NULL && (left_out & 2U) == 0 && at < end;
 	     at += region->line) {
 		write_back(region, at);
-		fetch(region, at); /* the worst that can follow: it comes back before the device writes */
+		fetch(region, at); /* the worst case: the line is fetched again before the device writes */
 	}
 	chaos();
 	return 0;
@@ -226,7 +226,7 @@ int opwest_port_cache_invalidate(uint8_t *data, uint32_t size)
 	return 0;
 }
 
-/* ---- what sees the cache, and what does not ---- */
+/* ---- accesses through the cache and direct accesses ---- */
 
 static void load(uint8_t *to, uint8_t *from, uint32_t size, bool sees_cache)
 {

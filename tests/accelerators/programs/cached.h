@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory behind a write-back cache, and operators that know which side of it they see. */
+/* Memory with a write-back cache, and operators that access it through the cache or directly. */
 #ifndef CACHED_H_
 #define CACHED_H_
 
@@ -16,7 +16,7 @@ enum use {
 };
 
 struct span {
-	/* As the CPU addresses it. */
+	/* The address for the CPU. */
 	uint8_t *at;
 	uint32_t size;
 	enum use use;
@@ -24,7 +24,7 @@ struct span {
 
 #define MOST_SPANS 8
 
-/* What every operator calls. */
+/* Called by every operator. */
 int32_t cached_step(uint32_t step, bool launched, const struct span *spans, uint32_t count,
 		    const struct device *dev);
 

@@ -4,9 +4,9 @@
  *
  *     model ending null masks faults (position code)...
  *
- * `ending` says what follows a run that failed and left the workspace open: c closes it while faults go on,
+ * `ending` is the action after a failed run with an open workspace: c closes it with further faults,
  * r runs it again without them, s with them. `null` is a member of the context that is NULL. Every mask has a bit per
- * hook that a device has. Writes what every call returned, and all calls that it made in turn.
+ * hook of a device. Writes the result of every call and all calls that it made in turn.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -54,7 +54,7 @@ static void expect(bool holds, const char *what)
 	}
 }
 
-/* What the call that was just noted has to return. */
+/* The result of the call that was just recorded. */
 static int fault(void)
 {
 	const int position = next_position++;
@@ -229,7 +229,7 @@ void opwest_port_log_hook(const char *model, const char *device, const char *hoo
 	expect(model != NULL && device != NULL && hook != NULL, "log without a name");
 }
 
-/* ---- what operators call ---- */
+/* ---- functions for operators ---- */
 
 int32_t journal_step(int32_t step, const struct device *dev);
 int32_t journal_step(int32_t step, const struct device *dev)
@@ -264,7 +264,7 @@ void journal_launch(int32_t step, const int32_t *a, const int32_t *b, int32_t *y
 	const struct job job = {step, a, b, y};
 
 	if (dev->api->sync == NULL) {
-		compute(&job); /* a driver whose operators wait themselves */
+		compute(&job); /* a driver with synchronous operators */
 		return;
 	}
 	memset(y, 0x5A, ELEMENTS * sizeof(y[0]));
@@ -317,7 +317,7 @@ static void play(const struct subject *subject, char ending)
 		const bool good = say_run(subject);
 
 		if (!good && !*subject->opened) {
-			leaks(); /* after a time-out all is given back already */
+			leaks(); /* after a timeout everything is already released */
 			(void)say_run(subject);
 			rc = subject->close();
 			say(subject, "close", rc);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A driver, a port and operators that write down every call, and fail where the script says so. */
+/* A driver, a port and operators that record every call and fail as the script specifies. */
 #ifndef JOURNAL_H_
 #define JOURNAL_H_
 
@@ -27,7 +27,7 @@ struct opwest_host_data {
 	unsigned int activations;
 	unsigned int powered;
 	bool owned;
-	/* The last sync() gave up. */
+	/* The last sync() timed out. */
 	bool timed_out;
 	struct job jobs[8];
 	unsigned int job_count;
@@ -35,7 +35,7 @@ struct opwest_host_data {
 
 extern const struct device handles[HANDLES];
 
-/* A model of the program: what the glue that the test writes knows of it. */
+/* A model of the program, for the glue code that the test generates. */
 struct subject {
 	const char *name;
 	struct opwest_status *status;

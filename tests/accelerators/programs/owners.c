@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threads that run models on shared devices: owners RUNS_OF_TWO_MODELS RUNS_OF_ONE. With -DEMULATED the devices are those of
- * opwest/npu_emul.h, else they have a queue that nothing guards but ownership: a thread sanitizer sees whether
- * there is ever more than one owner.
+ * opwest/npu_emul.h, else they have a queue that only ownership protects: a thread sanitizer detects
+ * more than one owner.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -42,7 +42,7 @@ int32_t adder_launch(const int8_t *a, const int8_t *b, int8_t *y, const struct d
 #else
 struct opwest_host_data {
 	struct opwest_accelerator_context context;
-	/* Guarded by ownership alone. */
+	/* Protected only by ownership. */
 	struct {
 		const int8_t *a;
 		const int8_t *b;
@@ -137,7 +137,7 @@ static void difference(const int8_t *a, const int8_t *b, int8_t *y)
 	}
 }
 
-/* What the models compute. */
+/* The results of the models. */
 static void reference(const int8_t *x, int8_t *y)
 {
 	int8_t a[ELEMENTS], c[ELEMENTS], d[ELEMENTS], e[ELEMENTS];
@@ -169,7 +169,7 @@ struct task {
 	int done;
 };
 
-/* A thread's function: POSIX hands over data of any type. */
+/* A thread's function: POSIX passes data of any type. */
 static void *work(void *argument)
 {
 	struct task *const task = argument;
@@ -231,7 +231,7 @@ int main(int argc, char **argv)
 	       other_workspace.status.hook, other_workspace.status.device);
 	printf("close %d %d %d\n", ab_close(&ab_workspace_1, &ab_context),
 	       ba_close(&ba_workspace, &ba_context), ab_close(&ab_workspace_2, &ab_context_2));
-	/* What was activated and undone left no count behind: now there is room for the other program. */
+	/* Undone activations left no count: now the other program can be activated. */
 	rc = other_open(&other_workspace, &other_context);
 	printf("alone: %d, %d\n", rc, other_close(&other_workspace, &other_context));
 	return 0;

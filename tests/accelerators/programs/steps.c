@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators that write down their calls: y[i] = 3 a[i] + 5 b[i + 1] + step. */
+/* Operators that record their calls: y[i] = 3 a[i] + 5 b[i + 1] + step. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The golden model "asynchronous" on a host, where devices are only names: what it computes, where its tensors and
- * programs are, and its vendor's own handle. One case per call: asynchronous CASE.
+ * The golden model "asynchronous" on a host, where devices are only names: its results, the addresses of its tensors
+ * and programs, and its vendor-specific handle. One case per call: asynchronous CASE.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 #define COUNT 12
 #define GUARD 64U
 
-/* As in operators/steps.c: what the vendor's header would say. */
+/* As in operators/steps.c: the declarations of the vendor's header. */
 struct vendor_dsp {
 	int32_t gain;
 };
@@ -116,7 +116,7 @@ static void case_good(void)
 	EXPECT(asynchronous_close(&workspace, &all) == 0);
 }
 
-/* A pinned constant is copied at each open: nothing of the pools lasts. */
+/* A pinned constant is copied at each open: the content of pools is not kept. */
 static void case_poisoned(void)
 {
 	for (int32_t turn = 0; turn < 5; turn++) {
@@ -132,7 +132,7 @@ static void case_poisoned(void)
 	}
 }
 
-/* What a vendor's header declares is not there on a host: the context that opwest defines has NULL for it. */
+/* A vendor's header does not exist on a host: the default context has NULL for its handle. */
 static void case_defined(void)
 {
 	struct asynchronous_devices context = defined_devices;
@@ -160,7 +160,7 @@ static void case_other_devices(void)
 	run_and_compare(&workspace, &all, 1);
 }
 
-/* The first failure of any step; then a good run. The steps are counted in the order in which they run. */
+/* The first failure of any step; then a successful run. The steps are counted in the order in which they run. */
 static void case_failures(void)
 {
 	static const struct {
@@ -218,7 +218,7 @@ static void case_tensors(void)
 	EXPECT(asynchronous_close(&workspace, &all) == 0);
 }
 
-/* By name: operators of struct devices, not those of a vendor's own handle. */
+/* By name: operators with struct device, not those with a vendor-specific handle. */
 static void case_registry(void)
 {
 	int32_t x[COUNT], y[COUNT];

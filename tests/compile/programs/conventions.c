@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The golden model `conventions`: what its operators are passed, and what becomes of what they return. */
+/* The golden model `conventions`: the arguments of its operators and the handling of their results. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -159,7 +159,7 @@ static void by_name(void)
 	CHECK(memcmp(x, y, sizeof(x)) == 0);
 }
 
-/* An operator that does not like its arguments. */
+/* An operator that rejects its arguments. */
 static void refused(void)
 {
 	_Alignas(64) int32_t x[COUNT] = {0}, y[COUNT];
@@ -173,7 +173,7 @@ static void refused(void)
 	CHECK(opwest_call(opwest_find(&conventions_registry, "scale"), args, 6, NULL) == -EIO);
 }
 
-/* A device that does its work when it is waited for, from argument arrays that are long out of scope. */
+/* A device that works during the wait, with argument arrays that are out of scope. */
 static struct queue queue;
 
 static int activate(const struct device *dev, const struct opwest_program *program)

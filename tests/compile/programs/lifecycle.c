@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What open, run and close of the golden model "accelerated" promise. One case per call: lifecycle CASE.
+ * The contract of open, run and close of the golden model "accelerated". One case per call: lifecycle CASE.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -22,7 +22,7 @@
 #define GUARDED(name, size, alignment)                                                             \
 	static OPWEST_ALIGNED(alignment) uint8_t name[GUARD + (size) + GUARD]
 
-/* Devices of our own: the operators tell them by the first letter. */
+/* Test devices: the operators distinguish them by the first letter. */
 static const struct device device_a = {"A", NULL, NULL, NULL};
 static const struct device device_b = {"B", NULL, NULL, NULL};
 static const struct device device_c = {"C", NULL, NULL, NULL};
@@ -85,7 +85,7 @@ static void fill(int32_t *values, int32_t seed)
 	}
 }
 
-/* Run with an input x, which lives in the workspace; what is there may be overwritten meanwhile. */
+/* Run with an input x, which is in the workspace and may be overwritten during the run. */
 static int run(const int32_t *from, const struct accelerated_inputs *in, const struct accelerated_outputs *out,
 	       struct accelerated_workspace *memory, const struct accelerated_devices *devices)
 {
@@ -191,7 +191,7 @@ static void case_open_devices(void)
 	EXPECT(workspace.status.code == 0 && workspace.status.device == OPWEST_STATUS_NO_DEVICE);
 }
 
-/* The context of run is the one of open: hooks that were not called are not undone. */
+/* The context of run is that of open: hooks that were not called are not undone. */
 static void case_run_other_devices(void)
 {
 	EXPECT(accelerated_open(&workspace, &all) == 0);
@@ -207,7 +207,7 @@ static void case_run_other_devices(void)
 	expect_answer(x, y, &all);
 }
 
-/* Inputs of the workspace: their addresses are there while it is open, and keep their alignment. */
+/* Inputs in the workspace: their addresses are set while it is open, and aligned. */
 static void case_placed(void)
 {
 	EXPECT(accelerated_open(&workspace, &all) == 0);
@@ -295,7 +295,7 @@ static void case_status(void)
 			EXPECT(workspace.status.device == OPWEST_STATUS_NO_DEVICE);
 			EXPECT(strncmp(opwest_model_step_name(&accelerated_model, workspace.status.step), "mix", 3) == 0);
 		}
-		/* A good run forgets the failure. */
+		/* A successful run clears the failure. */
 		control[0] = -1;
 		fill(x, (int32_t)i);
 		EXPECT(run(x, &inputs, &outputs, &workspace, &all) == 0);
@@ -305,7 +305,7 @@ static void case_status(void)
 	EXPECT(accelerated_close(&workspace, &all) == 0);
 }
 
-/* A step that fails leaves those behind it undone. */
+/* After a failing step the following ones are not run. */
 static void case_stops(void)
 {
 	int32_t before[16];
@@ -371,7 +371,7 @@ static void case_guards(void)
 	}
 }
 
-/* Two workspaces take turns, one of them with failures: neither sees the other. */
+/* Two workspaces in turn, one with failures: they do not affect each other. */
 static void case_interleaved(void)
 {
 	int32_t x_2[16], y_2[16];

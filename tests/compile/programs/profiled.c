@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The golden model "asynchronous" with CONFIG_OPWEST_PROFILE, run three times, the last time with a failure. The counter
- * goes up by one whenever it is read, so that every number is known. Prints events, then all points.
+ * is incremented by each read, so that every number is known. Prints events, then all points.
  */
 #include <inttypes.h>
 #include <stdio.h>

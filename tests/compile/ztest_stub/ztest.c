@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the tests of a suite on a host and prints what became of each; the exit code is 1 where one failed. */
+/* Runs the tests of a suite on a host and prints each result; the exit code is 1 if one failed. */
 #include <zephyr/ztest.h>
 
 struct stub_test *stub_tests;

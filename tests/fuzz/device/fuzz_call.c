@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lookup by any name, and opwest_call() with arguments of any kind: buffers are exactly as large as they say, so that
- * whatever an adapter lets through has to be right.
+ * Lookup by any name, and opwest_call() with arguments of any kind: buffers have exactly the declared
+ * size, so that the sanitizer detects wrong arguments that an adapter accepts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static void *make(struct source *from, const struct opwest_tensor *wanted, struc
 		if ((odd & 2U) != 0U) {
 			size = take(from, 2) % LARGEST;
 		}
-		/* Operators may ask for 64: a block at another address is what the adapter has to refuse. */
+		/* Operators may require 64: the adapter must reject a block at another address. */
 		if (posix_memalign(&block, 64, size + 64U) != 0) {
 			abort();
 		}
@@ -98,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		blocks[i] = make(&from, entry != NULL && i < entry->info->arg_count ? &entry->info->args[i] : NULL,
 				 &values[i]);
 	}
-	/* Operators of this model take no device: one that is given has to be refused. */
+	/* Operators of this model have no device argument: a given device must be rejected. */
 	(void)opwest_call(entry, (how & 4U) != 0U ? NULL : values, count,
 			  (how & 8U) != 0U ? (const struct device *)(const void *)&from : NULL);
 	for (size_t i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls of TVM's conventions, on the generated model `conventions` with operators that look at all they are passed:
- * by name, through microTVM's table, and by run(). And the workspaces and errors that the runtime supplies them with.
+ * Calls of TVM's conventions, on the generated model `conventions` with operators that check all arguments: by
+ * name, through microTVM's table, and by run(). Also the workspaces and errors of the runtime for these operators.
  */
 #include <errno.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void *buffer(const struct opwest_tensor *arg, size_t extra)
 	return block;
 }
 
-/* Arguments that fit; scalars are any that do. */
+/* Valid arguments; scalars are any valid ones. */
 static void fill(struct opwest_value *values, void **blocks, const uint8_t *offset)
 {
 	for (size_t i = 0; i < called->arg_count; i++) {
@@ -79,7 +79,7 @@ static void call_by_name(void)
 	}
 }
 
-/* The adapter of a name that microTVM's table has, or NULL where the function is an operator of its convention. */
+/* The adapter of a name in microTVM's table, or NULL if the function is an operator of its convention. */
 static TVMBackendPackedCFunc in_table(uint16_t which)
 {
 	const TVMFuncRegistry *const table = TVMSystemLibEntryPoint()->registry;
@@ -153,7 +153,7 @@ static void call_in_table(void)
 		fits = fits && other == codes[at];
 		codes[at] = other;
 	}
-	if (!fits && (how & 8U) != 0U) { /* what nobody may look at then */
+	if (!fits && (how & 8U) != 0U) { /* must not be read then */
 		memset(args, 0xff, room * sizeof(*args));
 	}
 
@@ -205,7 +205,7 @@ static void run_all(void)
 	}
 	CHECK(launches == 0U);
 
-	const bool opened = workspace.opened; /* not where a device timed out */
+	const bool opened = workspace.opened; /* false after a timeout of a device */
 
 	CHECK(opened || sync_code == -ETIMEDOUT);
 	CHECK(conventions_close(&workspace, &devices) == (opened ? 0 : -EALREADY));

@@ -49,7 +49,7 @@ void shell_fprintf(const struct shell *sh, int level, const char *format, ...)
 	va_end(arguments);
 }
 
-/* The shell hands over words that end in NUL, and as many as a command wants. */
+/* The shell passes words that end in NUL, in the number that a command declares. */
 static void execute(char *line)
 {
 	char *argv[WORDS + 1] = {0};

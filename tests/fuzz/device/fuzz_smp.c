@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		stub_register_opwest_service();
 	}
 	subject_reset();
-	while (size >= 2U) { /* which command, how long it is, the command */
+	while (size >= 2U) { /* the command's number, its length, its content */
 		const size_t length = data[1] < size - 2U ? data[1] : size - 2U;
 
 		request(data[0], data + 2, length);

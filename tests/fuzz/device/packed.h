@@ -23,7 +23,7 @@
 /** Choose the port: Zephyr's or the host's. */
 void choose_port(bool zephyr);
 
-/** Take and give back memory of whatever is noted for this thread, compared with a model of it. */
+/** Allocate and free memory of this thread's current record, compared with a model. */
 bool allocate(struct source *from);
 
 /** Enter, leave, allocate and log on several threads, in any order. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host's port, with what it prints caught. */
+/* The host's port with captured output. */
 #include <stdio.h>
 
 #include "packed.h"

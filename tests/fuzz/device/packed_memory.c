@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The workspaces and the errors of operators that TVM compiled: what tvm_backend.h and tvm_workspace.h say, held
- * against a model. Memory is exactly as large as it is planned, so that a sanitizer sees every byte beyond.
+ * The workspaces and the errors of operators that TVM compiled: the contract of tvm_backend.h and tvm_workspace.h
+ * against a model. Memory has exactly the planned size, so that a sanitizer detects every access beyond it.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ struct block {
 	uint8_t mark;
 };
 
-/* What one note should know. */
+/* The expected content of one record. */
 struct model {
 	struct opwest_tvm_workspace note;
 	uint8_t *memory;
@@ -142,7 +142,7 @@ static void take_memory(struct source *from, struct opwest_tvm_workspace *note, 
 
 	const uint64_t left = (uint64_t)(note->units - used) << note->shift;
 
-	/* All behind the last allocation that lives is free. */
+	/* The memory after the last live allocation is free. */
 	CHECK((at == NULL) == (device != 1 || size > left || left == 0U));
 	if (at == NULL) {
 		known->failed = true;
@@ -317,7 +317,7 @@ void threads_at_random(struct source *from)
 		CHECK(opwest_port_tvm_current() == note);
 		switch (what % 16U) {
 		case 0:
-			thread = on_zephyr ? (what >> 4) % THREADS : 0U; /* the host's lists need threads of its own */
+			thread = on_zephyr ? (what >> 4) % THREADS : 0U; /* the host's lists need real threads */
 			break;
 		case 1:
 			if (depth[thread] < DEPTH) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The operators of the generated model `conventions`, in place of its own: each compares all that it is passed with the
- * model's metadata and with what it is called with, allocates, and fails or not. And the devices that wait for them.
+ * The operators of the generated model `conventions`, in place of its own: each compares its arguments with the
+ * model's metadata and with the call, allocates, and fails or not. Also the devices that wait for them.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,12 +21,12 @@ struct source *input;
 int32_t entered, wanted, sync_code;
 size_t launches;
 
-/* Arrays of launched operators: they have to last until they are waited for. */
+/* Arrays of launched operators: they must be kept until the wait. */
 static const void *launched[2];
 static uint8_t kept[2][256];
 static size_t kept_size[2];
 
-/* The ports that log and touch devices are not the subject. */
+/* The ports for logging and devices are not under test. */
 void opwest_port_log_failure(const char *model, uint16_t step, int32_t code)
 {
 	CHECK(model != NULL && step < conventions_model.step_count && code != 0);
@@ -104,7 +104,7 @@ static void check_tensor(const DLTensor *tensor, const struct opwest_tensor *arg
 	}
 }
 
-/* What every operator does once its arguments are right: allocate, fail or not. */
+/* The work of every operator with valid arguments: allocate, fail or not. */
 static int32_t work(void)
 {
 	struct opwest_tvm_workspace *const note = opwest_port_tvm_current();
@@ -123,7 +123,7 @@ static int32_t work(void)
 	wanted = code != 0 && failed ? -ENOMEM : code == -1 ? -EIO : code;
 	entered++;
 	if (code != 0 && (called->flags & OPWEST_OPERATOR_ASYNC) != 0U) {
-		launches--; /* what fails has launched nothing */
+		launches--; /* a failing operator has launched no work */
 	}
 	return code;
 }
@@ -222,7 +222,7 @@ static int32_t ffi(void *handle, TVMFFIAny *values, int32_t count, TVMFFIAny *re
 	return work();
 }
 
-/* By run() operators come in the order of its steps. */
+/* run() calls operators in the order of its steps. */
 static void is_called(size_t index)
 {
 	if (called == NULL || given == NULL) {

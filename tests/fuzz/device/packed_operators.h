@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a call of operators is told, and what they tell: see packed_operators.c. */
+/* The inputs and outputs of a call of operators: see packed_operators.c. */
 #ifndef PACKED_OPERATORS_H_
 #define PACKED_OPERATORS_H_
 
@@ -8,17 +8,17 @@
 
 /** The operator that is to be called. */
 extern const struct opwest_operator *called;
-/** What it is called with; NULL where run() calls. */
+/** Its arguments; NULL for calls by run(). */
 extern const struct opwest_value *given;
-/** What operators decide by. */
+/** The input of the operators' decisions. */
 extern struct source *input;
-/** How many operators were called. */
+/** The number of called operators. */
 extern int32_t entered;
-/** What the runtime has to make of what the latest returned. */
+/** The expected conversion of the latest return value by the runtime. */
 extern int32_t wanted;
-/** What waiting for the device returns. */
+/** The result of a wait for the device. */
 extern int32_t sync_code;
-/** How many operators were launched and not waited for. */
+/** The number of launched operators before a wait. */
 extern size_t launches;
 /** The devices of the model. */
 extern const struct device npu, dma;

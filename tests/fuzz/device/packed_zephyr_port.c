@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Zephyr's port, with threads and a log that are stubs. */
+/* Zephyr's port with stubs of threads and logging. */
 #include "packed.h"
 
 #define opwest_port_tvm_push zephyr_push

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An input of the fuzzer, used up from its start. */
+/* An input of the fuzzer, consumed from its start. */
 #ifndef SOURCE_H_
 #define SOURCE_H_
 
@@ -11,7 +11,7 @@ struct source {
 	size_t size;
 };
 
-/* Return a big-endian number of so many bytes; what is beyond the end is 0. */
+/* Return a big-endian number of the given size; bytes beyond the end are 0. */
 static inline uint64_t take(struct source *from, size_t count)
 {
 	uint64_t value = 0;

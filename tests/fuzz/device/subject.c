@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two models whose tensors lie in blocks of their own, exactly as large as they say, so that AddressSanitizer sees
- * every byte beside them; and the half of the service that needs Zephyr's threads.
+ * Two models whose tensors are in separate blocks of exactly their size, so that AddressSanitizer detects every
+ * access outside of them; and the half of the service that needs Zephyr's threads.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static int close_first(void)
 	return 0;
 }
 
-/* Every third run fails, as an operator would. */
+/* Every third run fails, like an operator. */
 static int run_first(void)
 {
 	if (!opened[0]) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The models that the service serves to the fuzzers, and what Zephyr would do around it. */
+/* The models of the service for the fuzzers, and Zephyr's part of the service. */
 #ifndef SUBJECT_H_
 #define SUBJECT_H_
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Forget what earlier inputs did. */
+/* Reset the state of earlier inputs. */
 void subject_reset(void);
 
 #endif /* SUBJECT_H_ */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bare image under QEMU for Cortex-M and RISC-V: start, semihosting, and the bit of a C library that is used. */
+/* A bare image under QEMU for Cortex-M and RISC-V: start code, semihosting, and the used parts of a C library. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -84,7 +84,7 @@ __attribute__((section(".vectors"), used)) static const void *const vectors[16] 
 #else
 __attribute__((naked, noreturn, section(".vectors"), used)) void reset(void)
 {
-	/* zicsr: what compilers took for granted before GCC 12. */
+	/* zicsr: implied by compilers before GCC 12. */
 	__asm__ volatile(".option push\n\t.option norelax\n\t.option arch, +zicsr\n\t"
 			 "la sp, stack_top\n\tla t0, fault\n\tcsrw mtvec, t0\n\t"
 #ifdef __riscv_flen

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the programs of these tests write what they find. */
+/* The output functions of the programs of these tests. */
 #ifndef WRITING_H_
 #define WRITING_H_
 
@@ -43,7 +43,7 @@ static inline void number(int64_t value)
 	text(at);
 }
 
-/* An errno: those that C libraries number as they like have numbers of our own. */
+/* An errno: library-specific values are mapped to fixed ones. */
 static inline void errno_of(int rc)
 {
 	number(rc == -EALREADY ? -100000 : rc == -ETIMEDOUT ? -100001 : rc == -ENOTSUP ? -100002 : rc);
@@ -87,15 +87,15 @@ static inline void quoted(const char *what)
 	text("\"");
 }
 
-/* Where pointers are shared: the place of the first one that is the same. */
+/* Shared pointers: the index of the first equal one. */
 struct seen {
 	const void *at[256];
 	size_t count;
 };
 
-/* Linkers may merge what is equal in two models: of each, only what it shares in itself is compared. */
+/* Linkers may merge equal data of two models: only pointers shared within a model are compared. */
 static struct seen of_model;
-/* Write the place, and return whether the pointer was not seen before. */
+/* Write the index, and return whether the pointer is new. */
 static inline bool identity(struct seen *seen, const void *pointer)
 {
 	size_t i = 0;

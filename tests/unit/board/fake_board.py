@@ -131,12 +131,12 @@ class SmpBoard:
     def _frame(self, frame: bytes) -> bytes:
         assert len(frame) + 4 <= self.buffer, "longer than the server's buffer"
         header = Header.loads(frame[:8])
-        asked = cbor2.loads(frame[8:])
-        self.requests.append((header.group_id, header.command_id, asked))
+        request = cbor2.loads(frame[8:])
+        self.requests.append((header.group_id, header.command_id, request))
         number = len(self.requests)
         if number == self.unplug_at:
             raise UnpluggedError
-        payload = cbor2.dumps(self._answer(header, asked))
+        payload = cbor2.dumps(self._answer(header, request))
         if number in self.lose:
             return b""
         answer = Header(
@@ -145,34 +145,34 @@ class SmpBoard:
         assert len(payload) + 8 <= self.buffer
         return self.chatter + b"".join(packet.encode(bytes(answer) + payload))
 
-    def _answer(self, header: Header, asked: dict) -> dict:
+    def _answer(self, header: Header, request: dict) -> dict:
         if header.group_id not in self.groups:
             return {"rc": 8}
         if header.group_id == GroupId.OS_MANAGEMENT:
             return {"buf_size": self.buffer, "buf_count": 4}
-        if asked.get("model", 0) != 0:
+        if request.get("model", 0) != 0:
             return {"rc": 5}
         match header.command_id, header.op:
             case 0, OP.READ:
                 return {"service": 1, "models": 1, "name": "twice", "inputs": 1, "outputs": 1}
             case 1, OP.READ:
-                name, dtype, size, shape = TENSORS[asked["tensor"]]
+                name, dtype, size, shape = TENSORS[request["tensor"]]
                 return {"name": name, "dtype": dtype, "size": size, "shape": list(shape)}
             case 2, OP.READ:
-                data = self.model.memory[asked["tensor"]][asked["off"] :][: self.buffer - 48]
-                return {"off": asked["off"], "data": bytes(data)}
+                data = self.model.memory[request["tensor"]][request["off"] :][: self.buffer - 48]
+                return {"off": request["off"], "data": bytes(data)}
             case 2, OP.WRITE:
-                end = asked["off"] + len(asked["data"])
-                self.model.memory[asked["tensor"]][asked["off"] : end] = asked["data"]
+                end = request["off"] + len(request["data"])
+                self.model.memory[request["tensor"]][request["off"] : end] = request["data"]
                 return {"off": end}
             case 4, OP.READ:
                 return {"points": len(POINTS), "hz": HZ, "used": STACK_USED, "stack": STACK_SIZE}
             case 5, OP.READ:
                 keys = ("kind", "name", "step", "device", "runs", "last", "min", "max", "total")
-                return dict(zip(keys, POINTS[asked["point"]], strict=True))
+                return dict(zip(keys, POINTS[request["point"]], strict=True))
             case 3, OP.WRITE:
                 keys = ("result", "error", "code", "hook", "device", "operator", "step", "ns")
-                return dict(zip(keys, self.model.act(asked["do"]), strict=True))
+                return dict(zip(keys, self.model.act(request["do"]), strict=True))
         return {"rc": 8}
 
 

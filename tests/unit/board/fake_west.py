@@ -15,19 +15,19 @@ top = pathlib.Path({top!r})
 words = sys.argv[1:]
 with open(top / "calls.json", "a") as calls:
     calls.write(json.dumps(words) + "\\n")
-told = json.loads((top / "told.json").read_text())
+behaviour = json.loads((top / "behaviour.json").read_text())
 build = pathlib.Path(words[words.index("-d") + 1])
 verb = "run" if "run" in words else "configure" if "--cmake-only" in words else words[0]
 print("-- west:", verb)
 if verb in ("configure", "build"):
     (build / "zephyr").mkdir(parents=True, exist_ok=True)
-    (build / "zephyr" / ".config").write_text(told["config"])
-    (build / "zephyr" / "zephyr.dts").write_text(told["dts"])
+    (build / "zephyr" / ".config").write_text(behaviour["config"])
+    (build / "zephyr" / "zephyr.dts").write_text(behaviour["dts"])
     (build / "build.ninja").touch()
-print(told.get(verb, ""), flush=True)
+print(behaviour.get(verb, ""), flush=True)
 if verb == "run":
-    time.sleep(told.get("run_ends", 60))
-sys.exit(told.get("fails") == verb)
+    time.sleep(behaviour.get("run_ends", 60))
+sys.exit(behaviour.get("fails") == verb)
 """
 
 DTS = """
@@ -61,7 +61,7 @@ class FakeWest:
         self.tell()
 
     def tell(self, config: str = UART, dts: str = DTS, **what: object) -> None:
-        (self.top / "told.json").write_text(json.dumps({"config": config, "dts": dts, **what}))
+        (self.top / "behaviour.json").write_text(json.dumps({"config": config, "dts": dts, **what}))
 
     @property
     def calls(self) -> list[list[str]]:

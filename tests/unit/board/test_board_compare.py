@@ -12,14 +12,14 @@ def test_equal() -> None:
     assert found.as_text() == "equal to the reference" and found.at is None
 
 
-def test_where_it_is_largest() -> None:
+def test_position_of_the_largest_error() -> None:
     found = difference(np.array([[1, 2], [3, 4]], np.int8), np.array([[1, 2.5], [-100, 4]]))
     assert (found.elements, found.differing, found.largest, found.at) == (4, 2, 103, (1, 0))
     assert found.mean == (0.5 + 103) / 4
     assert found.as_text().startswith("2 of 4 elements differ from the reference: largest error 103 at [1, 0]")
 
 
-def test_integers_that_no_double_holds() -> None:
+def test_integers_beyond_double_precision() -> None:
     big = 2**63 - 1
     found = difference(np.array([big], np.int64), np.array([big - 1], np.int64))
     assert (found.differing, found.largest) == (1, 1)
@@ -27,7 +27,7 @@ def test_integers_that_no_double_holds() -> None:
     assert found.largest == 2.0**64
 
 
-def test_what_is_no_number() -> None:
+def test_invalid_numbers() -> None:
     values = np.array([np.nan, np.inf, -np.inf, np.nan], np.float32)
     assert difference(values, values.copy()).differing == 0
     found = difference(values, np.array([np.nan, np.inf, np.inf, 1.0]))

@@ -81,17 +81,17 @@ def test_tensors_larger_than_a_frame(plug: Plug, connect: Connect, kind: str) ->
 
 
 @pytest.mark.parametrize("buffer", [128, 129, 200, 256, 300, 384, 512, 1024, 2048])
-def test_requests_fill_the_servers_buffer_and_no_more(plug: Plug, connect: Connect, buffer: int) -> None:
+def test_requests_use_the_whole_buffer_of_the_server(plug: Plug, connect: Connect, buffer: int) -> None:
     """The fake server asserts that no frame is longer than its buffer."""
     served = SmpBoard(Model(), buffer=buffer)
     link = connect("smp", plug(served))
     np.testing.assert_array_equal(run_once(link), 2 * X)
-    longest = max(len(asked["data"]) for group, command, asked in served.requests if "data" in asked)
+    longest = max(len(request["data"]) for group, command, request in served.requests if "data" in request)
     assert longest > buffer - 60 or longest == X.nbytes
 
 
 @pytest.mark.parametrize("kind", ["smp", "shell"])
-def test_lost_answers_are_asked_for_again(plug: Plug, connect: Connect, kind: str) -> None:
+def test_lost_responses_are_requested_again(plug: Plug, connect: Connect, kind: str) -> None:
     model = Model()
     board = server(kind, model)
     board.lose = {1, 8, 11}  # no action: those are not repeated
@@ -100,7 +100,7 @@ def test_lost_answers_are_asked_for_again(plug: Plug, connect: Connect, kind: st
     assert model.runs == 1
 
 
-def test_cut_off_shell_answers_are_asked_for_again(plug: Plug, connect: Connect) -> None:
+def test_truncated_shell_responses_are_requested_again(plug: Plug, connect: Connect) -> None:
     board = ShellBoard(Model())
     count = 1 + 1 + 30 + 1  # describe, open, writes, run
     board.garble = {1, 5, count + 4, count + 7}
@@ -116,7 +116,7 @@ def test_console_output_between_frames_does_no_harm(plug: Plug, connect: Connect
 
 
 @pytest.mark.parametrize("kind", ["smp", "shell"])
-def test_a_failing_model_names_the_step(plug: Plug, connect: Connect, kind: str) -> None:
+def test_failing_model_names_the_step(plug: Plug, connect: Connect, kind: str) -> None:
     model = Model(fails=True)
     link = connect(kind, plug(server(kind, model)))
     with pytest.raises(LinkError) as caught:
@@ -127,7 +127,7 @@ def test_a_failing_model_names_the_step(plug: Plug, connect: Connect, kind: str)
 
 @pytest.mark.parametrize("kind", ["smp", "shell"])
 @pytest.mark.parametrize("at", [1, 4, 12])
-def test_a_board_that_is_unplugged(plug: Plug, connect: Connect, kind: str, at: int) -> None:
+def test_unplugged_board(plug: Plug, connect: Connect, kind: str, at: int) -> None:
     answer = server(kind, Model())
     answer.unplug_at = at
     board = plug(answer)
@@ -136,11 +136,11 @@ def test_a_board_that_is_unplugged(plug: Plug, connect: Connect, kind: str, at: 
     with pytest.raises(LinkError) as caught:
         run_once(link)
     assert f"lost the serial device '{board.device}'" in caught.value.message and "unplugged" in caught.value.message
-    assert time.monotonic() - begin < 2, "noticed at once"
+    assert time.monotonic() - begin < 2, "detected at once"
 
 
 @pytest.mark.parametrize("kind", ["smp", "shell"])
-def test_a_silent_board(plug: Plug, connect: Connect, kind: str) -> None:
+def test_board_without_output(plug: Plug, connect: Connect, kind: str) -> None:
     board = plug(lambda _: b"")
     link = connect(kind, board, timeout=1.2)
     begin = time.monotonic()
@@ -152,7 +152,7 @@ def test_a_silent_board(plug: Plug, connect: Connect, kind: str) -> None:
     assert 1 < time.monotonic() - begin < 2.5
 
 
-def test_a_board_with_a_console_only(plug: Plug, connect: Connect) -> None:
+def test_board_with_only_a_console(plug: Plug, connect: Connect) -> None:
     board = plug(lambda _: b"temperature: 21\r\n")
     link = connect("smp", board, timeout=1)
     with pytest.raises(LinkError) as caught:
@@ -164,7 +164,7 @@ def test_a_board_with_a_console_only(plug: Plug, connect: Connect) -> None:
 @pytest.mark.parametrize(
     "noise", [b"\x06\x09AAAA\n", b"\x06\x09!!!!\n", b"\x04\x14AAAA\n", b"\x06\x09\n", b"\x06\x09AAQBAgMEBQYHCA==\n"]
 )
-def test_garbage_is_no_traceback(plug: Plug, connect: Connect, noise: bytes) -> None:
+def test_random_serial_data_times_out(plug: Plug, connect: Connect, noise: bytes) -> None:
     board = plug(lambda _: noise)
     link = connect("smp", board, timeout=1)
     with pytest.raises(LinkError) as caught:
@@ -173,7 +173,7 @@ def test_garbage_is_no_traceback(plug: Plug, connect: Connect, noise: bytes) -> 
 
 
 @pytest.mark.parametrize("kind", ["smp", "shell"])
-def test_random_bytes_are_no_traceback(plug: Plug, connect: Connect, kind: str) -> None:
+def test_random_bytes_cause_no_traceback(plug: Plug, connect: Connect, kind: str) -> None:
     board = plug(lambda _: os.urandom(700))
     link = connect(kind, board, timeout=1)
     with pytest.raises(LinkError) as caught:
@@ -181,7 +181,7 @@ def test_random_bytes_are_no_traceback(plug: Plug, connect: Connect, kind: str) 
     assert board.device in caught.value.message and caught.value.message.isprintable()
 
 
-def test_an_image_without_the_service(plug: Plug, connect: Connect) -> None:
+def test_image_without_the_service(plug: Plug, connect: Connect) -> None:
     board = plug(SmpBoard(Model(), groups=(0,)))
     link = connect("smp", board)
     with pytest.raises(LinkError) as caught:
@@ -199,7 +199,7 @@ def test_an_image_without_the_service(plug: Plug, connect: Connect) -> None:
 
 
 @pytest.mark.parametrize("kind", ["smp", "shell"])
-def test_a_run_that_does_not_end_is_not_started_again(plug: Plug, connect: Connect, kind: str) -> None:
+def test_timed_out_run_is_not_repeated(plug: Plug, connect: Connect, kind: str) -> None:
     model = Model()
     answer = server(kind, model)
     link = connect(kind, plug(answer), timeout=1)
@@ -225,7 +225,7 @@ def test_another_model_in_the_image(plug: Plug, connect: Connect) -> None:
 
 
 @pytest.mark.parametrize("kind", ["smp", "shell"])
-def test_a_service_of_another_version(plug: Plug, connect: Connect, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_service_of_another_version(plug: Plug, connect: Connect, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("opwest.board.link.VERSION", 2)
     link = connect(kind, plug(server(kind, Model())))
     with pytest.raises(LinkError, match="has version 1, expected 2"):
@@ -237,11 +237,11 @@ def test_measures(plug: Plug, connect: Connect, kind: str) -> None:
     link = connect(kind, plug(server(kind, Model())))
     profile = link.measures(find_model(link.describe(), "twice", link.device))
     assert (profile.frequency, profile.stack_used, profile.stack_size) == (HZ, STACK_USED, STACK_SIZE)
-    told = [(m.kind, m.name, m.step, m.device, m.runs, m.last, m.min, m.max, m.total) for m in profile.measures]
-    assert told == [tuple(None if i in (2, 3) and v == 65535 else v for i, v in enumerate(p)) for p in POINTS]
+    points = [(m.kind, m.name, m.step, m.device, m.runs, m.last, m.min, m.max, m.total) for m in profile.measures]
+    assert points == [tuple(None if i in (2, 3) and v == 65535 else v for i, v in enumerate(p)) for p in POINTS]
 
 
-def test_measures_that_are_cut_off_are_asked_for_again(plug: Plug, connect: Connect) -> None:
+def test_truncated_measures_are_requested_again(plug: Plug, connect: Connect) -> None:
     board = ShellBoard(Model())
     link = connect("shell", plug(board))
     model = find_model(link.describe(), "twice", link.device)

@@ -16,7 +16,7 @@ RUN = "point 0 run m 65535 65535 4 9 1 9 20"
 STEP = "point 1 step f 0 65535 4 9 1 9 20"
 
 
-def test_whole_answers() -> None:
+def test_complete_profile_responses() -> None:
     profile = parse_measures([HEAD, RUN, STEP])
     assert profile is not None
     assert [(one.kind, one.mean) for one in profile.measures] == [("run", 5.0), ("step", 5.0)]
@@ -37,11 +37,11 @@ def test_whole_answers() -> None:
         [HEAD, RUN, STEP.replace(" f ", " \x1b[2Jf ")],
     ],
 )
-def test_answers_that_are_no_profile(lines: list[str]) -> None:
+def test_invalid_profile_responses(lines: list[str]) -> None:
     assert parse_measures(lines) is None
 
 
-def test_why_they_are_none() -> None:
+def test_reasons_for_invalid_measures() -> None:
     with pytest.raises(ValueError, match=r"^a count is -7$"):
         make_measure("step", "f", 0, -7, 4, 9, 1, 9, 20)
     with pytest.raises(ValueError, match=r"^a count is 1e\+40$"):
@@ -64,7 +64,7 @@ def _link(answers: list[dict[str, Any]]) -> Any:
     return link
 
 
-def test_measures_over_smp_that_make_no_sense() -> None:
+def test_invalid_measures_over_smp() -> None:
     model = SimpleNamespace(index=0, name="m")
     head = {"points": 1, "hz": 1000, "used": 0, "stack": 0}
     point = {"kind": "run", "name": "m", "step": 65535, "device": 65535}

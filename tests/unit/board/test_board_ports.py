@@ -35,19 +35,19 @@ def fault(device: str) -> LinkError:
     return caught.value
 
 
-def test_a_free_device(device: str) -> None:
+def test_available_device(device: str) -> None:
     ports.check_device(device)
     ports.check_device(device)
 
 
-def test_an_absent_device(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ports, "serial_devices", lambda: ["/dev/ttyACM1"])
     found = fault("/dev/ttyNONE0")
     assert found.message == "serial device '/dev/ttyNONE0' not found"
     assert found.hint == "check that the board is plugged in; found: /dev/ttyACM1"
 
 
-def test_a_device_that_another_program_has_open(device: str) -> None:
+def test_device_opened_by_another_program(device: str) -> None:
     code = f"import os, time; os.open({device!r}, os.O_RDWR | os.O_NOCTTY); print('open', flush=True); time.sleep(60)"
     other = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     try:
@@ -60,7 +60,7 @@ def test_a_device_that_another_program_has_open(device: str) -> None:
         other.communicate()
 
 
-def test_a_device_that_is_locked(device: str) -> None:
+def test_locked_device(device: str) -> None:
     file = os.open(device, os.O_RDWR | os.O_NOCTTY)
     fcntl.flock(file, fcntl.LOCK_EX)
     try:
@@ -78,9 +78,7 @@ def test_a_device_that_is_locked(device: str) -> None:
         (OSError(5, "Input/output error"), ": Input/output error"),
     ],
 )
-def test_a_device_that_the_system_refuses(
-    device: str, monkeypatch: pytest.MonkeyPatch, error: OSError, message: str
-) -> None:
+def test_device_without_permission(device: str, monkeypatch: pytest.MonkeyPatch, error: OSError, message: str) -> None:
     def refuse(*_: object) -> int:
         raise error
 
@@ -88,12 +86,12 @@ def test_a_device_that_the_system_refuses(
     assert message in fault(device).message and device in fault(device).message
 
 
-def test_a_file_is_no_device(tmp_path: Path) -> None:
+def test_regular_file_is_not_a_device(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert fault(str(tmp_path / "file")).message.endswith("is not a serial device")
 
 
-def test_the_only_device_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_device_is_selected(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[str] = []
     monkeypatch.setattr(ports, "serial_devices", lambda: found)
     assert ports.choose_device("/dev/ttyS3") == "/dev/ttyS3"
@@ -106,7 +104,7 @@ def test_the_only_device_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
         ports.choose_device(None)
 
 
-def test_waiting_for_a_device_that_comes_back(tmp_path: Path) -> None:
+def test_waiting_for_a_reconnected_device(tmp_path: Path) -> None:
     late = tmp_path / "ttyACM0"
     timer = threading.Timer(0.3, late.touch)
     timer.start()

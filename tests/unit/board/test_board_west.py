@@ -36,7 +36,7 @@ def fault(build: Build) -> LinkError:
     return caught.value
 
 
-def test_smp_shares_the_consoles_uart_where_none_is_chosen(west: FakeWest, build: Build) -> None:
+def test_smp_uses_the_console_uart_by_default(west: FakeWest, build: Build) -> None:
     build.build()
     first, second = west.calls
     words = ["build", "-p", "auto", "-b", "nucleo", "-d", str(build.folder), str(build.application)]
@@ -49,13 +49,13 @@ def test_smp_shares_the_consoles_uart_where_none_is_chosen(west: FakeWest, build
     assert "zephyr,uart-mcumgr = &uart7;" in overlay.read_text()
 
 
-def test_the_chosen_uart_is_kept(west: FakeWest, build: Build) -> None:
+def test_chosen_uart_is_kept(west: FakeWest, build: Build) -> None:
     west.tell(dts=DTS.replace("zephyr,sram = ", "zephyr,uart-mcumgr = &usb_cdc;\n\t\tzephyr,sram = "))
     build.build()
     assert west.calls[1][-1] == "-DEXTRA_DTC_OVERLAY_FILE="
 
 
-def test_a_second_build_is_no_configuration(west: FakeWest, build: Build) -> None:
+def test_second_build_does_not_configure_again(west: FakeWest, build: Build) -> None:
     build.build()
     assert len(west.calls) == 2
     build.build()
@@ -65,7 +65,7 @@ def test_a_second_build_is_no_configuration(west: FakeWest, build: Build) -> Non
     assert len(west.calls) == 2
 
 
-def test_a_board_without_any_uart(west: FakeWest, build: Build) -> None:
+def test_board_without_any_uart(west: FakeWest, build: Build) -> None:
     west.tell(dts="/ {\n\tchosen {\n\t};\n};\n")
     assert fault(build).message == "the devicetree of 'nucleo' has no chosen UART for SMP"
 
@@ -78,15 +78,15 @@ def test_missing_zcbor(west: FakeWest, build: Build) -> None:
     build.build()
 
 
-def test_a_configuration_that_refuses_the_service(west: FakeWest, build: Build) -> None:
+def test_configuration_without_the_service(west: FakeWest, build: Build) -> None:
     west.tell(config="CONFIG_OPWEST=y\n# CONFIG_OPWEST_SERVICE is not set\n")
     assert "CONFIG_OPWEST_SERVICE is not set in the configuration for 'nucleo'" in fault(build).message
 
 
-def test_a_failed_build_is_told_briefly(west: FakeWest, build: Build) -> None:
+def test_failed_build_output_is_shortened(west: FakeWest, build: Build) -> None:
     noise = "\n".join(f"[{n}/999] Building C object error.c.obj" for n in range(900))
-    said = f"{noise}\n\x1b[31m/app/src/main.c:7:3: error: 'x' undeclared\x1b[0m\nninja: build stopped"
-    west.tell(fails="build", build=said)
+    output = f"{noise}\n\x1b[31m/app/src/main.c:7:3: error: 'x' undeclared\x1b[0m\nninja: build stopped"
+    west.tell(fails="build", build=output)
     found = fault(build)
     assert found.message == (
         "the build failed (west build, exit code 1):\n  /app/src/main.c:7:3: error: 'x' undeclared"
@@ -97,19 +97,19 @@ def test_a_failed_build_is_told_briefly(west: FakeWest, build: Build) -> None:
     assert "additional memory" in (fault(build).hint or "")
 
 
-def test_a_failed_flash(west: FakeWest, build: Build) -> None:
+def test_failed_flash(west: FakeWest, build: Build) -> None:
     west.tell(fails="flash", flash="Error: no ST-LINK found")
     with pytest.raises(LinkError, match=r"cannot flash the board .*\n  Error: no ST-LINK found"):
         build.flash()
     assert west.calls == [["flash", "-d", str(build.folder)]]
 
 
-def test_the_end_of_a_log_where_nothing_tells() -> None:
+def test_log_without_errors_is_cut_to_its_end() -> None:
     assert brief("one\ntwo\n\n") == "  one\n  two"
     assert brief("\n".join(map(str, range(20)))).splitlines() == [f"  {n}" for n in range(12, 20)]
 
 
-def test_wests(west: FakeWest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_for_west(west: FakeWest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_west(west.workspace) == west.west
     Path(west.west).unlink()
     other = tmp_path / "bin" / "west"
@@ -119,7 +119,7 @@ def test_wests(west: FakeWest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert find_west(west.workspace) == str(other)
 
 
-def test_native_builds_take_the_hosts_compiler(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_native_builds_use_the_host_compiler(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ZEPHYR_TOOLCHAIN_VARIANT", "ZEPHYR_SDK_INSTALL_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("VIRTUAL_ENV", "/ours")
@@ -133,11 +133,11 @@ def start(west: FakeWest, build: Build) -> RunningImage:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "output",
     ["char device redirected to /dev/pts/5 (label con-base)", "uart connected to pseudotty: /dev/pts/5"],
 )
-def test_an_image_names_its_device(west: FakeWest, build: Build, said: str) -> None:
-    west.tell(run=said)
+def test_device_of_an_image(west: FakeWest, build: Build, output: str) -> None:
+    west.tell(run=output)
     with start(west, build) as image:
         assert image.device(10) == "/dev/pts/5" and not image.ended(0)
         process = image._process.pid
@@ -145,7 +145,7 @@ def test_an_image_names_its_device(west: FakeWest, build: Build, said: str) -> N
     assert not Path(f"/proc/{process}").exists() or "Z" in Path(f"/proc/{process}/stat").read_text().split()[2]
 
 
-def test_an_image_that_ends(west: FakeWest, build: Build) -> None:
+def test_image_that_exits(west: FakeWest, build: Build) -> None:
     west.tell(run="qemu: could not load kernel", run_ends=0, fails="run")
     with start(west, build) as image, pytest.raises(LinkError) as caught:
         image.device(10)
@@ -154,7 +154,7 @@ def test_an_image_that_ends(west: FakeWest, build: Build) -> None:
     )
 
 
-def test_an_image_that_names_no_device(west: FakeWest, build: Build) -> None:
+def test_image_without_a_device_name(west: FakeWest, build: Build) -> None:
     west.tell(run="*** Booting Zephyr OS ***")
     begin = time.monotonic()
     with start(west, build) as image, pytest.raises(LinkError) as caught:
@@ -163,7 +163,7 @@ def test_an_image_that_names_no_device(west: FakeWest, build: Build) -> None:
     assert time.monotonic() - begin < 5
 
 
-def test_an_image_that_ignores_the_signal_is_ended(tmp_path: Path) -> None:
+def test_image_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     code = "trap '' TERM; echo connected to pseudotty: /dev/pts/9; while :; do sleep 1; done"
     with RunningImage(["sh", "-c", code], tmp_path, {"PATH": "/usr/bin:/bin"}) as image:
         assert image.device(10) == "/dev/pts/9"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drafts for tests: their text, and what YAML reads in it."""
+"""Drafts for tests, as text and as YAML."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ UNFIT = {
 
 
 def draft(*paths: Path, folder: Path | None = None, model: str | None = None, targets: tuple[str, ...] = ()) -> str:
-    """Return the text of a draft in the folder of the first file."""
+    """Return the text of a draft in the directory of the first file."""
     faults = Diagnostics()
     return draft_manifest(paths, (folder or paths[0].parent) / "manifest.yaml", model, targets, faults).text
 
 
 def drafted(*paths: Path, **options: Any) -> dict[str, Any]:
-    """Return a draft as YAML reads it."""
+    """Return a draft as YAML data."""
     return yaml.load(draft(*paths, **options), Loader=yamlcore.CoreLoader)
 
 
 def arguments(manifest: dict[str, Any], operator: str) -> list[str]:
-    """Return the arguments of an operator, a line each: name dtype direction-or-scalar."""
+    """Return the arguments of an operator, one line each: name dtype direction-or-scalar."""
     args = manifest["operators"][operator]["args"]
     return [f"{a['name']} {a['dtype']} {'scalar' if a.get('scalar') else a.get('direction', 'in')}" for a in args]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marks that are left in a manifest: each is told with its place and what belongs there, and nothing goes on."""
+"""Marks in a manifest: each is reported with its position and the expected value, and generation fails."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_without_marks(tmp_path: Path) -> None:
     assert load(tmp_path) == (True, [])
 
 
-def test_a_mark_in_place_of_a_list(tmp_path: Path) -> None:
+def test_mark_in_place_of_a_list(tmp_path: Path) -> None:
     assert load(tmp_path, ("shape: [4]", "shape: FILL_IN")) == (
         False,
         [
@@ -48,33 +48,33 @@ def test_a_mark_in_place_of_a_list(tmp_path: Path) -> None:
     )
 
 
-def test_marks_that_the_schema_takes_for_values(tmp_path: Path) -> None:
-    loaded, told = load(
+def test_marks_that_the_schema_accepts_as_values(tmp_path: Path) -> None:
+    loaded, errors = load(
         tmp_path, ("model: m", "model: FILL_IN"), ("[x, y]", "[FILL_IN_x, y]"), ("inputs: {x", "inputs: {FILL_IN")
     )
     assert not loaded
-    assert [line.splitlines()[0] for line in told] == [
+    assert [line.splitlines()[0] for line in errors] == [
         "m.yaml:2:8: error: 'model' is not filled in",
         "m.yaml:7:12: error: the name 'FILL_IN' in 'run.inputs' is not filled in",
         "m.yaml:10:24: error: 'run.steps[0].args[0]' (FILL_IN_x) is not filled in",
     ]
 
 
-def test_other_faults_are_told_in_the_same_run(tmp_path: Path) -> None:
-    loaded, told = load(tmp_path, ("shape: [4]", "shape: FILL_IN"), ("shape: [4]}}", "shape: [0], alin: 4}}"))
+def test_other_faults_are_reported_in_the_same_run(tmp_path: Path) -> None:
+    loaded, errors = load(tmp_path, ("shape: [4]", "shape: FILL_IN"), ("shape: [4]}}", "shape: [0], alin: 4}}"))
     assert not loaded
-    assert [line.split(": ", 2)[2].splitlines()[0] for line in told] == [
+    assert [line.split(": ", 2)[2].splitlines()[0] for line in errors] == [
         "'operators.f.args[0].shape' is not filled in",
         "'run.inputs.x.shape[0]' is the integer 0",
         "unknown key 'alin' in 'run.inputs.x'",
     ]
 
 
-def test_words_that_only_hold_the_mark_are_no_marks(tmp_path: Path) -> None:
+def test_words_containing_the_mark_are_not_marks(tmp_path: Path) -> None:
     assert load(tmp_path, ("model: m", 'model: m\ndescription: "not FILL_IN"'), ("f.c", "my_FILL_IN.c")) == (True, [])
 
 
-def test_a_mark_that_aliases_share_is_told_once_a_place(tmp_path: Path) -> None:
-    loaded, told = load(tmp_path, ("shape: [4]", "shape: &s [FILL_IN]"), ("shape: [4]", "shape: *s"))
-    assert not loaded and len(told) == 1
-    assert told[0].startswith("m.yaml:5:48: error: 'operators.f.args[0].shape[0]' is not filled in\n")
+def test_shared_mark_is_reported_once_per_position(tmp_path: Path) -> None:
+    loaded, errors = load(tmp_path, ("shape: [4]", "shape: &s [FILL_IN]"), ("shape: [4]", "shape: *s"))
+    assert not loaded and len(errors) == 1
+    assert errors[0].startswith("m.yaml:5:48: error: 'operators.f.args[0].shape[0]' is not filled in\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a draft lists: targets, files, operators, symbols that nobody provides; and the run it sketches."""
+"""The content of a draft: targets, files, operators, undefined symbols, and the guessed run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TARGETS = [
 
 
 @pytest.mark.parametrize(("compiler", "flags", "target"), TARGETS, ids=[t[2] for t in TARGETS])
-def test_the_plainest_target_that_fits(tmp_path: Path, compiler: str, flags: list[str], target: str) -> None:
+def test_most_basic_matching_target(tmp_path: Path, compiler: str, flags: list[str], target: str) -> None:
     path = compile_object(tmp_path, F, compiler, flags)
     assert drafted(path)["objects"] == [{"target": target, "files": ["operators.o"]}]
 
@@ -41,7 +41,7 @@ def test_other_targets_are_named(tmp_path: Path) -> None:
     assert "  # guessed; also compatible: cortex-m7f, " in text
 
 
-def test_a_folder_named_as_a_target_decides(tmp_path: Path) -> None:
+def test_directory_with_a_target_name_selects_the_target(tmp_path: Path) -> None:
     path = compile_object(
         tmp_path / "objects" / "cortex-m7", F, ARM, ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=soft"]
     )
@@ -52,13 +52,13 @@ def test_a_folder_named_as_a_target_decides(tmp_path: Path) -> None:
     ]
 
 
-def test_two_sets_for_one_processor_go_to_two_targets(tmp_path: Path) -> None:
+def test_two_sets_for_one_processor_get_two_targets(tmp_path: Path) -> None:
     flags = ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=soft"]
     one, two = (compile_object(tmp_path / name, F, ARM, flags) for name in ("a", "b"))
     assert [e["target"] for e in drafted(one, two, folder=tmp_path)["objects"]] == ["cortex-m4", "cortex-m7"]
 
 
-def test_a_given_target(tmp_path: Path) -> None:
+def test_given_target(tmp_path: Path) -> None:
     path = compile_object(tmp_path, F, ARM, ["-mcpu=cortex-m3", "-mthumb"])
     assert drafted(path, targets=("cortex-m55",))["objects"][0]["target"] == "cortex-m55"
     assert "also compatible" not in draft(path, targets=("cortex-m55",))
@@ -76,7 +76,7 @@ def test_a_given_target(tmp_path: Path) -> None:
         (RISCV, ["-march=rv32im_zba", "-mabi=ilp32"], "riscv-rv32i_m_zba_zmmul-soft"),
     ],
 )
-def test_a_target_of_its_own_fits(tmp_path: Path, compiler: str, flags: list[str], name: str) -> None:
+def test_declared_target_matches(tmp_path: Path, compiler: str, flags: list[str], name: str) -> None:
     path = compile_object(tmp_path, F, compiler, flags)
     manifest = drafted(path)
     ((declared, entry),) = manifest["targets"].items()
@@ -101,7 +101,7 @@ def test_targets_of_ir(tmp_path: Path) -> None:
     assert drafted(plain, beside)["objects"][1] == {"files": ["plain.ll"]}
 
 
-def test_helpers_libraries_and_programs_are_left_out(tmp_path: Path) -> None:
+def test_helpers_libraries_and_programs_are_omitted(tmp_path: Path) -> None:
     conv = "#include <math.h>\nint row(const int *, int *); int npu_submit(int);\n"
     conv += "int conv(const int *x, int *y) { *y = expf(*x); npu_submit(1); return row(x, y); }"
     one = compile_object(tmp_path, conv, flags=["-g"], name="conv.o")
@@ -127,14 +127,14 @@ def test_helpers_libraries_and_programs_are_left_out(tmp_path: Path) -> None:
     assert "# for conv.o\n" in text
 
 
-def test_members_that_are_not_linked_need_nothing(tmp_path: Path) -> None:
+def test_unlinked_members_need_no_symbols(tmp_path: Path) -> None:
     one = compile_object(tmp_path, F, flags=["-g"], name="one.o")
     two = compile_object(tmp_path, "int absent(void); int two(void) { return absent(); }", flags=["-g"], name="two.o")
     manifest = drafted(make_archive(tmp_path / "lib.a", [one, two]))
     assert list(manifest["operators"]) == ["f"] and "externals" not in manifest
 
 
-def test_state_has_to_be_decided(tmp_path: Path) -> None:
+def test_state_requires_a_decision(tmp_path: Path) -> None:
     path = compile_object(tmp_path, "static int calls;\nint f(const int *x, int *y) { return *y = *x + calls++; }")
     assert drafted(path)["objects"][0]["stateful"] == "FILL_IN"
     assert "calls; else make them const" in draft(path)
@@ -146,7 +146,7 @@ def test_functions_that_a_target_lacks(tmp_path: Path) -> None:
     assert "  f:  # in one.o; not in the files for i386\n" in draft(one, two)
 
 
-def test_an_object_that_cannot_be_linked_is_warned_of(tmp_path: Path) -> None:
+def test_unlinkable_object_causes_a_warning(tmp_path: Path) -> None:
     from opwest.diagnostics import Diagnostics
     from opwest.drafting.draft import draft_manifest
 
@@ -164,7 +164,7 @@ int32_t pool(const int8_t *image, int8_t *pooled, int32_t stride) { return 0; }
 """
 
 
-def test_the_run_that_names_suggest(tmp_path: Path) -> None:
+def test_run_is_drafted_from_names(tmp_path: Path) -> None:
     path = tmp_path / "chain.c"
     path.write_text(CHAIN)
     run = drafted(path)["run"]
@@ -190,7 +190,7 @@ def test_the_run_that_names_suggest(tmp_path: Path) -> None:
         "int f(const int *x, int *x_) { return 0; } int f_x(const int *x_, int *x) { return 0; }",
     ],
 )
-def test_runs_are_sketched_of_anything(tmp_path: Path, source: str) -> None:
+def test_runs_are_drafted_from_any_signatures(tmp_path: Path, source: str) -> None:
     path = tmp_path / "f.c"
     path.write_text(source)
     run = drafted(path)["run"]
@@ -199,21 +199,21 @@ def test_runs_are_sketched_of_anything(tmp_path: Path, source: str) -> None:
     assert run["inputs"] and run["outputs"] and written is not None
 
 
-def test_file_names_that_yaml_would_read_otherwise(tmp_path: Path) -> None:
+def test_file_names_that_yaml_would_not_read_as_strings(tmp_path: Path) -> None:
     for index, name in enumerate(["a b.c", "# x.c", "x: y.c", "[x].c", "1.c", "ü.c", "'q\".c"]):
         path = tmp_path / name
         path.write_text(F.replace("f(", f"f{index}("))
         assert drafted(path)["objects"] == [{"files": [name]}]
 
 
-def test_files_outside_the_folder(tmp_path: Path) -> None:
+def test_files_outside_the_directory(tmp_path: Path) -> None:
     path = compile_object(tmp_path / "a", F)
     with pytest.raises(OpwestError, match="outside the manifest's directory"):
         draft(path, folder=tmp_path / "b")
     assert drafted(path, folder=tmp_path)["objects"][0]["files"] == ["a/operators.o"]
 
 
-def test_drafts_hold_no_absolute_path_and_are_the_same_every_time(tmp_path: Path) -> None:
+def test_drafts_are_reproducible_without_absolute_paths(tmp_path: Path) -> None:
     path = compile_object(tmp_path / "model_x", CHAIN, flags=["-g"])
     text = draft(path)
     assert text == draft(path) and str(tmp_path) not in text

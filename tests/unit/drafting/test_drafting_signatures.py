@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a draft says of functions: from debug information, C sources and LLVM IR, and where none of it is there."""
+"""Functions in a draft: from debug information, C sources and LLVM IR, and without any of these."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check_all(manifest: dict) -> None:
 
 
 def ordered(manifest: dict) -> dict:
-    """Return a manifest with operators in the order of SOURCE: symbol tables have their own."""
+    """Return a manifest with operators in the order of SOURCE, which differs from that of symbol tables."""
     wanted = ["conv", "scale", "npu", "vendor", "relu"]
     manifest["operators"] = {name: manifest["operators"][name] for name in wanted if name in manifest["operators"]}
     return manifest
@@ -58,7 +58,7 @@ def test_debug_information(tmp_path: Path, compiler: str, flags: list[str]) -> N
     check_all(ordered(drafted(path)))
 
 
-def test_a_source(tmp_path: Path) -> None:
+def test_source(tmp_path: Path) -> None:
     path = tmp_path / "operators.c"
     path.write_text(SOURCE)
     check_all(drafted(path))
@@ -108,14 +108,14 @@ def test_ir_without_debug_information(tmp_path: Path) -> None:
     assert "# direction: in, out, inout or scratch; dtype: int64 or uint64?\n" in text
 
 
-def test_without_debug_information_everything_is_left_open(tmp_path: Path) -> None:
+def test_draft_without_debug_information_has_marks_only(tmp_path: Path) -> None:
     manifest = drafted(compile_object(tmp_path, "int f(const int *x, int *y) { return *y = *x; }"))
     assert manifest["operators"] == {"f": {"returns": "FILL_IN", "args": ["FILL_IN"]}}
     assert manifest["run"]["inputs"] == {"FILL_IN": {"dtype": "FILL_IN", "shape": "FILL_IN"}}
     assert manifest["run"]["steps"] == [{"call": "f", "args": ["FILL_IN"]}]
 
 
-def test_a_stripped_object_takes_signatures_from_its_source(tmp_path: Path) -> None:
+def test_stripped_object_gets_signatures_from_its_source(tmp_path: Path) -> None:
     path = compile_object(tmp_path, SOURCE)
     manifest = ordered(drafted(path, path.with_suffix(".c")))
     check_all(manifest)
@@ -136,7 +136,7 @@ def test_archives(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("source", UNFIT)
-def test_functions_that_are_no_operators(tmp_path: Path, source: str) -> None:
+def test_functions_that_are_not_operators(tmp_path: Path, source: str) -> None:
     for path in (compile_object(tmp_path, source, flags=["-g"]), tmp_path / "operators.c"):
         with pytest.raises(OpwestError) as caught:
             draft(path)
@@ -177,7 +177,7 @@ def test_shapes_and_comments_of_a_source(tmp_path: Path) -> None:
     assert text.count("in the source") == 2
 
 
-def test_names_that_c_does_not_take(tmp_path: Path) -> None:
+def test_names_that_are_invalid_in_c(tmp_path: Path) -> None:
     source = "void linux(const int *, int *, int *class) { }"
     path = tmp_path / "f.c"
     path.write_text(source)

@@ -74,7 +74,7 @@ def tool(name: str) -> str:
 
 
 def bitcode(ir: str) -> bytes:
-    """Made by llvmlite in this process: only for IR that is known to be good."""
+    """Uses llvmlite in this process: only for valid IR."""
     import llvmlite.binding as llvm
 
     with llvm.parse_assembly(ir, llvm.create_context()) as module:
@@ -104,7 +104,7 @@ done:
 }
 """
 
-# Everything that matters to an ABI: floats, doubles, 64-bit integers, constants, state, calls.
+# All parts that an ABI affects: floats, doubles, 64-bit integers, constants, state, calls.
 EVERYTHING = (
     ADD
     + """

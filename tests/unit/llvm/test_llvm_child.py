@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The child process: its end is an ordinary error, and nothing else needs llvmlite."""
+"""The child process: a crash is an ordinary error, and no other module needs llvmlite."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def job(ir: str = ADD, name: str = "cortex-m3", **options: object) -> CompileJob
 
 
 @needs_llvmlite
-def test_an_abort_is_an_error_and_the_rest_is_done():
+def test_aborted_job_is_an_error_and_others_are_completed():
     results = compile_many([job(), CompileJob(DOUBLES, ABORTS, name="double.ll"), job(), job(name="rv32imac")])
     assert [type(r) for r in results] == [bytes, LlvmError, bytes, bytes]
     fault = results[1]
@@ -57,7 +57,7 @@ def slow() -> str:
 
 
 @needs_llvmlite
-def test_a_time_out():
+def test_timeout():
     started = time.monotonic()
     fault, small = compile_many([job(slow(), optimize="speed"), job()], Limits(seconds=1.0))
     assert isinstance(fault, LlvmError) and isinstance(small, bytes)
@@ -74,8 +74,8 @@ def test_limits_are_set_in_the_child():
         "print([resource.getrlimit(k)[0] for k in (resource.RLIMIT_AS, resource.RLIMIT_CORE)],"
         "resource.getrlimit(resource.RLIMIT_CPU)[0])"
     )
-    said = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
-    assert said == "[4294967296, 0] 8\n"
+    output = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
+    assert output == "[4294967296, 0] 8\n"
 
 
 def mutants(content: bytes, count: int, seed: int) -> list[bytes]:
@@ -84,7 +84,7 @@ def mutants(content: bytes, count: int, seed: int) -> list[bytes]:
     for _ in range(count):
         data = bytearray(content)
         for _ in range(chance.choice((1, 1, 1, 2, 8))):
-            # Not the magic: that is another error.
+            # Not the magic number, which would be another error.
             bit = chance.randrange(32, len(data) * 8)
             data[bit // 8] ^= 1 << bit % 8
         found.append(bytes(data))
@@ -93,7 +93,7 @@ def mutants(content: bytes, count: int, seed: int) -> list[bytes]:
 
 @pytest.mark.slow
 @needs_llvmlite
-def test_damaged_bitcode_is_an_error_or_a_value():
+def test_damaged_bitcode_is_rejected_or_read():
     started = time.monotonic()
     damaged = mutants(bitcode(EVERYTHING), 300, 1)
     results = compile_many([CompileJob(one, target("cortex-m3"), name="op.bc") for one in damaged], Limits(seconds=10))
@@ -105,7 +105,7 @@ def test_damaged_bitcode_is_an_error_or_a_value():
 
 
 @needs_llvmlite
-def test_damaged_bitcode_is_read_or_refused(tmp_path: Path):
+def test_damaged_bitcode_is_read_or_rejected(tmp_path: Path):
     paths = []
     for index, one in enumerate(mutants(bitcode(EVERYTHING), 100, 2)):
         paths.append(tmp_path / f"{index}.bc")
@@ -114,7 +114,7 @@ def test_damaged_bitcode_is_read_or_refused(tmp_path: Path):
 
 
 @needs_llvmlite
-def test_many_jobs_share_one_start(monkeypatch: pytest.MonkeyPatch):
+def test_many_jobs_share_one_process(monkeypatch: pytest.MonkeyPatch):
     started = time.monotonic()
     start, starts = subprocess.Popen, []
 
@@ -129,7 +129,7 @@ def test_many_jobs_share_one_start(monkeypatch: pytest.MonkeyPatch):
     assert time.monotonic() - started < 5
 
 
-def test_useful_lines():
+def test_useful_lines_of_error_output():
     assert useful_line("") == ""
     assert useful_line("a\nLLVM ERROR: no\nnoise\n") == "LLVM ERROR: no"
     assert useful_line("python: /build/x/y.cpp:3: void f(): Assertion `a' failed.\n") == "Assertion `a' failed."
@@ -175,7 +175,7 @@ def test_importing_the_interface_does_not_import_llvmlite():
 
 
 @needs_llvmlite
-def test_a_module_in_the_working_directory_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_module_in_the_working_directory_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "llvmlite.py").write_text("raise SystemExit('taken over')\n")
     (tmp_path / "json.py").write_text("raise SystemExit('taken over')\n")
     monkeypatch.chdir(tmp_path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects made from IR: right for their target, small, and linkable."""
+"""Objects from IR: valid for their target, small, and linkable."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_every_target_passes_our_own_check(tmp_path: Path, name: str, optimize: 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_table_has_the_data_layout_of_llvm(name: str):
+def test_table_has_the_data_layout_of_llvm(name: str):
     assert data_layout_of(target(name)) == target(name).data_layout
 
 
@@ -62,7 +62,7 @@ def test_sections_of_each_function_and_variable(name: str):
 
 
 @pytest.mark.parametrize("form", ["text", "bitcode"])
-def test_attributes_of_a_foreign_cpu_do_not_win(tmp_path: Path, form: str):
+def test_attributes_of_another_cpu_are_dropped(tmp_path: Path, form: str):
     made, member = compiled(FOREIGN if form == "text" else bitcode(FOREIGN), "cortex-m3")
     assert (member.abi.arch, member.abi.float_abi) == ("v7-M", "soft")
     assert {"__aeabi_fmul", "g"} == set(member.undefined)
@@ -91,11 +91,11 @@ def test_hard_float_arguments_stay_in_fpu_registers(tmp_path: Path):
     assert re.search(r"vmul\.f32\s+s0, s0, s1", code)
 
 
-def test_mve_is_used_only_where_it_is():
+def test_mve_is_used_only_if_the_target_has_it():
     for name, level in (("cortex-m55", 0), ("cortex-m55f", 0), ("cortex-m55f-mvei", 1), ("cortex-m55f-mve", 2)):
         made, _ = compiled(ADD, name, optimize="speed")
         section = parse_elf(made).find(".ARM.attributes")
-        # Tag_MVE_arch is 48; the value follows, and 0 is left out.
+        # Tag_MVE_arch is 48, followed by the value; 0 is omitted.
         data = parse_elf(made).data(section)
         assert (bytes([48, 1]) in data, bytes([48, 2]) in data) == (level == 1, level == 2), name
 
@@ -108,7 +108,7 @@ def test_riscv_flags(name: str, flags: int):
     assert member.abi.arch.startswith(f"rv{target(name).bits}i")
 
 
-def test_renames_reach_definitions_declarations_aliases_and_groups():
+def test_renames_apply_to_definitions_declarations_aliases_and_groups():
     ir = EVERYTHING + (
         "$inline = comdat any\n@second = alias i32, ptr @counter\n"
         "define linkonce_odr i32 @inline() comdat { ret i32 4 }\n"
@@ -124,7 +124,7 @@ def test_renames_reach_definitions_declarations_aliases_and_groups():
     assert "model__counter" in member.stateful_symbols
 
 
-def test_two_names_may_change_places_but_not_fall_together():
+def test_names_can_be_exchanged_but_not_merged():
     ir = "define i32 @a() { ret i32 1 }\ndefine i32 @b(i32 %x) { ret i32 %x }"
     _, member = compiled(ir, "cortex-m3", renames={"a": "b", "b": "a"})
     assert set(member.defined) == {"a", "b"}
@@ -133,7 +133,7 @@ def test_two_names_may_change_places_but_not_fall_together():
             compiled(ir, "cortex-m3", renames=renames)
 
 
-def test_groups_name_only_sections_that_are_there():
+def test_groups_name_only_existing_sections():
     ir = "$inline = comdat any\ndefine linkonce_odr i32 @inline(ptr %f) comdat { %r = call i32 %f() ret i32 %r }"
     made, member = compiled(ir, "cortex-m3")
     elf = parse_elf(made)
@@ -153,7 +153,7 @@ def test_size_does_not_unroll_and_speed_does():
     assert small < 64 < large
 
 
-def test_levels_in_the_ir_do_not_win():
+def test_optimization_levels_in_the_ir_are_ignored():
     ir = ADD.replace("%out) {", "%out) noinline optnone {")
     assert compiled(ir, "cortex-m4f")[1].sizes == compiled(ADD, "cortex-m4f")[1].sizes
     ir = ADD.replace("%out) {", "%out) minsize optsize {")
@@ -172,7 +172,7 @@ def test_unwind_tables_are_kept_on_request():
     assert not parse_elf(made).find(".eh_frame")
 
 
-def test_the_same_input_gives_the_same_object_and_no_path():
+def test_same_input_gives_the_same_object_and_no_path():
     ir = 'source_filename = "/home/me/secret/op.c"\n' + EVERYTHING
     first, _ = compiled(ir, "cortex-m3")
     assert first == compiled(ir, "cortex-m3")[0] == compiled(bitcode(ir), "cortex-m3")[0]
@@ -212,11 +212,11 @@ def test_assembly_is_assembled_only_for_this_computer(ir: str):
         assert compiled(ir, "x86-64")[1].defined
 
 
-def test_an_empty_assembly_is_only_a_barrier():
+def test_empty_assembly_is_only_a_barrier():
     assert compiled('define void @op() { call void asm sideeffect "", "~{memory}"() ret void }', "cortex-m3")[1].defined
 
 
-def test_ir_for_another_target_is_refused():
+def test_ir_for_another_target_is_rejected():
     with pytest.raises(LlvmError, match="the IR is for thumbv7em-unknown-none-eabi, target 'x86-64' is x86_64-"):
         compiled(FOREIGN, "x86-64")
     with pytest.raises(LlvmError, match="the data layout of the IR is"):
@@ -239,19 +239,19 @@ def test_ir_for_another_target_is_refused():
         ({"features": "dsp"}, "such as \\+dsp"),
     ],
 )
-def test_targets_that_llvm_does_not_know(changes: dict[str, str], words: str):
+def test_targets_unknown_to_llvm(changes: dict[str, str], words: str):
     with pytest.raises(LlvmError) as caught:
         compile_ir(ADD.encode(), target("cortex-m3", **changes), CompileOptions())
     assert re.search(words, f"{caught.value.message} {caught.value.expected}")
 
 
-def test_a_riscv_abi_that_does_not_exist():
+def test_invalid_riscv_abi():
     with pytest.raises(LlvmError, match="the ABI of target 'rv32imac' is 'nonsense'"):
         compile_ir(ADD.encode(), target("rv32imac", abi="nonsense"), CompileOptions())
 
 
 def test_unused_functions_are_dropped_by_the_linker_without_a_warning(tmp_path: Path):
-    # What clang writes: GNU ld warns about enums of another size.
+    # As clang writes it: GNU ld warns about enums of another size.
     flags = (
         '!llvm.module.flags = !{!0, !1}\n!0 = !{i32 1, !"wchar_size", i32 4}\n!1 = !{i32 1, !"min_enum_size", i32 4}\n'
     )
@@ -298,7 +298,7 @@ def test_riscv_objects_link_with_those_of_gcc(tmp_path: Path, name: str, flags: 
 
 @pytest.mark.x86_64
 @pytest.mark.parametrize("optimize", ["size", "speed"])
-def test_the_code_computes_what_it_should(tmp_path: Path, optimize: str):
+def test_compiled_code_computes_the_sum(tmp_path: Path, optimize: str):
     made, _ = compiled(ADD.replace("@add", "@opwest_add"), "x86-64", optimize=optimize)
     (tmp_path / "op.o").write_bytes(made)
     subprocess.run([tool("gcc"), "-shared", "op.o", "-o", "op.so"], check=True, cwd=tmp_path)

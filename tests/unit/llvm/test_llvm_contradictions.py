@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IR made for another target is refused with both names; all without llvmlite."""
+"""IR for another target is rejected with both names, without llvmlite."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def module(triple: str = "", data_layout: str = "", target_abi: str | None = Non
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_module_fits_its_own_target_and_so_does_one_that_says_nothing(name: str):
+def test_module_without_target_matches_every_target(name: str):
     own = target(name)
     for triple in (own.triple, "", "unknown-unknown-unknown", own.triple.replace("-unknown", "", 1)):
         for layout in (own.data_layout, ""):
@@ -43,7 +43,7 @@ def test_a_module_fits_its_own_target_and_so_does_one_that_says_nothing(name: st
         ("wasm32-unknown-unknown", "cortex-m3", "another architecture"),
     ],
 )
-def test_triples_that_contradict(triple: str, name: str, words: str):
+def test_contradictory_triples(triple: str, name: str, words: str):
     (fault,) = contradictions(module(triple), target(name))
     assert triple in fault.message and target(name).triple in fault.message and name in fault.message
     assert words in fault.message
@@ -63,7 +63,7 @@ def test_triples_that_contradict(triple: str, name: str, words: str):
         ("aarch64-linux-gnu", "cortex-a53"),
     ],
 )
-def test_triples_that_fit(triple: str, name: str):
+def test_matching_triples(triple: str, name: str):
     assert contradictions(module(triple), target(name)) == []
 
 
@@ -77,17 +77,17 @@ def test_triples_that_fit(triple: str, name: str):
         ("e-m:e-p:32:32-f64:64", "i386", "alignment of 64-bit floats in bits 64, expected 32"),
     ],
 )
-def test_data_layouts_that_contradict(layout: str, name: str, words: str):
+def test_contradictory_data_layouts(layout: str, name: str, words: str):
     (fault,) = contradictions(module("", layout), target(name))
     assert words in fault.message and layout in fault.message and target(name).data_layout in fault.message
 
 
-def test_data_layouts_that_say_less_or_name_other_native_sizes_fit():
+def test_partial_data_layouts_are_accepted():
     for layout in ("e", "e-p:32:32", "e-m:e-p:32:32-i64:64-v128:64:128-a:0:32-n8:16:32-S32"):
         assert contradictions(module("", layout), target("cortex-m3")) == []
 
 
-def test_the_riscv_abi_of_the_module():
+def test_riscv_abi_of_the_module():
     (fault,) = contradictions(module("riscv32", target_abi="ilp32f"), target("rv32imac"))
     assert "ilp32f" in fault.message and "ilp32" in fault.expected
     assert contradictions(module("riscv32", target_abi="ilp32f"), target("rv32imafc")) == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about IR, and what is refused with which words."""
+"""Facts about IR, and error messages for rejected files."""
 
 from __future__ import annotations
 
@@ -108,14 +108,14 @@ def test_constructors_assembly_and_the_riscv_abi(tmp_path: Path):
 
 
 @needs_llvmlite
-def test_an_empty_list_of_constructors_is_none(tmp_path: Path):
-    """TVM leaves one in the IR that it prints."""
+def test_empty_list_of_constructors_is_none(tmp_path: Path):
+    """TVM's printed IR contains one."""
     text = "@llvm.global_ctors = appending global [0 x { i32, ptr, ptr }] zeroinitializer\n"
     assert not read_ir(write(tmp_path, text)).has_constructors
 
 
 @needs_llvmlite
-def test_a_symbol_with_odd_characters(tmp_path: Path):
+def test_symbol_with_odd_characters(tmp_path: Path):
     module = read_ir(
         write(tmp_path, 'define void @"a b\\22\\C3\\A9"() { ret void }\ndefine void @"\\01raw"() { ret void }')
     )
@@ -169,7 +169,7 @@ def test_looks_like_ir_of_no_file(tmp_path: Path):
         (b"define void @f() {\n %a = add i32 %b, 1\n %b = add i32 %a, 1\n ret void\n}\n", "invalid IR: "),
     ],
 )
-def test_what_is_refused(tmp_path: Path, content: bytes, words: str):
+def test_rejected_input(tmp_path: Path, content: bytes, words: str):
     with pytest.raises(LlvmError) as caught:
         read_ir(write(tmp_path, content, "op.bc"))
     assert words in caught.value.message
@@ -177,14 +177,14 @@ def test_what_is_refused(tmp_path: Path, content: bytes, words: str):
 
 
 @needs_llvmlite
-def test_files_that_are_none(tmp_path: Path):
+def test_paths_that_are_not_files(tmp_path: Path):
     results = read_many([tmp_path, tmp_path / "absent.bc", write(tmp_path, ADD)])
     assert [type(r) for r in results] == [LlvmError, LlvmError, IrModule]
     assert "not a regular file" in str(results[0]) and "file not found" in str(results[1])
 
 
 @needs_llvmlite
-def test_cut_off_bitcode(tmp_path: Path):
+def test_truncated_bitcode(tmp_path: Path):
     whole = bitcode(ADD)
     results = read_many([write(tmp_path, whole[:size], f"{size}.bc") for size in range(4, len(whole), 64)])
     assert all(isinstance(r, LlvmError) for r in results)

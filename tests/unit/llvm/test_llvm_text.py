@@ -22,7 +22,7 @@ def test_names(written: str, symbol: str, again: str):
     assert ir.encode_name(symbol) == again
 
 
-def test_foreign_attributes_go_and_no_group_is_empty():
+def test_attributes_of_other_machines_are_dropped_without_empty_groups():
     before = (
         'attributes #0 = { nounwind optnone uwtable(sync) memory(argmem: read) "target-cpu"="cortex-m4" '
         '"target-features"="+vfp4,+thumb-mode" "frame-pointer"="all" "no-trapping-math" }\n'
@@ -40,7 +40,7 @@ def test_foreign_attributes_go_and_no_group_is_empty():
     }
 
 
-def test_renames_leave_strings_comments_and_locals_alone():
+def test_renames_do_not_change_strings_comments_and_locals():
     before = (
         "; ModuleID = '@f \"'\n"
         "$f = comdat any\n"
@@ -96,7 +96,7 @@ def test_sections_of_variables(line: str, section: str | None):
         assert after.replace(f', section "{section}"', "") == line
 
 
-def test_constants_that_hold_addresses_in_position_independent_code():
+def test_constants_with_addresses_in_position_independent_code():
     def placed(line: str) -> str:
         return ir.with_sections(line, position_independent=True, jump_tables=True)
 
@@ -125,7 +125,7 @@ def test_sections_of_functions(line: str, expected: str):
     assert ir.with_sections(line, position_independent=False, jump_tables=True) == expected
 
 
-def test_no_jump_tables_is_said_before_the_section():
+def test_no_jump_tables_attribute_precedes_the_section():
     after = ir.with_sections("define void @f() #0 {", position_independent=False, jump_tables=False)
     assert after == 'define void @f() #0 "no-jump-tables"="true" section ".text.f" {'
 
@@ -150,6 +150,6 @@ def test_names_that_are_used():
     assert ir.used_names(text) == {"used"}
 
 
-def test_the_source_name_loses_its_folder():
+def test_directory_is_removed_from_the_source_name():
     assert ir.with_plain_source_name('source_filename = "/home/me/a.c"') == 'source_filename = "a.c"'
     assert ir.with_plain_source_name('source_filename = "a.c"') == 'source_filename = "a.c"'

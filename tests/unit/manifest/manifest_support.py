@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the tests of this folder."""
+"""Shared by the tests of this directory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DIGITS = ROOT / "examples/digits"
 
 
 def read(text: str) -> Mapping:
-    """Return what YAML text holds; fails where it has faults."""
+    """Return the data of YAML text without faults."""
     faults = Diagnostics()
     found = read_yaml(text.encode(), "m.yaml", faults)
     assert [str(f) for f in faults] == []

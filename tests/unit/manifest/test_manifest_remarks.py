@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `check` says of a manifest that can be used all the same: warnings and notes; and what it lets pass."""
+"""Warnings and notes of `check` for valid manifests, and manifests without any."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def remarks(capsys: pytest.CaptureFixture[str], *edits: tuple[str, str]) -> str:
-    """Return what is printed for a manifest that passes."""
+    """Return the output for a valid manifest."""
     text = MANIFEST
     for old, new in edits:
         assert text.count(old) == 1, old
@@ -55,7 +55,7 @@ def remarks(capsys: pytest.CaptureFixture[str], *edits: tuple[str, str]) -> str:
     return printed
 
 
-def test_nothing_to_say(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_remarks(capsys: pytest.CaptureFixture[str]) -> None:
     assert remarks(capsys) == ""
 
 
@@ -89,7 +89,7 @@ def test_program_of_a_device(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed == ""
 
 
-def test_optional_objects_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_optional_objects(capsys: pytest.CaptureFixture[str]) -> None:
     entry = "  - {files: [relu.c]}\n"
     printed = remarks(capsys, (entry, entry + "  - {target: cortex-m3, files: [missing.o], optional: true}\n"))
     assert printed == "m.yaml:5:32: note: target 'cortex-m3' is skipped: 'missing.o' does not exist\n"
@@ -119,7 +119,7 @@ def test_shared_shapes(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_whole_numbers_written_with_a_point_or_an_exponent(capsys: pytest.CaptureFixture[str]) -> None:
-    """To JSON Schema, 4.0 is an integer."""
+    """In JSON Schema, 4.0 is an integer."""
     text = MANIFEST.replace("shape: [4]", "shape: [4.0]").replace("version: 1", "version: 1.0")
     text = text.replace("operators:\n", "memory:\n  sram: {size: 1e3, align: 16.0}\noperators:\n")
     text = text.replace(STEP, "    - {call: relu, args: [image, middle]}\n    - {call: relu, args: [middle, scores]}\n")

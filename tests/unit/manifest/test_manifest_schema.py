@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON Schema itself, and how its findings are told."""
+"""The JSON Schema and the messages for its findings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def objects(value: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
             yield from objects(below, f"{path}/{index}")
 
 
-def test_the_package_uses_this_schema() -> None:
+def test_package_uses_this_schema() -> None:
     assert json.loads(Path(schema_path()).read_text(encoding="utf-8")) == SCHEMA
 
 
@@ -62,7 +62,7 @@ def test_no_mapping_takes_unknown_keys() -> None:
     assert loose == []
 
 
-def test_every_reference_leads_somewhere() -> None:
+def test_every_definition_is_referenced() -> None:
     used = {schema["$ref"].removeprefix("#/$defs/") for _, schema in objects(SCHEMA) if "$ref" in schema}
     assert used == set(SCHEMA["$defs"])
 
@@ -71,7 +71,7 @@ def test_dtypes_are_those_of_the_table() -> None:
     assert sorted(SCHEMA["$defs"]["dtype"]["enum"]) == sorted(DTYPES)
 
 
-def test_named_targets_are_shaped_as_a_manifests_own() -> None:
+def test_named_targets_fit_the_schema() -> None:
     validator = jsonschema_rs.Draft202012Validator({**SCHEMA, "required": [], "type": "object"})
     validator.validate({"targets": named_targets()})
 
@@ -105,12 +105,12 @@ def test_sizes(text: str, size: int) -> None:
 @pytest.mark.parametrize(
     "text", ["0", "-1", "1.5", "64KB", "64kib", "KiB", "064KiB", "'64  KiB'", "1TiB", "''", "[1]", "~", "'512'"]
 )
-def test_what_is_no_size(text: str) -> None:
+def test_invalid_sizes(text: str) -> None:
     (fault,) = faults_of_shape(minimal(f"memory: {{sram: {{size: {text}}}}}\n"))
     assert "'memory.sram.size' is " in fault
 
 
-def test_size_in_bytes_refuses_other_text() -> None:
+def test_size_in_bytes_rejects_other_text() -> None:
     with pytest.raises(ValueError, match="invalid size"):
         size_in_bytes("plenty")
 
@@ -120,7 +120,7 @@ def test_operators_with_names_that_yaml_1_1_takes_for_booleans(name: str) -> Non
     assert faults_of_shape(minimal("", operator=name)) == []
 
 
-def test_faults_of_keys_that_stand_apart_do_not_hide_others() -> None:
+def test_faults_of_independent_keys_do_not_hide_others() -> None:
     manifest = minimal("boards: 1\nlibc: musl\ndescription: []\n")
     faults = Diagnostics()
     assert check_schema(manifest, faults)
@@ -128,14 +128,14 @@ def test_faults_of_keys_that_stand_apart_do_not_hide_others() -> None:
     assert not manifest.keys() & {"boards", "libc", "description"}
 
 
-def test_other_faults_end_the_reading() -> None:
+def test_other_schema_faults_stop_the_check() -> None:
     faults = Diagnostics()
     assert not check_schema(minimal("memory: 1\n"), faults)
     assert len(faults) == 1
 
 
 def minimal(more: str, operator: str = "relu") -> Any:
-    """Return a manifest of the right shape, with more keys."""
+    """Return a minimal manifest with more keys."""
     return read(
         f"""\
 version: 1

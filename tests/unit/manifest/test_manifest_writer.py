@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of manifests: what it says is what is read back."""
+"""The text of manifests is read back unchanged."""
 
 import yaml
 import yamlcore
@@ -31,7 +31,7 @@ def test_comments_never_end_early(text):
         assert len(line.splitlines()) == 1
 
 
-def test_long_remarks_come_before_their_line():
+def test_long_remarks_precede_their_line():
     remark = "word " * 40
     *before, line = writer.remarked("    key: 1", remark)
     assert line == "    key: 1"

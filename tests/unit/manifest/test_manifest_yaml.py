@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML 1.2's core schema, as editors read it, and places for everything."""
+"""YAML 1.2's core schema, as editors read it, and the positions of all nodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opwest.manifest.yaml_reader import MAX_DEPTH, MAX_EXPANSION
 
 
 @pytest.mark.parametrize("name", ["on", "off", "yes", "no", "y", "n", "Yes", "NO", "<<", "=", "_", "0b1"])
-def test_names_that_yaml_1_1_takes_for_something_else(name: str) -> None:
+def test_names_that_yaml_1_1_reads_as_other_types(name: str) -> None:
     found = read(f"operators: {{{name}: {name}}}")
     assert found["operators"] == {name: name}
 
@@ -79,7 +79,7 @@ def test_texts() -> None:
     assert read("key: value\r\nother: 1\r\n") == {"key": "value", "other": 1}
 
 
-def test_places() -> None:
+def test_source_positions() -> None:
     text = """\
 # A comment, and a key with an umlaut.
 model: digits
@@ -109,7 +109,7 @@ steps:
     assert step["args"].item_location(1) == Location("m.yaml", 8, 15)
 
 
-def test_locate_goes_as_far_as_the_path_leads() -> None:
+def test_locate_returns_the_nearest_existing_node() -> None:
     found = read("run:\n  steps:\n    - {call: relu}\n")
     assert locate(found, ["run", "steps", 0, "call"]) == Location("m.yaml", 3, 14)
     assert locate(found, ["run", "steps", 0, "args"]) == Location("m.yaml", 3, 7)
@@ -117,7 +117,7 @@ def test_locate_goes_as_far_as_the_path_leads() -> None:
     assert locate(found, []) == Location("m.yaml", 1, 1)
 
 
-def test_a_key_given_twice_is_reported_and_the_first_one_stays() -> None:
+def test_duplicate_key_is_reported_and_the_first_is_used() -> None:
     text = "a: 1\nb: {c: 1, c: 2}\na: 3\na: 4\n"
     assert faults_of(text) == [
         "m.yaml:2:11: error: duplicate key 'c'\n  expected: each key once\n  hint: first defined at line 2, column 5",
@@ -136,16 +136,16 @@ def test_aliases_share_one_value() -> None:
     assert found["b"].item_location(1) == Location("m.yaml", 1, 16)
 
 
-def test_an_anchor_may_be_set_again() -> None:
+def test_anchor_can_be_redefined() -> None:
     assert read("a: &x 1\nb: *x\nc: &x 2\nd: *x\n") == {"a": 1, "b": 1, "c": 2, "d": 2}
 
 
-def test_an_alias_inside_the_anchors_own_value() -> None:
+def test_alias_inside_the_anchors_own_value() -> None:
     (fault,) = faults_of("a: &x {b: [*x]}")
     assert fault.startswith("m.yaml:1:12: error: recursive alias '*x'")
 
 
-def test_aliases_within_reason() -> None:
+def test_aliases_below_the_limit() -> None:
     shared = "a: &x [1, 2, 3, 4]\nb: [" + ", ".join(["*x"] * 1000) + "]\n"
     assert len(read(shared)["b"]) == 1000
     size = MAX_EXPANSION // 5
@@ -170,12 +170,12 @@ def test_document_markers(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [b"a: \xff", b"\xff\xfea\0", b"a: b\0", b"a: \xc3", b"\xef\xbb\xbf\xff", b"a: \x85"])
-def test_bytes_that_are_no_text(text: bytes) -> None:
+def test_bytes_that_are_not_text(text: bytes) -> None:
     (fault,) = faults_of(text)
     assert ": error: " in fault
 
 
 @pytest.mark.parametrize("digits", [5000, 100_000])
-def test_endless_numbers(digits: int) -> None:
+def test_overlong_numbers(digits: int) -> None:
     for text in ("9" * digits, "0x" + "f" * digits, "0o" + "7" * digits, "1." + "0" * digits, "1e" + "9" * digits):
         faults_of(f"key: {text}")  # does not raise

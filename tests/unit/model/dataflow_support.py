@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps as YAML, resolved without the rest of a manifest, and what is said of them."""
+"""Steps as YAML, resolved without the rest of a manifest, and their diagnostics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opwest.model.dataflow import Flow, resolve_steps
 from opwest.model.step_names import Names, constant_types
 
 MARK = "§"
-"""Stands in the YAML text where a diagnostic is expected."""
+"""Marks the positions in the YAML text where a diagnostic is expected."""
 
 IN, OUT = "{name: data, dtype: int8, shape: [4]}", "{name: result, dtype: int8, shape: [4], direction: out}"
 OPERATORS = f"""operators:
@@ -39,7 +39,7 @@ OPERATORS = f"""operators:
 """
 UNTYPED = """  vague: {args: [{name: data, dtype: int16}, {name: result, dtype: int16, direction: out}]}
 """
-"""An operator whose shapes are missing, which is reported where it is declared."""
+"""An operator without shapes, which is reported at its declaration."""
 DEVICES = """devices:
   left: {devicetree: {nodelabel: left}}
   right: {devicetree: {nodelabel: right}}
@@ -52,7 +52,7 @@ def manifest(
 ) -> str:
     """Return a manifest of these steps, each as `relu: x, y` or `start on left: x, y`, with one tensor in and one out.
 
-    The sections are in YAML's flow style, without their braces; `more` comes behind the operators.
+    The sections are in YAML's flow style, without braces; `more` follows the operators.
     """
     lines = [OPERATORS + more + "run:", f"  inputs: {{{inputs}}}", f"  outputs: {{{outputs}}}"]
     lines += [f"  tensors: {{{tensors}}}"] if tensors else []
@@ -69,7 +69,7 @@ def manifest(
 
 
 def marks(text: str) -> tuple[str, list[str]]:
-    """Return a text without its marks, and the place of each as `line:column`."""
+    """Return a text without its marks, and the position of each as `line:column`."""
     places = []
     for number, line in enumerate(text.splitlines(), start=1):
         at = line.find(MARK)
@@ -81,7 +81,7 @@ def marks(text: str) -> tuple[str, list[str]]:
 
 
 def resolved(text: str, folder: Path = Path("nowhere")) -> tuple[Flow, list[str], list[str]]:
-    """Return the flow of a marked text, what was said as `line:column: error: ...`, and the places of the marks."""
+    """Return the flow of a marked text, its diagnostics as `line:column: error: ...`, and the marked positions."""
     plain, places = marks(text)
     faults = Diagnostics()
     found = read_yaml(plain.encode(), "m.yaml", faults)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calling conventions: one object for each name of the schema; spellings in C and IR for those with arrays."""
+"""The calling conventions: one object for each name of the schema; C and IR for those with arrays."""
 
 import json
 from typing import get_args
@@ -12,14 +12,14 @@ from opwest.render.c.conventions import arrays_c
 from opwest.render.llvm.conventions import arrays_ir
 
 
-def test_the_names_are_those_of_the_schema():
+def test_names_are_those_of_the_schema():
     schema = json.loads((ROOT / "schemas" / "device-manifest.schema.json").read_text())
     assert list(get_args(ConventionName)) == schema["$defs"]["convention"]["enum"]
     assert [convention.name for convention in CONVENTIONS] == list(get_args(ConventionName))
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS, ids=lambda c: c.name)
-def test_conventions_with_arrays_have_both_spellings(convention):
+def test_conventions_with_arrays_are_printed_as_c_and_ir(convention):
     assert convention_of(convention.name) is convention
     assert (arrays_c(convention.name) is None) == (convention.arrays is None)
     assert (arrays_ir(convention.name) is None) == (convention.arrays is None)
@@ -27,19 +27,19 @@ def test_conventions_with_arrays_have_both_spellings(convention):
         assert (ROOT / "zephyr_module" / "include" / arrays_c(convention.name).header).is_file()
 
 
-def test_an_unknown_convention_is_taken_for_none():
+def test_unknown_convention_is_rejected():
     for function in (convention_of, arrays_c, arrays_ir):
         with pytest.raises(AssertionError):
             function("third")
 
 
-def test_what_can_be_passed_by_value():
-    refused = {(c.name, d.name) for c in CONVENTIONS for d in DTYPES.values() if not c.passes_scalar(d)}
-    assert refused == {(c.name, d.name) for c in (PACKED, FFI) for d in DTYPES.values() if d.bits}
+def test_types_passed_by_value():
+    rejected = {(c.name, d.name) for c in CONVENTIONS for d in DTYPES.values() if not c.passes_scalar(d)}
+    assert rejected == {(c.name, d.name) for c in (PACKED, FFI) for d in DTYPES.values() if d.bits}
     assert UNPACKED.passes_scalar(DTYPES["float16"])
 
 
-def test_bool_was_one_bit():
+def test_packed_bool_has_one_bit():
     for dtype in DTYPES.values():
         assert FFI.arrays.dlpack(dtype) == dtype.dlpack
         is_bool = dtype.name == "bool"
@@ -49,6 +49,6 @@ def test_bool_was_one_bit():
 
 
 def test_sizes_of_arrays():
-    """Two tensors and three values in all: 48 bytes a DLTensor, 8 or 16 a value; packed has a type code, padded."""
+    """Two tensors and three values: 48 bytes per DLTensor, 8 or 16 per value; packed has padded type codes."""
     assert PACKED.arrays.bytes(2, 3) == 2 * 48 + 4 * 8 + 8
     assert FFI.arrays.bytes(2, 3) == 2 * 48 + 4 * 16

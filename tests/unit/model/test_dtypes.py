@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of element types: against the schema, the table in C and numpy; a new row retypes nothing."""
+"""The table of element types against the schema, the table in C and numpy; a new row changes no other type."""
 
 import json
 from dataclasses import replace
@@ -24,7 +24,7 @@ C_TYPES = """char signed unsigned short int long float double bool _Bool _Float1
     int8_t uint8_t int16_t uint16_t int32_t uint32_t int64_t uint64_t""".split()
 
 
-def test_the_schema_has_the_same_list():
+def test_schema_has_the_same_list():
     schema = json.loads((ROOT / "schemas" / "device-manifest.schema.json").read_text())
     assert schema["$defs"]["dtype"]["enum"] == list(DTYPES)
 
@@ -33,7 +33,7 @@ def test_numbers_are_those_of_the_metadata():
     assert [row.number for row in ROWS] == list(range(len(ROWS)))
 
 
-def test_the_runtime_has_the_same_table(tmp_path):
+def test_runtime_has_the_same_table(tmp_path):
     need("gcc")
     include = ROOT / "zephyr_module" / "include"
     main = tmp_path / "main.c"
@@ -69,7 +69,7 @@ def test_sizes_and_ranges_are_numpys(row):
         assert (row.exponent, row.fraction) == (np.finfo(held).nexp, np.finfo(held).nmant)
 
 
-def test_every_claim_is_made_once():
+def test_every_c_type_and_code_belongs_to_one_dtype():
     for claims in ([c for r in ROWS for c in r.from_c], [r.from_ir for r in ROWS if r.from_ir]):
         assert len(set(claims)) == len(claims)
     for packed in (False, True):
@@ -78,7 +78,7 @@ def test_every_claim_is_made_once():
 
 
 def readings() -> dict[str, object]:
-    """Return what `init` and the MLF importer read C types, IR types and DLDataTypes as."""
+    """Return the dtypes that `init` and the MLF importer use for C types, IR types and DLDataTypes."""
     found: dict[str, object] = {}
     source = "".join(f"void f_{c}(const {c} *x) {{}}\n" for c in C_TYPES)
     parsed = read_c_source(Path("f.c"), source.encode())
@@ -107,8 +107,8 @@ def readings() -> dict[str, object]:
 
 
 @pytest.mark.parametrize("like", ["uint16", "uint8", "float16", "float32", "bool"])
-def test_a_new_row_retypes_nothing(like):
-    """Its storage is another row's C type: what that C type is read as does not change."""
+def test_new_row_does_not_change_other_types(like):
+    """The new row has the C type of another row: that C type keeps its dtype."""
     before = readings()
     made_up = replace(
         DTYPES[like],

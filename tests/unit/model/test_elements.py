@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements of types that numpy lacks, against numpy's own half precision, which has every case."""
+"""Elements of types that numpy lacks, against numpy's half precision, which covers every case."""
 
 from dataclasses import replace
 
@@ -25,19 +25,19 @@ def test_numbers_are_rounded_as_numpy_rounds_halves():
     middle = (near[1:] + near[:-1]) / 2  # ties
     for numbers in (near, middle, np.nextafter(middle, 1e9), np.array([65519.9, 65520.0, -1e30, 1e-30, np.inf, -0.0])):
         with np.errstate(over="ignore"):
-            wanted = numbers.astype(np.float16)
+            expected = numbers.astype(np.float16)
         got, rounded = elements_of(numbers, HALF)
-        np.testing.assert_array_equal(got, wanted.view(np.uint16))
-        assert rounded == np.count_nonzero(wanted.astype(np.float64) != numbers)
+        np.testing.assert_array_equal(got, expected.view(np.uint16))
+        assert rounded == np.count_nonzero(expected.astype(np.float64) != numbers)
 
 
-def test_a_nan_stays_one():
+def test_nan_is_preserved():
     got, rounded = elements_of(np.array([np.nan], np.float32), HALF)
     assert np.isnan(numbers_of(got, HALF)).all() and rounded == 0
 
 
 @pytest.mark.parametrize("dtype", ["u2", ">u2", "V2"])
-def test_bits_are_taken_as_they_are(dtype):
+def test_bit_patterns_are_not_converted(dtype):
     bits = np.array([[0x3C00, 0x4000]], np.uint16)
     given = bits.view(dtype) if dtype == "V2" else bits.astype(dtype)
     got, rounded = elements_of(given, HALF)
@@ -47,12 +47,12 @@ def test_bits_are_taken_as_they_are(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["int16", "float16", "uint32", "V4", "complex64", "bool"])
-def test_other_arrays_are_refused(dtype):
+def test_other_arrays_are_rejected(dtype):
     assert elements_of(np.zeros(2, dtype), HALF) is None
     assert elements_of(np.zeros(2, dtype), DTYPES["float64"]) is None
 
 
-def test_types_of_numpys_are_themselves():
+def test_numpy_types_are_not_converted():
     given = np.array(1.5, ">f4")
     got, rounded = elements_of(given, DTYPES["float32"])
     assert got.shape == () and got.dtype == np.float32 and got == 1.5 and rounded == 0

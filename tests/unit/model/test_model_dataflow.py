@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What steps come to where nothing is wrong: bindings, intermediate tensors, scratch memory, who touches what."""
+"""Resolution of valid steps: bindings, intermediate tensors, scratch memory, accesses."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from opwest.model.model import Binding
 
 
 def flow_of(text: str, folder: Path = Path("nowhere")) -> Flow:
-    """Return the flow of steps of which nothing is to be said."""
-    flow, said, _ = resolved(text, folder)
-    assert said == []
+    """Return the flow of steps without diagnostics."""
+    flow, messages, _ = resolved(text, folder)
+    assert messages == []
     return flow
 
 
 def bindings(flow: Flow) -> list[list[str]]:
-    """Return what each step passes, as `role name`."""
+    """Return the arguments of each step as `role name`."""
     return [[f"{b.role} {b.name}" for b in step.bindings] for step in flow.steps]
 
 
-def test_a_chain() -> None:
+def test_chain_of_steps() -> None:
     text = manifest(f"{MARK}relu: [x, {MARK}t]", f"{MARK}relu: [t, {MARK}u]", f"{MARK}relu: [u, y]")
-    flow, said, places = resolved(text)
-    assert said == []
+    flow, messages, places = resolved(text)
+    assert messages == []
     assert [(step.index, step.operator.name, step.device) for step in flow.steps] == [
         (0, "relu", None),
         (1, "relu", None),
@@ -46,7 +46,7 @@ def test_no_step_and_no_result() -> None:
     assert flow == Flow([], [], [], {}, {})
 
 
-def test_bindings_stand_in_the_order_of_the_arguments() -> None:
+def test_bindings_are_in_argument_order() -> None:
     flow = flow_of(manifest("backwards: [t, x]", "both: [t, u, v]", "add: [u, v, y]"))
     assert bindings(flow) == [
         ["buffer t", "input x"],
@@ -61,7 +61,7 @@ def test_constants_and_numbers(tmp_path: Path) -> None:
     flow = flow_of(text, tmp_path)
     assert bindings(flow) == [["input x", "constant w", "buffer t"], ["buffer t", "scalar by", "output y"]]
     assert flow.steps[1].bindings[1] == Binding("scalar", "by", -7)
-    assert set(flow.agents) == {"x", "w", "t", "y"}, "a number is touched by nobody"
+    assert set(flow.agents) == {"x", "w", "t", "y"}, "a number has no users"
 
 
 def test_scratch_memory_belongs_to_its_step() -> None:
@@ -78,10 +78,10 @@ def test_scratch_memory_belongs_to_its_step() -> None:
         ("room of step 2", "int16 [8]", 32, None),
     ]
     assert [s.location for s in flow.scratch] == [flow.steps[i].location for i in (0, 1, 1, 2)]
-    assert set(types(flow)) == {"t", "u"}, "scratch memory is no tensor"
+    assert set(types(flow)) == {"t", "u"}, "scratch memory is not a tensor"
 
 
-def test_devices_touch_what_their_steps_name() -> None:
+def test_devices_access_the_tensors_of_their_steps() -> None:
     flow = flow_of(
         manifest("start on left: [x, t]", "start on right: [t, u]", "relu: [u, v]", "add: [t, v, y]", more=DEVICES)
     )
@@ -112,7 +112,7 @@ def test_alignments_are_the_largest_that_a_step_needs() -> None:
     assert {t.name: t.align for t in flow.intermediates} == {"t": 64, "u": 16, "v": 1}
     flow = flow_of(manifest(*steps, tensors="t: {align: 32}, u: {align: 128}, v: {align: 16}"))
     assert {t.name: t.align for t in flow.intermediates} == {"t": 64, "u": 128, "v": 16}
-    assert flow.alignments == {"x": 1, "t": 64, "u": 16, "v": 1, "y": 1}, "only what the operators need"
+    assert flow.alignments == {"x": 1, "t": 64, "u": 16, "v": 1, "y": 1}, "only the alignment that the operators need"
     flow = flow_of(manifest("aligned: [x, t]", "relu: [x, u]", "add: [t, u, y]"))
     assert flow.alignments["x"] == 64
 
@@ -123,7 +123,7 @@ def test_alignments_of_constants(tmp_path: Path) -> None:
     assert flow_of(text, tmp_path).alignments["w"] == 64
 
 
-def test_a_tensor_that_is_written_again_keeps_its_place() -> None:
+def test_rewritten_tensor_keeps_its_offset() -> None:
     flow = flow_of(manifest("relu: [x, t]", "grow: [t]", "relu: [t, u]", "relu: [u, t]", "relu: [t, y]"))
     assert bindings(flow)[1:4] == [["buffer t"], ["buffer t", "buffer u"], ["buffer u", "buffer t"]]
     assert types(flow) == {"t": "int8 [4]", "u": "int8 [4]"}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of steps that can't be right: every diagnostic with its words, at the place that is marked.
+"""Diagnostics of invalid steps: text and position.
 
-The diagnostics of a case stand in the order of the marks in its manifest: all that are said, and no others.
+Each case lists all of its diagnostics, in the order of the marks in its manifest.
 """
 
 from __future__ import annotations
@@ -312,7 +312,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_said_and_where(case: str, tmp_path: Path) -> None:
+def test_messages_and_positions_of_faults(case: str, tmp_path: Path) -> None:
     (tmp_path / "w.bin").write_bytes(bytes(4))
     text, expected = CASES[case]
     flow, said, places = resolved(text, tmp_path)
@@ -320,4 +320,4 @@ def test_what_is_said_and_where(case: str, tmp_path: Path) -> None:
         key = line.strip().partition(":")[0]
         expected = [message.replace(f"{{{key}}}", str(number)) for message in expected]
     assert said == [f"{place}: {message}" for place, message in zip(places, expected, strict=True)]
-    assert all(isinstance(name, str) for name in flow.agents), "numbers are touched by nobody"
+    assert all(isinstance(name, str) for name in flow.agents), "numbers have no users"

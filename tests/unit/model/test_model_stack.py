@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The most stack that run can need: sums along calls, what makes them unknown, and what configurations make of it."""
+"""The most stack that run can need: sums along calls, unknown parts, and the sizes in configurations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from requirements_support import need_compiler
 
 M3 = ["-mcpu=cortex-m3", "-mthumb", "-mfloat-abi=soft", "-fno-common", "-fstack-usage", "-ffreestanding"]
 OWN = _FRAME_WORDS * 4 + _FRAME_PER_ARGUMENT * 3
-"""Of run itself: two arguments and what it may need to reach them."""
+"""The allowance for run: two arguments and its frame."""
 DEEP = """
 static __attribute__((noipa)) int deepest(int *x) { volatile int b[64]; b[x[0] & 63] = 1; return b[3]; }
 static __attribute__((noipa)) int deeper(int *x) { volatile int b[32]; b[x[0] & 31] = deepest(x); return b[3]; }
@@ -34,7 +34,7 @@ PLAIN = "int op(int *x, int *y) { *y = *x; return 0; }\n"
 def make(
     folder: Path, *sources: str, steps: tuple[str, ...] = ("op",), flags: list[str] = M3, su: bool = True
 ) -> Model:
-    """Return the model of operators that are compiled for a Cortex-M3."""
+    """Return a model of operators compiled for a Cortex-M3."""
     objects = [compile_object(folder, text, "arm-none-eabi-gcc", flags, f"o{i}.o") for i, text in enumerate(sources)]
     usage = f", stack_usage: [{', '.join(o.with_suffix('.su').name for o in objects)}]" if su else ""
     argument = "{name: x, dtype: int32, shape: [4]}, {name: y, dtype: int32, shape: [4], direction: out}"
@@ -100,7 +100,7 @@ def test_calls_go_through_several_objects(tmp_path: Path) -> None:
     ],
     ids=["library", "pointer", "recursion", "mutual", "dynamic"],
 )
-def test_what_is_not_known_is_named(source: str, missing: str, tmp_path: Path) -> None:
+def test_unknown_parts_of_the_stack_are_named(source: str, missing: str, tmp_path: Path) -> None:
     model = make(tmp_path, source)
     (need,) = model.stack
     assert not need.known and len(need.missing) == 1 and re.fullmatch(missing, need.missing[0]), need
@@ -108,14 +108,14 @@ def test_what_is_not_known_is_named(source: str, missing: str, tmp_path: Path) -
     assert "not known for all targets: this size is an estimate" in stack_reason([model])
 
 
-def test_without_any_figures_the_default_holds(tmp_path: Path) -> None:
+def test_stack_default_without_figures(tmp_path: Path) -> None:
     model = make(tmp_path, PLAIN, su=False, flags=[f for f in M3 if f != "-fstack-usage"])
     (need,) = model.stack
     assert need.missing == ("the frame of op",) and need.bytes == OWN
     assert stack_size([model]) == 4096
 
 
-def test_what_is_known_counts_where_it_is_more_than_the_default(tmp_path: Path) -> None:
+def test_known_part_of_the_stack_can_exceed_the_default(tmp_path: Path) -> None:
     source = "int abs(int); int op(int *x, int *y) { volatile int b[2000]; b[*x] = (abs)(*x); *y = b[3]; return 0; }"
     model = make(tmp_path, source)
     (need,) = model.stack
@@ -148,7 +148,7 @@ def test_sources_alone_are_unknown(tmp_path: Path) -> None:
         ("arm-none-eabi-gcc", ["-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard"], 4),
     ],
 )
-def test_what_is_allowed_for_run_is_enough(
+def test_stack_allowance_for_run_is_sufficient(
     compiler: str, flags: list[str], pointer: int, profile: list[str], tmp_path: Path
 ) -> None:
     need_compiler(compiler, flags)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets tests import the helpers that all test folders share (`tests/objects_factory.py`)."""
+"""Import path for the helpers that all test directories share (`tests/objects_factory.py`)."""
 
 import sys
 from pathlib import Path

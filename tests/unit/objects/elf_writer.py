@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small ELF writer, so that tests cover classes and byte orders that no installed compiler has."""
+"""A small ELF writer for classes and byte orders that no installed compiler supports."""
 
 from __future__ import annotations
 

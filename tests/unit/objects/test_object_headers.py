@@ -38,7 +38,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def generate(project: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, set[str]]:
-    """Return the exit code, what was said, and the inputs relative to the project."""
+    """Return the exit code, the messages, and the inputs relative to the project."""
     listed = project / "inputs"
     code = main(["generate", str(project / "manifest.yaml"), "-o", str(project / "app"), "--inputs", str(listed)])
     inputs = {Path(line).relative_to(project).as_posix() for line in listed.read_text().splitlines()}
@@ -55,7 +55,7 @@ def test_headers_are_copied_and_are_inputs(project: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     "name", ["absent.h", "a" * 400 + ".h", "../../outside.h", "/etc/hostname", "src/f.c", "deep.h/x.h"]
 )
-def test_a_header_that_is_not_beside_its_file(project: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_header_outside_its_directory(project: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     (project / "src" / "f.c").write_text(OPERATOR.format(f'#define LEVEL 1\n#include "{name}"'))
     code, text, inputs = generate(project, capsys)
     assert code == 0
@@ -66,23 +66,21 @@ def test_a_header_that_is_not_beside_its_file(project: Path, capsys: pytest.Capt
 
 
 def test_headers_of_the_runtime(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The build finds them: TVM's include its own in quotes."""
+    """The build provides these headers: TVM's headers include each other in quotes."""
     lines = '#define LEVEL 1\n#include "tvm/runtime/c_backend_api.h"\n#include "opwest/status.h"'
     (project / "src" / "f.c").write_text(OPERATOR.format(lines))
     code, text, _ = generate(project, capsys)
     assert code == 0 and "includes" not in text
 
 
-def test_an_absolute_path_into_the_folder(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_absolute_path_into_the_directory(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     name = project / "common" / "level.h"
     (project / "src" / "f.c").write_text(OPERATOR.format(f'#include "{name}"'))
     code, text, _ = generate(project, capsys)
     assert code == 0 and f"src/f.c:2: header '{name}' not found in the manifest's directory" in text
 
 
-def test_a_source_that_another_includes_is_compiled_all_the_same(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_included_source_is_also_compiled(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "src" / "g.c").write_text("#ifdef G\nint32_t g(void);\n#endif\n")
     (project / "src" / "f.c").write_text(OPERATOR.format('#define LEVEL 1\n#include "g.c"'))
     (project / "manifest.yaml").write_text(MANIFEST.replace("[src/f.c]", "[src/f.c, src/g.c]"))
@@ -90,7 +88,7 @@ def test_a_source_that_another_includes_is_compiled_all_the_same(
     assert "src/g.c" in (project / "app/models/tiny/model.cmake").read_text()
 
 
-def test_where_an_optional_object_would_come_is_an_input(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_directory_of_a_missing_optional_object_is_an_input(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "." in generate(project, capsys)[2]
     (project / "objects").mkdir()
     assert "objects" in generate(project, capsys)[2]

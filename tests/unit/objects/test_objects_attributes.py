@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What build attributes say beyond the calling convention, and what a target makes of it."""
+"""Build attributes besides the calling convention, and their comparison with targets."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def abi_of(tmp_path: Path, flags: list[str], compiler: str = ARM) -> Abi:
         (["-mcpu=cortex-m3", "-fno-short-enums", "-fshort-wchar"], {"enum_size": "int", "wchar_size": 2}),
     ],
 )
-def test_what_gcc_writes(tmp_path: Path, flags: list[str], details: dict[str, Any]) -> None:
+def test_attributes_written_by_gcc(tmp_path: Path, flags: list[str], details: dict[str, Any]) -> None:
     abi = abi_of(tmp_path, ["-mthumb", *flags])
     assert {name: getattr(abi, name) for name in details} == details
 
 
-def test_the_tool_chain_of_zephyr_has_short_enumerations(tmp_path: Path) -> None:
+def test_tool_chain_of_zephyr_has_short_enumerations(tmp_path: Path) -> None:
     """The compiler's default with the flags Zephyr gives (cmake/compiler/gcc/target_arm.cmake) is expected."""
     abi = abi_of(tmp_path, ["-mcpu=cortex-m33", "-mthumb", "-mabi=aapcs", "-ffreestanding"])
     assert (abi.enum_size, abi.wchar_size) == (M33.enum_size, M33.wchar_size) == ("short", 4)
@@ -66,11 +66,11 @@ def test_sizes_of_enumerations_and_wchar_are_warnings(tmp_path: Path) -> None:
     enum, wchar = abi_warnings(abi, M33)
     assert enum.warning and enum.expected == "-fshort-enums" and "enumerations of 4 bytes" in enum.message
     assert wchar.warning and wchar.expected == "-fno-short-wchar" and "wchar_t of 2 bytes" in wchar.message
-    # GNU ld says the same.
+    # GNU ld reports the same.
     other = compile_object(tmp_path, SOURCE.replace("state", "two").replace("wide", "three"), ARM, flags, name="two.o")
     command = ["arm-none-eabi-ld", "-r", "-o", tmp_path / "x.o", other, tmp_path / "operators.o"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
-    assert "32-bit enums yet the output is to use variable-size enums" in said and "2-byte wchar_t" in said
+    warnings = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    assert "32-bit enums yet the output is to use variable-size enums" in warnings and "2-byte wchar_t" in warnings
 
 
 def test_clang_has_enumerations_of_int(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_clang_has_enumerations_of_int(tmp_path: Path) -> None:
     assert abi_warnings(abi, replace(M33, enum_size="int")) == []
 
 
-def test_a_static_base(tmp_path: Path) -> None:
+def test_static_base_register(tmp_path: Path) -> None:
     path = compile_object(
         tmp_path, "int n; int op(void) { return n++; }", "clang", ["--target=thumbv7em-none-unknown-eabi", "-frwpi"]
     )
@@ -89,7 +89,7 @@ def test_a_static_base(tmp_path: Path) -> None:
     assert "static base in R9" in fault.message and "-frwpi" in fault.hint and not fault.warning
 
 
-def test_parts_that_a_processor_may_lack(tmp_path: Path) -> None:
+def test_optional_parts_of_a_processor(tmp_path: Path) -> None:
     m33 = abi_of(tmp_path, ["-mcpu=cortex-m33", "-mthumb"])
     assert abi_faults(m33, M33) == [] == abi_faults(m33, replace(M33, dsp=True))
     (fault,) = abi_faults(m33, replace(M33, dsp=False))
@@ -108,7 +108,7 @@ def test_parts_that_a_processor_may_lack(tmp_path: Path) -> None:
     assert abi_faults(single, replace(M7, fpu="single")) == []
 
 
-def test_be8_comes_from_a_linker(tmp_path: Path) -> None:
+def test_be8_flag_is_set_by_linkers_only(tmp_path: Path) -> None:
     flags = ["-mcpu=cortex-r5", "-marm", "-mbig-endian"]
     target = TargetAbi("cortex-r5", "arm", 32, "big", "v7-R", "soft")
     content = bytearray(compile_object(tmp_path, SOURCE, ARM, flags).read_bytes())

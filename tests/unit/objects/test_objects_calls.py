@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who calls whom, read from what compilers made of one source."""
+"""Call graphs, decoded from objects of several compilers of one source."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_calls_of_every_machine(target: str, optimize: str, tmp_path: Path) -> N
     path = compile_object(tmp_path, SOURCE, compiler, [*flags, optimize], "o.o")
     found = named(functions(read(path)) or [])
     for name, callees in CALLED.items():
-        # Position-independent code of i386 finds itself by a call; what is soft is in libgcc.
+        # Position-independent code of i386 gets its address by a call; soft floating point is in libgcc.
         others = {c for c in found[name][0] if not c.startswith(("__x86", "__aeabi", "__riscv"))}
         assert (others, found[name][1]) == (callees, name.startswith("point")), name
     soft = {"cortex-m0": "__aeabi_fdiv", "cortex-m3": "__aeabi_fdiv", "rv32": "__divsf3"}
@@ -87,7 +87,7 @@ def test_calls_of_every_machine(target: str, optimize: str, tmp_path: Path) -> N
 
 
 def test_tables_of_jumps(tmp_path: Path) -> None:
-    """Thumb has instructions for them; elsewhere they look as calls through a pointer do, and count as such."""
+    """Thumb has instructions for jump tables; on other machines they count as calls through a pointer."""
     body = "".join(f"case {i}: x[{i * i}] = {i}; return ext(x[{i}]);" for i in range(8))
     source = f"extern int ext(int); int jumps(int n, int *x) {{ switch (n) {{ {body} }} return 0; }}"
     path = compile_object(tmp_path, source, "arm-none-eabi-gcc", ["-mcpu=cortex-m3", "-mthumb", "-O2"], "m3.o")
@@ -96,8 +96,8 @@ def test_tables_of_jumps(tmp_path: Path) -> None:
     assert named(functions(read(path)) or []) == {"jumps": ({"ext"}, True)}
 
 
-def test_data_between_instructions_is_no_code(tmp_path: Path) -> None:
-    """A word that would be `bl` to itself, behind an instruction that jumps over it."""
+def test_data_between_instructions_is_not_decoded(tmp_path: Path) -> None:
+    """A word that decodes as `bl` to itself, after an instruction that jumps over it."""
     need("arm-none-eabi-gcc")
     source = """
 __attribute__((naked)) int op(void)
@@ -107,7 +107,7 @@ __attribute__((naked)) int op(void)
     assert named(functions(read(path)) or []) == {"op": (set(), False)}
 
 
-def test_without_capstone_and_of_other_machines_nothing_is_known(
+def test_calls_are_unknown_without_capstone_and_for_other_machines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = compile_object(tmp_path, SOURCE, "gcc", ["-O2"], "o.o")
@@ -135,7 +135,7 @@ def test_damaged_objects_raise_nothing_else(tmp_path: Path) -> None:
     assert read_all > 100
 
 
-def test_functions_that_lie_in_each_other_are_not_decoded_for_ever(tmp_path: Path) -> None:
+def test_nested_functions_are_decoded_in_bounded_time(tmp_path: Path) -> None:
     labels = "".join(f".globl f{i}\n.type f{i}, %function\nf{i}: nop\n.size f{i}, 4000\n" for i in range(4000))
     source = f"__asm__({''.join(chr(34) + line + chr(92) + 'n' + chr(34) for line in labels.splitlines())});"
     member = read(compile_object(tmp_path, source, "gcc", [], "o.o"))

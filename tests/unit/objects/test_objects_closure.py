@@ -31,12 +31,12 @@ def test_transitive_and_in_archive_order() -> None:
     assert names(needed_members(members, ["nowhere"])) == []
 
 
-def test_circles_end() -> None:
+def test_cycles_terminate() -> None:
     members = [piece("a", "a", "b"), piece("b", "b", "a")]
     assert names(needed_members(members, ["a"])) == ["a", "b"]
 
 
-def test_the_first_definition_wins() -> None:
+def test_first_definition_is_used() -> None:
     members = [piece("one", "f"), piece("two", "f g")]
     assert names(needed_members(members, ["f"])) == ["one"]
     assert names(needed_members(members, ["g", "f"])) == ["two"]
@@ -48,11 +48,11 @@ def test_loose_objects_are_always_linked_and_come_first() -> None:
     assert names(needed_members(members, [])) == ["loose", "g"]
 
 
-def test_weak_references_take_nothing() -> None:
+def test_weak_references_select_no_members() -> None:
     assert names(needed_members([piece("a", "a", weak="b"), piece("b", "b")], ["a"])) == ["a"]
 
 
-def test_a_linker_agrees(tmp_path: Path) -> None:
+def test_members_equal_those_of_a_linker(tmp_path: Path) -> None:
     need("gcc", "ar", "ld")
     sources = {
         "d": "int d(void) { return 4; }",

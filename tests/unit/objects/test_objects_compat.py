@@ -37,7 +37,7 @@ def test_architectures_of_the_m_profile() -> None:
     assert not runs_on("v7-M", "v8-M.baseline") and not runs_on("v8-M.baseline", "v7E-M")
 
 
-def test_profiles_do_not_mix() -> None:
+def test_architecture_profiles_are_incompatible() -> None:
     for arch in ("v4T", "v5TE", "v7", "v7-A", "v7-R", "v8-A", "v8-R", "unknown-99"):
         assert not any(runs_on(arch, target) for target in M_ORDER)
     assert not any(runs_on(arch, "v7-A") for arch in M_ORDER)
@@ -54,7 +54,7 @@ def test_architecture_fault() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seen", "wanted", "links"),
+    ("seen", "required", "links"),
     [
         ("soft", "soft", True),
         ("softfp", "soft", False),
@@ -71,12 +71,12 @@ def test_architecture_fault() -> None:
         ("hard", None, True),
     ],
 )
-def test_float_abi_of_arm(seen: FloatAbi | None, wanted: FloatAbi | None, links: bool) -> None:
-    target = TargetAbi("board", "arm", 32, "little", "v7-M", wanted)
+def test_float_abi_of_arm(seen: FloatAbi | None, required: FloatAbi | None, links: bool) -> None:
+    target = TargetAbi("board", "arm", 32, "little", "v7-M", required)
     faults = abi_faults(arm(float_abi=seen), target)
     assert (faults == []) == links
     for fault in faults:
-        assert fault.expected == f"-mfloat-abi={wanted}" and f"-mfloat-abi={wanted}" in fault.hint
+        assert fault.expected == f"-mfloat-abi={required}" and f"-mfloat-abi={required}" in fault.hint
 
 
 def test_hard_float_is_explained() -> None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: E501 -- one case a line reads best
-"""C sources read without a compiler; where a compiler is there, it must agree."""
+"""C sources read without a compiler; an installed compiler must agree."""
 
 from __future__ import annotations
 
@@ -126,13 +126,13 @@ def test_includes_and_calls(tmp_path: Path) -> None:
     assert source.functions[0] == CFunction("h", "int", 0, True, 6)
 
 
-def test_what_is_no_c_is_said(tmp_path: Path) -> None:
+def test_invalid_c_is_reported(tmp_path: Path) -> None:
     source = read(tmp_path, "int f(int a) { return 0; }\nthis is (( not C }} at all\n")
     assert source.unread
     assert source.functions[0].name == "f"
 
 
-def test_a_compiler_agrees(tmp_path: Path) -> None:
+def test_facts_equal_those_of_a_compiler(tmp_path: Path) -> None:
     text = """
     #include <stddef.h>
     #include <stdint.h>
@@ -168,7 +168,7 @@ def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
     check_linear(use(500), use(4000))
 
 
-def test_damaged_text_never_breaks_it(tmp_path: Path) -> None:
+def test_damaged_text_causes_no_exception(tmp_path: Path) -> None:
     whole = "\n".join(text for text, *_ in FUNCTIONS).encode()
     chance = random.Random(1)
     path = tmp_path / "x.c"

@@ -81,7 +81,7 @@ def found(path: Path) -> dict[str, DwarfSignature]:
 
 
 def words(path: Path) -> dict[str, str]:
-    """Return the signatures as text; GCC writes `long int` where clang writes `long`."""
+    """Return the signatures as text; GCC writes `long int`, clang writes `long`."""
     texts = {name: str(signature) for name, signature in found(path).items()}
     return {n: t.replace("long int", "long").replace("short unsigned int", "unsigned short") for n, t in texts.items()}
 
@@ -114,7 +114,7 @@ def test_partial_links(tmp_path: Path) -> None:
         assert words(tmp_path / "both.o") == {**EXPECTED, "extra": "float (double *)"}
 
 
-def test_what_cannot_be_told_is_said_in_words(tmp_path: Path) -> None:
+def test_unreadable_signatures_are_explained(tmp_path: Path) -> None:
     def sentence(*flags: str) -> str:
         path = compile_object(tmp_path, SOURCE, flags=[*QUIET, *flags])
         result = signatures(read_member("x.o", path.read_bytes()))
@@ -158,7 +158,7 @@ def signature_of(tmp_path: Path, declaration: str, flags: tuple[str, ...] = ("-m
     return found(compile_object(tmp_path, source, flags=[*flags, "-g", "-w"]))["f"]
 
 
-def test_differences_in_words(tmp_path: Path) -> None:
+def test_differences_as_text(tmp_path: Path) -> None:
     good = signature_of(tmp_path, "int32_t f(const int8_t *a, const int8_t *b, int8_t *c, const struct device *d)")
     assert compare(good, True, WANTED) == []
     assert compare(good, False, WANTED) == ["declared with `returns: void`, the function returns int32_t"]
@@ -211,14 +211,14 @@ def test_differences_in_words(tmp_path: Path) -> None:
         ("int32_t *", "enum e *", True),
     ],
 )
-def test_what_may_stand_for_what(tmp_path: Path, wanted: str, seen: str, fits: bool) -> None:
+def test_compatible_debug_types(tmp_path: Path, wanted: str, seen: str, fits: bool) -> None:
     parameter = "int8_t a[4][4]" if "[" in seen else f"{seen} a"
     flags = ("-m32", "-msse2", "-mfpmath=sse") if "Float16" in seen else ("-m32",)
     signature = signature_of(tmp_path, f"void f({parameter})", flags)
     assert (compare(signature, False, [DeclaredParameter("x", wanted)]) == []) == fits
 
 
-def test_a_long_is_no_int32_on_64_bits(tmp_path: Path) -> None:
+def test_long_is_not_int32_on_64_bits(tmp_path: Path) -> None:
     signature = signature_of(tmp_path, "int f(long a)", ("-m64",))
     assert compare(signature, True, [DeclaredParameter("n", "int32_t", "int32")]) == [
         "argument 1 'n' is int32 (int32_t), the function takes long int"
@@ -242,7 +242,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
 
 
 def test_damaged_debug_sections(samples: list[bytes]) -> None:
-    """Bits are changed within the debug sections and their relocations only; every answer is a value."""
+    """Bits are changed only in the debug sections and their relocations; every result is a value."""
     chance = random.Random(3)
     slowest, told = 0.0, 0
     for content in samples:

@@ -20,7 +20,7 @@ FLIPS = 400
 
 
 def survive(path: Path, content: bytes) -> None:
-    """Read hostile content in every way there is."""
+    """Read hostile content with every reader."""
     path.write_bytes(content)
     try:
         item = inspect_object(path)
@@ -60,7 +60,7 @@ def content(request: pytest.FixtureRequest) -> bytes:
     }[request.param]
 
 
-def test_the_originals_are_readable(tmp_path: Path) -> None:
+def test_undamaged_files_are_readable(tmp_path: Path) -> None:
     one = read_member("x.o", arm_object())
     assert one.abi.arch == "v7-M" and one.abi.float_abi == "soft" and one.exportable
     (tmp_path / "x.a").write_bytes(archive_of(arm_object(), build_elf(), build_elf()))
@@ -134,7 +134,7 @@ def test_truncation_names_the_section() -> None:
         read_member("x.o", bytes(content))
 
 
-def test_names_that_share_one_long_string_stay_cheap() -> None:
+def test_names_in_one_long_string_take_linear_time() -> None:
     symbols = [("x" * 16_000, 1, 2, 1)] * 2 + [("y", 1, 2, 1)]
     content = bytearray(build_elf(symbols=symbols))
     started = time.process_time()

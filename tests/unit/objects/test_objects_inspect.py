@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is read from objects: symbols, sizes, ABI, and why some cannot be linked."""
+"""Facts of objects: symbols, sizes, ABI, and reasons why some cannot be linked."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ int op(int a) { return given(helper(a)) + (maybe ? maybe() : 0) + table[a & 1] +
 """
 
 
-# What these compilers say beyond the calling convention is in test_objects_attributes.py.
+# test_objects_attributes.py tests other attributes of these compilers.
 DETAILS = ("enum_size", "wchar_size", "static_base", "dsp", "mve", "fpu", "be8", "rve", "rvc")
 
 
@@ -142,7 +142,7 @@ def test_common_symbols_count_as_bss(tmp_path: Path) -> None:
     assert one.sizes.bss == 32 and one.stateful_symbols == ("shared",)
 
 
-def test_constant_pointers_of_position_independent_code_are_no_state(tmp_path: Path) -> None:
+def test_constant_pointers_of_position_independent_code_are_not_state(tmp_path: Path) -> None:
     one = member(compile_object(tmp_path, 'const char *const names[2] = {"a", "b"};', flags=["-fPIC"]))
     assert one.defined["names"].section == "constant" and one.stateful_symbols == ()
 
@@ -206,7 +206,7 @@ def test_linked_files_are_not_relocatable(tmp_path: Path) -> None:
 
 def test_stripped_object() -> None:
     assert "no symbol table" in read_member("x.o", build_elf(symbol_table=False)).faults[0]
-    empty = build_elf(symbol_table=False, sections=())  # libraries hold such members as placeholders
+    empty = build_elf(symbol_table=False, sections=())  # libraries contain such members as placeholders
     assert read_member("x.o", empty).exportable
 
 
@@ -294,7 +294,7 @@ def test_other_files(tmp_path: Path, name: str, content: bytes, expected: str) -
     assert expected in caught.value.message
 
 
-def test_what_is_no_file(tmp_path: Path) -> None:
+def test_paths_that_are_not_files(tmp_path: Path) -> None:
     for path, expected in (
         (tmp_path, "a directory"),
         (tmp_path / "none.o", "file not found"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who provides undefined symbols; the lists agree with the toolchains that are installed."""
+"""Providers of undefined symbols; the lists agree with the installed toolchains."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opwest.objects.providers import LIBCS, provider_of, providers, uses_libm
 from requirements_support import absent, need
 
 
-def test_the_usual_ones() -> None:
+def test_providers_of_common_symbols() -> None:
     assert provider_of("__aeabi_fadd", "arm", "picolibc") == "libgcc"
     assert provider_of("__divdi3", "i386", "host") == "libgcc"
     assert provider_of("__divdi3", "x86-64", "host") is None
@@ -61,7 +61,7 @@ def defined_in(library: str) -> set[str]:
     ("compiler", "machine", "libc"),
     [("gcc", "x86-64", "host"), ("arm-none-eabi-gcc", "arm", "newlib")],
 )
-def test_lists_agree_with_the_toolchain(compiler: str, machine: str, libc: str) -> None:
+def test_symbol_lists_equal_those_of_the_toolchain(compiler: str, machine: str, libc: str) -> None:
     need(compiler, "nm")
 
     def library(name: str) -> str:
@@ -75,7 +75,7 @@ def test_lists_agree_with_the_toolchain(compiler: str, machine: str, libc: str) 
     standard = defined_in(library("libc.a")) | math
     if len(standard) < 500:
         absent(f"{compiler} has no static libc to compare with", compiler)
-    # Names that only other variants of the library have (other word sizes) are few.
+    # Few names are only in other variants of the library (other word sizes).
     assert len((known.standard | known.math) - standard) < 20
     assert len(known.support & defined_in(library("libgcc.a"))) > 50
 
@@ -91,7 +91,7 @@ def test_lists_agree_with_the_toolchain(compiler: str, machine: str, libc: str) 
         ("arm-none-eabi-gcc", ["-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard"], "newlib"),
     ],
 )
-def test_what_operators_need_is_known(tmp_path: Path, compiler: str, flags: list[str], libc: str) -> None:
+def test_symbols_of_operators_have_providers(tmp_path: Path, compiler: str, flags: list[str], libc: str) -> None:
     source = """
     #include <math.h>
     #include <stdint.h>

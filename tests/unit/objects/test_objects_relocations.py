@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Relocations that do not resolve: what is said, and what the linkers do with the same objects."""
+"""Unresolvable relocations: messages, and the behaviour of linkers with the same objects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ const char *name(int i) { return names[i]; }
 """
 MAIN = "int v = 3; int f(int a) { return a; } int op(int); int main(void) { return op(1) ? 0 : 1; }"
 THREAD_LOCAL = "extern __thread int t; __thread int u = 1; int op(int a) { t += a; return u; }"
-# As include/zephyr/arch/arm/cortex_m/scripts/linker.ld treats the sections in question.
+# As in include/zephyr/arch/arm/cortex_m/scripts/linker.ld for these sections.
 CORTEX_M = """
 MEMORY { ROM (rx) : ORIGIN = 0x0, LENGTH = 1M
          RAM (rw) : ORIGIN = 0x20000000, LENGTH = 1M }
@@ -87,7 +87,7 @@ def test_native_sim_and_the_helper_of_position_independent_code(tmp_path: Path, 
         assert fault.startswith("R_386_PC32 in .text for __x86.get_pc_thunk.bx") and fault.endswith("with -fno-pic")
 
 
-def test_another_helper_links(tmp_path: Path) -> None:
+def test_objects_with_another_pc_thunk_link(tmp_path: Path) -> None:
     compile_object(
         tmp_path, "int op(int); int main(void) { return op(1) - 1; }", flags=["-m32", "-fno-pic"], name="main.o"
     )
@@ -169,7 +169,7 @@ def test_debug_sections_do_not_count(tmp_path: Path) -> None:
     assert faults(path, "x86-64") == []
 
 
-def test_another_machine_has_no_faults_here(tmp_path: Path) -> None:
+def test_other_machines_have_no_thread_local_faults(tmp_path: Path) -> None:
     assert faults(compile_object(tmp_path, THREAD_LOCAL), "m3") == []
 
 

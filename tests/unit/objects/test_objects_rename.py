@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renamed objects: the same but for the names, good for nm and the linker."""
+"""Renamed objects: unchanged except for the names, valid for nm and the linker."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_every_layout(bits: int, endian: str, shared: bool) -> None:
     assert one.sizes == read_member("x.o", content).sizes  # .text is found by name: section names stay
 
 
-def test_the_rest_stays(tmp_path: Path) -> None:
+def test_other_bytes_are_unchanged(tmp_path: Path) -> None:
     content = compile_object(tmp_path, OPERATOR).read_bytes()
     before, after = (read_member("x.o", c) for c in (content, rename_symbols(content, NAMES)))
     assert [NAMES.get(s.name, s.name) for s in before.symbols] == [s.name for s in after.symbols]
@@ -91,14 +91,14 @@ def test_the_rest_stays(tmp_path: Path) -> None:
     assert before.sizes == after.sizes and before.abi == after.abi
 
 
-def test_nothing_to_rename_changes_nothing() -> None:
+def test_empty_renaming_changes_no_bytes() -> None:
     content = build_elf()
     assert rename_symbols(content, {}) == content
     assert rename_symbols(content, {"other": "model__other", "op": "op"}) == content
     assert rename_symbols(build_elf(symbol_table=False), {"op": "x"}) == build_elf(symbol_table=False)
 
 
-def test_it_is_deterministic_and_can_be_repeated() -> None:
+def test_renaming_is_deterministic_and_repeatable() -> None:
     content = build_elf()
     assert rename_symbols(content, {"op": "a", "memcpy": "b"}) == rename_symbols(content, {"memcpy": "b", "op": "a"})
     twice = rename_symbols(rename_symbols(content, {"op": "first"}), {"first": "second"})
@@ -116,7 +116,7 @@ def test_names_can_be_swapped() -> None:
 
 
 @pytest.mark.parametrize("names", [{"a": "b"}, {"a": "c", "b": "c"}])
-def test_clashes_are_refused(names: dict[str, str]) -> None:
+def test_clashes_are_rejected(names: dict[str, str]) -> None:
     content = build_elf(symbols=[("a", 1, 2, 1), ("b", 1, 2, 1)])
     with pytest.raises(ObjectError, match="the name is in use"):
         rename_symbols(content, names)
@@ -128,6 +128,6 @@ def test_impossible_names(new: str) -> None:
         rename_symbols(build_elf(), {"op": new})
 
 
-def test_what_is_no_object_is_refused() -> None:
+def test_invalid_objects_are_rejected() -> None:
     with pytest.raises(ObjectError):
         rename_symbols(b"\x7fELF", {"op": "x"})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `opwest inspect` shows."""
+"""The output of `opwest inspect`."""
 
 from __future__ import annotations
 

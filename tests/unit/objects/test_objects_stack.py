@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stack per function, compared with what compilers print themselves (`-fstack-usage`)."""
+"""Stack per function, compared with the output of compilers (`-fstack-usage`)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def read(path: Path) -> Member:
 
 
 def stem(name: str) -> str:
-    """GCC leaves the number off a clone: `clone.constprop.0` is `clone.constprop` in the .su file."""
+    """GCC omits the number of a clone: `clone.constprop.0` is `clone.constprop` in the .su file."""
     head, _, tail = name.rpartition(".")
     return head if head and tail.isdigit() else name
 
@@ -77,7 +77,7 @@ def stem(name: str) -> str:
         (RISCV, [*RV64, "-funwind-tables"], ".eh_frame"),
     ],
 )
-def test_unwind_data_say_what_gcc_says(
+def test_unwind_data_equal_stack_usage_of_gcc(
     tmp_path: Path, compiler: str, flags: list[str], source: str, optimize: str
 ) -> None:
     path = compile_object(tmp_path, SOURCE, compiler, [*flags, optimize, "-fstack-usage"])
@@ -107,9 +107,9 @@ def test_stack_sizes_of_llvm(tmp_path: Path, flags: list[str]) -> None:
     extra = {"x86-64": 8, "i386": 4}.get(member.abi.machine, 0)
     found = stack_usage(member)
     for name, entry in expected.items():
-        assert entry.column is None  # clang writes no column, which tells it from GCC
+        assert entry.column is None  # clang writes no column, unlike GCC
         assert found[name].bytes is not None and found[name].exact
-        if name != "other":  # pushes its arguments on x86, which only the unwind data know
+        if name != "other":  # pushes its arguments on x86, which is only in the unwind data
             assert found[name] == StackUse(entry.bytes + extra, ".stack_sizes", True), name
     with_su = stack_usage(member, expected)
     assert with_su["big"] == StackUse(expected["big"].bytes + extra, ".su", True)
@@ -122,7 +122,7 @@ def test_pushed_arguments_that_llvm_does_not_count(tmp_path: Path) -> None:
     assert use.source == ".eh_frame" and use.bytes is not None and use.bytes > counted + 8
 
 
-def test_a_frame_pointer_leaves_a_lower_bound(tmp_path: Path) -> None:
+def test_frame_pointer_gives_a_lower_bound(tmp_path: Path) -> None:
     path = compile_object(tmp_path, SOURCE, flags=["-m64", "-fno-omit-frame-pointer"])
     use = stack_usage(read(path))["big"]
     assert not use.exact and not use.known and use.bytes is not None and 16 <= use.bytes < 300
@@ -142,7 +142,7 @@ def test_dynamic_frames_are_never_exact(tmp_path: Path, compiler: str, flags: li
     assert not with_su.exact and with_su.bytes == entry.bytes
 
 
-def test_without_any_source_it_is_unknown(tmp_path: Path) -> None:
+def test_stack_is_unknown_without_sources(tmp_path: Path) -> None:
     path = compile_object(tmp_path, SOURCE, ARM, M3)
     found = stack_usage(read(path))
     assert {"leaf", "big", "clone.constprop.0"} <= set(found)
@@ -150,8 +150,8 @@ def test_without_any_source_it_is_unknown(tmp_path: Path) -> None:
     assert stack_usage(read(path), {"leaf": 0, "big": 320})["big"] == StackUse(320, ".su")
 
 
-def test_a_leaf_that_cannot_be_unwound_is_unknown(tmp_path: Path) -> None:
-    """EXIDX_CANTUNWIND says nothing of the frame."""
+def test_leaf_that_cannot_be_unwound_is_unknown(tmp_path: Path) -> None:
+    """EXIDX_CANTUNWIND does not contain the size of the frame."""
     path = compile_object(tmp_path, SOURCE, ARM, [*M3, "-fexceptions"])
     found = stack_usage(read(path))
     assert found["leaf"] == StackUse() and found["big"].known
@@ -206,7 +206,7 @@ def test_su_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["a.c:1:1:f\t12\n", "a.c:1:1:f\t-4\tstatic\n", "f\t4\tstatic\n", "a.c:1:f\t4\tmaybe\n", "\0\n"]
 )
-def test_su_files_that_are_none(tmp_path: Path, text: str) -> None:
+def test_invalid_su_files(tmp_path: Path, text: str) -> None:
     (tmp_path / "x.su").write_text("a.c:1:1:g\t4\tstatic\n" + text)
     with pytest.raises(ObjectError, match=r"line 2 does not have the format of a \.su file"):
         read_su(tmp_path / "x.su")
@@ -236,7 +236,7 @@ def test_instructions_of_arm_tables(codes: str, expected: tuple[int, bool]) -> N
 @pytest.mark.parametrize(
     "codes", ["80 00", "41", "b1 00", "b1 10", "ca", "e0", "b2", "b2 ff ff ff ff ff ff ff ff ff ff", "a8 84"]
 )
-def test_instructions_that_make_no_sense(codes: str) -> None:
+def test_invalid_unwind_instructions(codes: str) -> None:
     with pytest.raises(ObjectError):
         frame_size(bytes.fromhex(codes))
 
@@ -303,5 +303,5 @@ def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
     check_linear(use(500), use(4000))
 
 
-def test_an_object_without_symbols() -> None:
+def test_object_without_symbols() -> None:
     assert stack_usage(read_member("x.o", build_elf(symbol_table=False))) == {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of steps that are written as text: `left: a b -> c` is launched on the device `left`, reads and writes."""
+"""Models from steps as text: `left: a b -> c` is launched on the device `left`, reads a and b, and writes c."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def argument(name, direction, *, in_place=(), size=1):
 
 
 def bound(tensor):
-    """Return how a step names a tensor: `in...` and `out...` are the caller's, `w...` constants, `7` a number."""
+    """Return the binding of a name in a step: `in...` and `out...` are the caller's, `w...` constants, `7` a number."""
     if tensor.isdigit():
         return Binding("scalar", "number", int(tensor))
     for role in ("input", "output"):
@@ -33,9 +33,9 @@ def bound(tensor):
 
 
 def step_of(text, index):
-    """Return a step: `dev: ...` launches, `dev! ...` runs on a device and waits itself, `*` at the end has a state.
+    """Return a step: `dev: ...` launches, `dev! ...` runs on a device synchronously, `*` at the end is stateful.
 
-    `+t` is read and written, `^t` is scratch memory. A result `c@0,1` may take over the memory of arguments 0 and 1.
+    `+t` is read and written, `^t` is scratch memory. A result `c@0,1` may use the memory of arguments 0 and 1.
     """
     found = _STEP.fullmatch(text)
     assert found, text
@@ -70,7 +70,7 @@ def buffer(name, size=1, *, role="intermediate", align=1, pools=("sram",), incoh
 
 
 def pool(name="sram", size=None, *, align=1, cache_line=None):
-    """Return a memory pool; its size stands at line 9."""
+    """Return a memory pool; the position of its size is line 9."""
     return Pool(name, size, align, cache_line, None, (), HERE, Location("m.yaml", 9, 9))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which sizes the search tries, with how many nodes, and what it plans anew: `pack` is replaced by one that is told."""
+"""The sizes that the search tries, their nodes, and the pools that it plans again, with a substitute for `pack`."""
 
 import itertools
 import random
@@ -19,17 +19,17 @@ HARD = [
 ]
 
 
-class Told:
-    """Stands for `pack`: fails below a size, takes so many nodes, and remembers what it was asked."""
+class FakePack:
+    """A substitute for `pack`: fails below a size, takes a number of nodes, and records the requests."""
 
     def __init__(self, least, nodes):
         self.least = least
         self.nodes = nodes
-        self.asked = []
+        self.requests = []
 
     def __call__(self, blocks, capacity, budget):
         assert type(capacity) is int and type(budget) is int
-        self.asked.append((capacity, budget))
+        self.requests.append((capacity, budget))
         if capacity < self.least:
             return Outcome(None, False, min(self.nodes, budget))
         offsets = [capacity - b.size if b is blocks[0] else 0 for b in blocks]
@@ -38,66 +38,66 @@ class Told:
 
 @pytest.fixture
 def plan(monkeypatch):
-    """Plan one island whose greedy plan has 100 bytes and whose bound is 60, with a `pack` that is told."""
+    """Plan one island with a greedy plan of 100 bytes and a bound of 60, with a substitute for `pack`."""
 
     def planned(least, nodes, *, capacity=None, budget=1000, unit=4, align=None, size=100, bound=60):
-        told = Told(least, nodes)
+        fake = FakePack(least, nodes)
         blocks = [Block("top", unit, align or unit, 0, 0), Block("rest", 2 * unit, align or unit, 0, 0)]
         first = PoolPlan({"top": size - unit, "rest": 0}, size, unit, bound)
-        monkeypatch.setattr(search, "pack", told)
+        monkeypatch.setattr(search, "pack", fake)
         monkeypatch.setattr(greedy, "plan_pool", lambda given: first)
         found = search.plan_pool(blocks, capacity, budget)
         assert (found.align, found.lower_bound) == (unit, bound)
         assert found.size == max(found.offsets[b.name] + b.size for b in blocks)
-        return found.size, told.asked
+        return found.size, fake.requests
 
     return planned
 
 
-def test_the_bound_is_tried_first_with_half_of_the_budget(plan):
+def test_bound_is_tried_first_with_half_of_the_budget(plan):
     assert plan(60, 10) == (60, [(60, 500)])
     assert plan(60, 10, budget=7) == (60, [(60, 4)])
     assert plan(60, 10, budget=1) == (60, [(60, 1)])
 
 
-def test_then_sizes_between_what_failed_and_the_best(plan):
+def test_sizes_between_the_last_failure_and_the_best_are_tried(plan):
     # 60 fails; 80 is between 60 and 100; 68 between 60 and 80; 72 and 76 between 68 and 80.
-    size, asked = plan(73, 0)
-    assert (size, [capacity for capacity, _ in asked]) == (76, [60, 80, 68, 72, 76])
-    size, asked = plan(101, 0)
-    assert (size, [capacity for capacity, _ in asked]) == (100, [60, 80, 88, 92, 96])
-    size, asked = plan(64, 0)
-    assert (size, [capacity for capacity, _ in asked]) == (64, [60, 80, 68, 64])
+    size, requests = plan(73, 0)
+    assert (size, [capacity for capacity, _ in requests]) == (76, [60, 80, 68, 72, 76])
+    size, requests = plan(101, 0)
+    assert (size, [capacity for capacity, _ in requests]) == (100, [60, 80, 88, 92, 96])
+    size, requests = plan(64, 0)
+    assert (size, [capacity for capacity, _ in requests]) == (64, [60, 80, 68, 64])
 
 
 def test_sizes_are_multiples_of_what_divides_all_blocks(plan):
-    size, asked = plan(70, 0, unit=10)
-    assert (size, [capacity for capacity, _ in asked]) == (70, [60, 80, 70])
-    size, asked = plan(61, 0, unit=1)
-    assert (size, [capacity for capacity, _ in asked]) == (61, [60, 80, 70, 65, 62, 61])
+    size, requests = plan(70, 0, unit=10)
+    assert (size, [capacity for capacity, _ in requests]) == (70, [60, 80, 70])
+    size, requests = plan(61, 0, unit=1)
+    assert (size, [capacity for capacity, _ in requests]) == (61, [60, 80, 70, 65, 62, 61])
 
 
 def test_alignments_count_where_sizes_are_no_multiples_of_them(plan):
-    size, asked = plan(73, 0, unit=12, align=8)
-    assert (size, [capacity for capacity, _ in asked]) == (76, [60, 80, 68, 72, 76])
+    size, requests = plan(73, 0, unit=12, align=8)
+    assert (size, [capacity for capacity, _ in requests]) == (76, [60, 80, 68, 72, 76])
 
 
-def test_each_trial_has_half_of_what_is_left(plan):
+def test_each_trial_gets_half_of_the_remaining_budget(plan):
     assert plan(101, 100)[1] == [(60, 500), (80, 450), (88, 400), (92, 350), (96, 300)]
-    # All of its half is taken every time; at the end single nodes.
+    # Each trial takes its half; at the end single nodes.
     assert plan(101, 10**6, budget=10)[1] == [(60, 5), (80, 3), (88, 1), (92, 1)]
     assert plan(101, 0, budget=3)[1] == [(60, 2), (80, 1), (88, 1)], "a trial without nodes counts as one"
 
 
-def test_a_capacity_is_tried_once_with_the_whole_budget(plan):
+def test_given_capacity_gets_the_whole_budget(plan):
     assert plan(80, 10, capacity=90) == (90, [(90, 1000)])
     assert plan(95, 10, capacity=90) == (100, [(90, 1000)])
 
 
-def test_a_capacity_that_needs_no_search(plan):
+def test_capacity_that_needs_no_search(plan):
     assert plan(0, 10, capacity=100) == (100, [])
     assert plan(0, 10, capacity=150) == (100, [])
-    assert plan(0, 10, capacity=56) == (100, []), "no plan can keep to what is below the bound"
+    assert plan(0, 10, capacity=56) == (100, []), "no plan exists below the bound"
     assert plan(0, 10, capacity=60) == (60, [(60, 1000)])
 
 
@@ -113,14 +113,14 @@ def at(time, blocks, name):
     return [Block(f"{name}{b.name}", b.size, b.align, b.first + time, b.last + time) for b in blocks]
 
 
-def test_only_what_exceeds_the_size_is_planned_anew(monkeypatch):
-    small = [Block("small", 13, 1, 20, 25)]  # as high as the size that is tried
+def test_only_overflowing_pools_are_planned_again(monkeypatch):
+    small = [Block("small", 13, 1, 20, 25)]  # as high as the tried size
     blocks = [*at(40, HARD, "y"), *small, *at(0, HARD, "x")]
-    asked = []
+    requests = []
 
     def pack(island, capacity, budget):
         found = canonical_pack(island, capacity, budget)
-        asked.append(([b.name for b in island], capacity, budget, found.nodes))
+        requests.append(([b.name for b in island], capacity, budget, found.nodes))
         return found
 
     canonical_pack = search.pack
@@ -128,13 +128,13 @@ def test_only_what_exceeds_the_size_is_planned_anew(monkeypatch):
     plan = search.plan_pool(blocks, budget=1000)
     verify(blocks, plan.offsets, plan.size)
     assert plan.size == 13 and plan.offsets["small"] == greedy.plan_pool(blocks).offsets["small"]
-    ((first, *one), (second, *two)) = asked
+    ((first, *one), (second, *two)) = requests
     assert {name[0] for name in first} == {"x"} and {name[0] for name in second} == {"y"}
-    assert one[:2] == [13, 500] and two[:2] == [13, 500 - one[2]], "what is left for the second"
+    assert one[:2] == [13, 500] and two[:2] == [13, 500 - one[2]], "the rest is for the second"
     assert one[2] == two[2] > 0
 
 
-def test_the_nodes_of_all_islands_count(monkeypatch):
+def test_nodes_of_all_islands_count(monkeypatch):
     blocks = [Block("x", 4, 1, 0, 0), Block("y", 4, 1, 1, 1)]
     monkeypatch.setattr(greedy, "plan_pool", lambda given: PoolPlan({"x": 96, "y": 96}, 100, 1, 60))
     budgets = []
@@ -145,15 +145,15 @@ def test_the_nodes_of_all_islands_count(monkeypatch):
 
     monkeypatch.setattr(search, "pack", pack)
     search.plan_pool(blocks, budget=1000)
-    assert budgets[:4] == [500, 493, 494, 487], "of 1000 the first trial took 12"
+    assert budgets[:4] == [500, 493, 494, 487], "the first trial took 12 of 1000"
 
 
-def test_where_one_island_fails_the_rest_is_not_tried(monkeypatch):
+def test_failed_island_ends_the_trial(monkeypatch):
     blocks = [*at(0, HARD, "x"), *at(40, HARD, "y")]
-    asked = []
-    monkeypatch.setattr(search, "pack", lambda i, c, b: asked.append(i[0].name[0]) or Outcome(None, True, 7))
+    requests = []
+    monkeypatch.setattr(search, "pack", lambda i, c, b: requests.append(i[0].name[0]) or Outcome(None, True, 7))
     plan = search.plan_pool(blocks, 13, 50)
-    assert asked == ["x"] and plan == greedy.plan_pool(blocks)
+    assert requests == ["x"] and plan == greedy.plan_pool(blocks)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -172,7 +172,7 @@ def test_islands_share_no_time(seed):
         assert island == sorted(island, key=lambda b: (b.first, b.last, b.size, b.name))
         reached = island[0].last
         for block in island[1:]:
-            assert block.first <= reached, "each is held together"
+            assert block.first <= reached, "each has connected lifetimes"
             reached = max(reached, block.last)
     assert search._islands(blocks[::-1]) == found
 
@@ -182,7 +182,7 @@ def test_no_blocks_no_islands():
     assert search.plan_pool([], 10) == PoolPlan({}, 0, 1, 0)
 
 
-def test_a_plan_for_real():
+def test_plan_of_a_hard_problem():
     assert greedy.plan_pool(HARD).size == 14
     for capacity, size in ((12, 14), (13, 13), (14, 14), (None, 13)):
         plan = search.plan_pool(HARD, capacity)

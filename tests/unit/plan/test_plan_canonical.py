@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exact search: what it finds beside a brute force, how it keeps to its budget, and what its pruning is worth."""
+"""The exact search: results against brute force, the budget, and the effect of pruning."""
 
 import itertools
 import random
@@ -13,7 +13,7 @@ from opwest.packing.verify import verify
 
 
 def least(blocks):
-    """Return the least size of any plan: some order of placing blocks as low as they go comes to it."""
+    """Return the minimum size of all plans: some order of placing blocks as low as possible reaches it."""
     best = sum(b.size + b.align for b in blocks)
     for order in itertools.permutations(blocks):
         placed = []
@@ -27,7 +27,7 @@ def least(blocks):
 
 
 def random_blocks(seed, count, aligns=(1,), sizes=(1, 9)):
-    """Return blocks that all share time with others: one lives from the first step to the last."""
+    """Return blocks with connected lifetimes: one lives from the first step to the last."""
     rng = random.Random(seed)
     blocks = [Block("always", rng.randint(*sizes), rng.choice(aligns), 0, 6)]
     for number in range(1, count):
@@ -39,7 +39,7 @@ def random_blocks(seed, count, aligns=(1,), sizes=(1, 9)):
 
 
 def check(blocks, best, budget=20_000):
-    """Search at the least capacity, and one byte below it; return the nodes that took."""
+    """Search at the minimum capacity and one byte below; return the numbers of nodes."""
     found = pack(blocks, best, budget)
     assert found.offsets is not None and not found.proven
     verify(blocks, {b.name: offset for b, offset in zip(blocks, found.offsets, strict=True)}, best)
@@ -67,7 +67,7 @@ HARD = [
 
 
 @pytest.mark.parametrize("run", [1, 2, 3, 3000])
-def test_the_budget_is_kept_to_the_node(monkeypatch, run):
+def test_budget_is_exact(monkeypatch, run):
     monkeypatch.setattr(canonical, "RUN", run)
     nodes = pack(HARD, 13, 10_000).nodes if run == 3000 else 10**9
     for budget in range(1, 30):
@@ -78,24 +78,24 @@ def test_the_budget_is_kept_to_the_node(monkeypatch, run):
             assert found.nodes == nodes and found.offsets is not None
 
 
-def test_without_a_budget_nothing_is_found():
+def test_no_plan_without_a_budget():
     assert pack(HARD, 13, 0) == Outcome(None, False, 0)
 
 
-def test_what_needs_no_search():
+def test_problems_without_search():
     assert pack([Block("a", 5, 1, 0, 0), Block("b", 6, 1, 3, 3)], 5, 100) == Outcome(None, True, 0)
     assert pack([Block("a", 5, 1, 3, 9)], 5, 100).offsets == [0]
     assert pack([Block("a", 5, 4, 3, 9)], 5, 100).offsets == [0]
 
 
-def test_a_component_of_too_many_blocks_is_not_searched(monkeypatch):
+def test_component_of_too_many_blocks_is_not_searched(monkeypatch):
     monkeypatch.setattr(canonical, "MOST_BLOCKS", 7)
     assert pack(HARD, 13, 10_000).offsets is not None
     assert pack([*HARD, Block("one", 1, 1, 9, 9)], 13, 10_000) == Outcome(None, False, 0)
 
 
 def test_components_are_solved_one_by_one():
-    """Under one block that always lives, groups that share no time: the work adds up, it does not multiply."""
+    """Groups with disjoint lifetimes below one permanent block: the work is the sum, not the product."""
     groups = 6
     blocks = [Block("always", 1, 1, 0, 10 * groups)]
     for at in range(groups):
@@ -107,10 +107,10 @@ def test_components_are_solved_one_by_one():
     assert many.nodes <= 2 * groups * one.nodes
 
 
-def test_of_blocks_that_are_alike_one_order_is_tried():
+def test_equal_blocks_are_tried_in_one_order():
     alike = [Block(f"b{i}", 3, 1, 0, 0) for i in range(9)]
     assert pack(alike, 27, 1000).offsets is not None
-    # Pairs of 3 leave 2 bytes unused beside the others: there is no plan, and no use in trying all 9! orders.
+    # Pairs of 3 leave 2 bytes unused: there is no plan, and the search must not try all 9! orders.
     others = [Block("low", 26, 1, 0, 1), *(Block(f"c{i}", 3, 1, 1, 1) for i in range(9))]
     found = pack(others, 52, 20_000)
     assert found.proven and found.nodes < 20
@@ -135,7 +135,7 @@ def windmill(seed, count, steps, height):
     return [Block(f"b{i}", top - low, 1, a, z - 1) for i, (a, z, low, top) in enumerate(pieces)]
 
 
-# How many nodes the problems took when this was written. Pruning and the order of trials are worth what they save:
+# The recorded numbers of nodes of the problems, which show the effect of pruning and of the order of trials:
 # no change may need more.
 @pytest.mark.parametrize(
     ("count", "steps", "height", "most"), [(13, 12, 30, 596), (21, 20, 60, 1196), (25, 24, 60, 3174)]
@@ -151,7 +151,7 @@ def test_rectangles_are_filled_to_the_last_byte(count, steps, height, most):
     assert nodes <= most
 
 
-def test_what_is_proven_with_few_nodes():
+def test_proofs_with_few_nodes():
     nodes = proven = 0
     for seed in range(25):
         blocks = random_blocks(seed, 7, (1, 2, 4), (1, 20))
@@ -167,7 +167,7 @@ def test_what_is_proven_with_few_nodes():
 
 
 @pytest.mark.parametrize(("run", "most"), [(30, 2744), (100, 2600)])
-def test_runs_that_end_early_start_again_with_what_they_learnt(monkeypatch, run, most):
+def test_interrupted_runs_restart_with_the_recorded_failures(monkeypatch, run, most):
     monkeypatch.setattr(canonical, "RUN", run)
     nodes = restarted = 0
     for seed in range(40):
@@ -181,7 +181,7 @@ def test_runs_that_end_early_start_again_with_what_they_learnt(monkeypatch, run,
     assert nodes <= most
 
 
-def test_the_limit_on_recursion_is_put_back_after_a_fault():
+def test_recursion_limit_is_restored_after_a_fault():
     before = sys.getrecursionlimit()
     with pytest.raises(KeyError), _recursion(before + 50):
         assert sys.getrecursionlimit() == before + 50

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the search knows of blocks that share time: every array beside its definition in plain form."""
+"""The search's data about blocks with connected lifetimes: every array against a plain definition."""
 
 import itertools
 import random
@@ -35,7 +35,7 @@ def moments_of(span):
 
 
 def check(part, blocks, spans):
-    """Compare a component with blocks, whose moments count from the first of them."""
+    """Compare a component with blocks; moments are counted from the first."""
     end = max(stop for _, stop in spans)
     assert list(zip(part.start, part.end, strict=True)) == spans
     assert [(b.size, b.align) for b in blocks] == list(zip(part.size, part.align, strict=True))
@@ -65,7 +65,7 @@ def test_all_arrays(seed):
 
 
 def groups(spans, chosen):
-    """Return the chosen in groups that share moments with one another, directly or not."""
+    """Return the chosen blocks in groups with connected lifetimes."""
     found = []
     for index in sorted(chosen, key=lambda i: spans[i]):
         near = [g for g in found if any(moments_of(spans[i]) & moments_of(spans[index]) for i in g)]
@@ -74,7 +74,7 @@ def groups(spans, chosen):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_islands_and_what_is_left_of_them(seed):
+def test_islands_of_waiting_blocks(seed):
     blocks = random_blocks(seed)
     part, spans = component(blocks), spans_of(blocks)
     rng = random.Random(seed)
@@ -91,20 +91,20 @@ def test_islands_and_what_is_left_of_them(seed):
             assert all(np.array_equal(getattr(whole, n), getattr(only, n)) for n in ("numbers", "twin", "living"))
 
 
-def test_numbers_of_a_part_of_a_part():
+def test_numbers_in_nested_parts():
     blocks = [Block(f"b{i}", 1, 1, 0, 3) for i in range(6)]
     part = component(blocks).only(np.array([1, 3, 4, 5])).only(np.array([1, 3]))
     assert list(part.numbers) == [3, 5]
-    assert list(part.twin) == [-1, -1], "the twins that are left out are no twins here"
+    assert list(part.twin) == [-1, -1], "omitted twins are not twins here"
     assert list(component(blocks).only(np.array([1, 2, 5])).twin) == [-1, 0, -1]
 
 
-def test_nothing_waits():
+def test_no_waiting_blocks_no_islands():
     assert component(random_blocks(1)).islands(np.zeros(len(random_blocks(1)), dtype=np.bool_)) == []
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_moments_are_those_at_which_most_blocks_live(seed):
+def test_moments_have_the_most_live_blocks(seed):
     blocks = random_blocks(seed, most=12)
     spans = _moments(blocks)
     alive = [

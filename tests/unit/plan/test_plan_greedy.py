@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Greedy planning beside the same rules in plain form: every byte is tried, in every order."""
+"""Greedy planning against a plain implementation that tries every byte in every order."""
 
 import random
 
@@ -24,7 +24,7 @@ def together(one, other):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_who_lives_beside_whom(seed):
+def test_neighbours_of_a_block(seed):
     blocks = random_blocks(seed, most=14)
     placed = _Placed(max(b.last for b in blocks) + 1)
     rng = random.Random(seed)
@@ -35,8 +35,8 @@ def test_who_lives_beside_whom(seed):
         known.append((block, rng.randint(0, 20)))
         placed.add(*known[-1])
     for step in range(max(b.last for b in blocks) + 1):
-        asked = Block("asked", 1, 1, step, step)
-        assert placed.beside(asked) == sorted((at, at + b.size) for b, at in known if together(b, asked))
+        probe = Block("probe", 1, 1, step, step)
+        assert placed.beside(probe) == sorted((at, at + b.size) for b, at in known if together(b, probe))
 
 
 def free(block, offset, neighbours):
@@ -44,7 +44,7 @@ def free(block, offset, neighbours):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_the_lowest_and_the_highest_free_offset(seed):
+def test_lowest_and_highest_free_offset(seed):
     rng = random.Random(seed)
     for _ in range(10):
         places = [(at, at + rng.randint(1, 6)) for at in (rng.randint(0, 25) for _ in range(rng.randint(0, 5)))]
@@ -57,7 +57,7 @@ def test_the_lowest_and_the_highest_free_offset(seed):
 
 
 def plain_place(blocks, limit):
-    """Place blocks in their order: at the bottom, or with a limit the highest place below it, or the lowest."""
+    """Place blocks in order: at the bottom; with a limit, at the highest offset below it, or the lowest."""
     placed = {}
     for block in blocks:
         beside = [(at, at + b.size) for b, at in placed.items() if together(b, block)]
@@ -81,7 +81,7 @@ def test_first_fit_of_nothing():
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_the_plan_is_the_first_of_the_smallest(seed):
+def test_plan_is_the_first_of_the_smallest(seed):
     blocks = random_blocks(seed)
     bound = max(sum(b.size for b in blocks if b.first <= step <= b.last) for step in range(20))
     tries = [plain_place(sorted(blocks, key=o), limit) for limit in (None, bound) for o in greedy._ORDERS]
@@ -91,7 +91,7 @@ def test_the_plan_is_the_first_of_the_smallest(seed):
     assert plan_pool(blocks) == PoolPlan(tries[needed.index(least)], least, align, bound)
 
 
-def test_the_search_for_an_order_ends_at_the_bound(monkeypatch):
+def test_search_for_an_order_ends_at_the_bound(monkeypatch):
     tried = []
 
     def place(blocks, limit):
@@ -100,16 +100,16 @@ def test_the_search_for_an_order_ends_at_the_bound(monkeypatch):
 
     monkeypatch.setattr(greedy, "_place", place)
     plan_pool([Block("a", 4, 1, 0, 0), Block("b", 4, 1, 0, 0)])
-    assert tried == [None], "the first order meets it"
+    assert tried == [None], "the first order reaches it"
     tried.clear()
-    # No order meets the bound here: all are tried from below, and all from both ends.
+    # No order reaches the bound here: all are tried from below, and all from both ends.
     blocks = [Block("A", 100, 1, 0, 1), Block("B", 60, 1, 2, 3), Block("C", 30, 1, 1, 2), Block("D", 64, 64, 1, 1)]
     plan = plan_pool(blocks)
     assert plan.size > plan.lower_bound == 194
     assert tried == [None] * 5 + [194] * 5
 
 
-def test_orders_differ_in_what_comes_first():
+def test_orders_differ_in_the_first_block():
     """By size, by time, by area, by life, by death."""
     large, early, long_ = Block("large", 50, 1, 5, 5), Block("early", 1, 1, 0, 1), Block("long", 9, 1, 2, 8)
     late = Block("late", 2, 1, 9, 9)
@@ -122,20 +122,20 @@ def test_orders_differ_in_what_comes_first():
     [
         ([], (0, 0, [])),
         ([Block("a", 4, 1, 3, 5)], (3, 4, ["a"])),
-        ([Block("a", 4, 1, 0, 2), Block("b", 4, 1, 3, 4)], (0, 4, ["a"])),  # the first of two that are as high
+        ([Block("a", 4, 1, 0, 2), Block("b", 4, 1, 3, 4)], (0, 4, ["a"])),  # the first of two of equal height
         ([Block("a", 4, 1, 0, 2), Block("b", 5, 1, 3, 4)], (3, 5, ["b"])),
         ([Block("a", 4, 1, 0, 2), Block("b", 4, 1, 2, 4), Block("c", 1, 1, 3, 9)], (2, 8, ["a", "b"])),
         ([Block("a", 4, 1, 2, 2), Block("b", 4, 1, 2, 4), Block("c", 4, 1, 2, 9)], (2, 12, ["a", "b", "c"])),
         ([Block("a", 4, 1, 0, 0), Block("b", 3, 1, 1, 1), Block("c", 3, 1, 1, 1)], (1, 6, ["b", "c"])),
     ],
 )
-def test_the_peak(blocks, expected):
+def test_peak(blocks, expected):
     step, size, names = expected
     assert peak(blocks) == Peak(step, size, tuple(b for b in blocks if b.name in names))
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_the_peak_beside_every_step(seed):
+def test_peak_beside_every_step(seed):
     blocks = random_blocks(seed)
     alive = [sum(b.size for b in blocks if b.first <= step <= b.last) for step in range(20)]
     most = peak(blocks)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planning a whole model: pools one by one, and what a user reads when one is too small."""
+"""Planning of a whole model: pools one by one, and the message if one is too small."""
 
 import projects
 import pytest
@@ -31,13 +31,13 @@ def planned(work, memory, tensors="", size=100):
     return plan
 
 
-def test_the_default_pool_is_as_large_as_needed(tmp_path):
+def test_default_pool_is_as_large_as_needed(tmp_path):
     plan = planned(tmp_path, "")
     assert {name: pool.size for name, pool in plan.pools.items()} == {"sram": 208}
     assert plan.place("a") == plan.place("c") != plan.place("b")
 
 
-def test_pools_are_planned_apart(tmp_path):
+def test_pools_are_planned_independently(tmp_path):
     memory = "memory: {one: {size: 1KiB}, two: {align: 64}, three: {size: 1}}"
     tensors = "  tensors: {b: {pool: two}, d: {align: 256}}\n"
     plan = planned(tmp_path, memory, tensors)
@@ -47,7 +47,7 @@ def test_pools_are_planned_apart(tmp_path):
 
 
 @pytest.mark.parametrize(("size", "fits"), [("208", True), ("1KiB", True), ("207", False), ("1", False)])
-def test_a_pool_that_is_too_small(tmp_path, size, fits):
+def test_pool_that_is_too_small(tmp_path, size, fits):
     memory = f"memory: {{tight: {{size: {size}}}}}"
     if fits:
         assert planned(tmp_path, memory).pools["tight"].size == 208

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The planner: every plan judged by verify and by brute force, and at the lower bound where graphs are usual."""
+"""The planner: every plan is verified and checked by brute force; plans of usual graphs reach the lower bound."""
 
 import itertools
 import random
@@ -15,7 +15,7 @@ from opwest.packing.verify import PlanError, verify
 
 
 def brute_force(blocks, offsets, size):
-    """Return what is wrong with a plan, by looking at every byte of every step; shares nothing with verify."""
+    """Return the faults of a plan by checking every byte in every step, independent of `verify`."""
     faults = []
     owners = {}
     for block in blocks:
@@ -38,7 +38,7 @@ def lower_bound(blocks):
 
 
 def check(blocks) -> PoolPlan:
-    """Plan and judge."""
+    """Plan and verify."""
     plan = plan_pool(blocks)
     verify(blocks, plan.offsets, plan.size)
     assert brute_force(blocks, plan.offsets, plan.size) == []
@@ -79,7 +79,7 @@ def test_larger_random_problems(seed):
     assert plan.size <= 1.25 * plan.lower_bound
 
 
-def test_the_order_of_blocks_does_not_matter():
+def test_order_of_blocks_does_not_matter():
     generator = random.Random(3)
     blocks = [Block(f"t{i}", 8 * generator.randint(1, 9), 8, i // 3, i // 3 + i % 4) for i in range(30)]
     plans = []
@@ -130,7 +130,7 @@ def test_every_small_chain_reaches_the_lower_bound():
 @pytest.mark.parametrize("skip", [8, 64, 200])
 @pytest.mark.parametrize("branch", [8, 64, 200])
 def test_diamonds_reach_the_lower_bound(skip, branch):
-    """A residual block: t lives on beside the branch until the two are added, several times over."""
+    """A chain of residual blocks: t is alive beside the branch until both are added."""
     blocks = []
     for turn in range(4):
         at = 3 * turn
@@ -152,8 +152,8 @@ def test_wide_diamond_reaches_the_lower_bound():
     assert plan.size == plan.lower_bound
 
 
-def test_the_case_that_tvm_gets_wrong():
-    """facts/microtvm.md: pool of 100; A=100 and B=60 apart in time, C=30 in conflict with both. No plan fits in 100."""
+def test_pool_overflow_missed_by_tvm():
+    """A pool of 100 bytes: A (100) and B (60) are disjoint in time, C (30) overlaps both. No plan fits."""
     blocks = [Block("A", 100, 1, 0, 1), Block("B", 60, 1, 2, 3), Block("C", 30, 1, 1, 2)]
     plan = check(blocks)
     assert plan.size == plan.lower_bound == 130
@@ -186,7 +186,7 @@ def test_a_long_chain_is_planned_quickly():
     generator = random.Random(1)
     blocks = chain([8 * generator.randint(1, 1000) for _ in range(10_000)])
     tracer = sys.gettrace()
-    sys.settrace(None)  # what is timed is the planner, not who measures coverage: that takes two thirds of the time
+    sys.settrace(None)  # measure the planner without coverage, which takes two thirds of the time
     try:
         start = time.process_time()
         plan = plan_pool(blocks)
@@ -197,7 +197,7 @@ def test_a_long_chain_is_planned_quickly():
     assert took < 2
 
 
-def test_a_long_chain_reaches_the_lower_bound():
+def test_long_chain_reaches_the_lower_bound():
     generator = random.Random(1)
     blocks = chain([8 * generator.randint(1, 1000) for _ in range(10_000)])
     plan = plan_pool(blocks)
@@ -210,7 +210,7 @@ A = Block("A", 16, 8, 0, 2)
 @pytest.mark.parametrize(
     ("other", "offset"),
     [
-        (Block("B", 16, 8, 0, 2), 0),  # the same place, the same time
+        (Block("B", 16, 8, 0, 2), 0),  # the same offset and lifetime
         (Block("B", 16, 8, 2, 4), 8),  # begins inside, in the last step of A
         (Block("B", 16, 8, 2, 2), 0),
         (Block("B", 8, 8, 1, 1), 8),  # inside
@@ -219,7 +219,7 @@ A = Block("A", 16, 8, 0, 2)
     ],
 )
 @pytest.mark.parametrize("base", [0, 8, 24])
-def test_verify_refuses_overlaps(other, offset, base):
+def test_verify_rejects_overlaps(other, offset, base):
     offsets = {"A": base, "B": base + offset}
     for blocks in ([A, other], [other, A]):
         with pytest.raises(PlanError, match=r"(A|B) at \d+ overlaps (A|B) at \d+"):
@@ -227,13 +227,13 @@ def test_verify_refuses_overlaps(other, offset, base):
         assert brute_force(blocks, offsets, 1000)
 
 
-def test_verify_refuses_an_overlap_from_below():
+def test_verify_rejects_an_overlap_from_below():
     low = Block("low", 24, 8, 2, 5)
     with pytest.raises(PlanError, match="overlaps"):
         verify([A, low], {"A": 16, "low": 0}, 100)
 
 
-def test_verify_refuses_an_overlap_among_many():
+def test_verify_rejects_an_overlap_among_many():
     blocks = [Block(f"b{i}", 8, 8, 0, 50) for i in range(20)] + [Block("new", 16, 8, 30, 31)]
     offsets = {f"b{i}": 8 * i for i in range(20)}
     for at in range(0, 160, 8):
@@ -245,7 +245,7 @@ def test_verify_refuses_an_overlap_among_many():
 @pytest.mark.parametrize(
     ("other", "offset"),
     [
-        (Block("B", 16, 8, 3, 4), 0),  # the next step: the place is free again
+        (Block("B", 16, 8, 3, 4), 0),  # the next step: the memory is free again
         (Block("B", 16, 8, 0, 2), 16),  # side by side
         (Block("B", 8, 8, 1, 2), 16),
     ],
@@ -254,13 +254,13 @@ def test_verify_accepts_neighbours(other, offset):
     verify([A, other], {"A": 0, "B": offset}, 32)
 
 
-def test_verify_refuses_what_is_misaligned():
+def test_verify_rejects_misaligned_blocks():
     for offset in (1, 4, 12):
         with pytest.raises(PlanError, match=f"A is at {offset}, not a multiple of 8"):
             verify([A], {"A": offset}, 100)
 
 
-def test_verify_refuses_what_is_outside():
+def test_verify_rejects_blocks_outside_the_pool():
     with pytest.raises(PlanError, match="A ends at 24, outside 23 bytes"):
         verify([A], {"A": 8}, 23)
     with pytest.raises(PlanError, match="A is at -8"):
@@ -268,7 +268,7 @@ def test_verify_refuses_what_is_outside():
     verify([A], {"A": 8}, 24)
 
 
-def test_verify_refuses_what_has_no_place():
+def test_verify_rejects_blocks_without_offset():
     with pytest.raises(PlanError, match="B has no offset"):
         verify([A, Block("B", 8, 8, 9, 9)], {"A": 0}, 100)
 
@@ -276,7 +276,7 @@ def test_verify_refuses_what_has_no_place():
 @settings(max_examples=300, deadline=None, derandomize=True, database=None)
 @given(problems(), st.randoms(use_true_random=False))
 def test_verify_agrees_with_brute_force(blocks, generator):
-    """Plans that are moved at random: the judge says what the brute force says."""
+    """Randomly modified plans: `verify` agrees with brute force."""
     plan = plan_pool(blocks)
     offsets = dict(plan.offsets)
     for block in blocks:

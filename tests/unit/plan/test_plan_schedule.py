@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules: waits, lives and order, as small cases, and at random beside the rules in plain form."""
+"""Schedules: waits, lifetimes and order in small cases, and random ones against a plain implementation."""
 
 import pytest
 from opwest.plan.schedule import Life, plan_schedule
@@ -7,7 +7,7 @@ from plan_support import buffer, model_of, random_steps
 
 
 def waits(schedule):
-    """Return what is waited for before every step, and at the end: `left 0 2` for steps 0 and 2 on left."""
+    """Return the waits before every step and at the end: `left 0 2` for steps 0 and 2 on left."""
     return [[" ".join([s.device, *map(str, s.steps)]) for s in before] for before in schedule.syncs]
 
 
@@ -67,24 +67,24 @@ def test_waits(case):
     assert order(schedule) == list(range(len(steps)))
 
 
-def test_lives_end_when_the_device_was_waited_for():
+def test_lifetimes_end_at_the_wait_for_the_device():
     steps = ["in -> a", "left: a -> b ^s", "in -> c", "c -> d", "b d -> out", "-> e"]
     found = lives(plan_schedule(model_of(*steps)))
-    # Left is waited for before step 4: what its job uses is alive until the end of step 3.
+    # `run` waits for left before step 4: the tensors of its job are alive until the end of step 3.
     assert found == {"a": (0, 3), "b": (1, 4), "s": (1, 3), "c": (2, 3), "d": (3, 4), "e": (5, 5)}
 
 
-def test_lives_of_what_is_never_waited_for_until_the_end():
+def test_lifetimes_without_a_wait_last_until_the_end():
     found = lives(plan_schedule(model_of("left: in -> a", "in -> b", "b -> c")))
     assert found == {"a": (0, 2), "b": (1, 2), "c": (2, 2)}
 
 
-def test_an_early_wait_does_not_shorten_a_later_use():
+def test_early_wait_does_not_shorten_a_later_lifetime():
     found = lives(plan_schedule(model_of("left: in -> a", "a -> b", "b -> c", "a c -> out")))
     assert found == {"a": (0, 3), "b": (1, 2), "c": (2, 3)}
 
 
-def test_lives_of_what_others_touch_before_or_after():
+def test_lifetimes_of_tensors_shared_with_other_devices():
     steps = ["-> a", "x a -> b", "b w_in_ram -> y", "b -> c"]
     names = {"a": "intermediate", "b": "intermediate", "c": "intermediate", "x": "input", "y": "output"}
     buffers = [buffer(name, role=role) for name, role in names.items()]
@@ -97,19 +97,19 @@ def test_lives_of_what_others_touch_before_or_after():
         "x": (0, 1),  # the caller writes it before
         "y": (2, 3),  # and reads it afterwards
         "kc": (0, 3),
-        "ki": (0, 3),  # named by no step
+        "ki": (0, 3),  # not used by a step
         "ko": (0, 3),
     }
     assert all(isinstance(life, Life) for life in schedule.lives.values())
 
 
-def test_a_constant_that_is_copied_is_alive_throughout():
+def test_copied_constant_is_alive_in_all_steps():
     steps = ["in -> a", "k a -> b", "b -> out"]
     buffers = [buffer("a"), buffer("b"), buffer("k", role="constant")]
     assert lives(plan_schedule(model_of(*steps, buffers=buffers)))["k"] == (0, 2)
 
 
-def test_no_step_still_gives_every_buffer_a_life():
+def test_model_without_steps_has_lifetimes():
     assert lives(plan_schedule(model_of(buffers=[buffer("a")]))) == {"a": (0, 0)}
 
 
@@ -147,11 +147,11 @@ ORDERS = {
 def test_orders(case):
     steps, expected = ORDERS[case]
     assert order(plan_schedule(model_of(*steps, reorder=True))) == expected
-    assert order(plan_schedule(model_of(*steps))) == list(range(len(steps))), "only where the manifest allows it"
+    assert order(plan_schedule(model_of(*steps))) == list(range(len(steps))), "only if the manifest permits it"
 
 
 class Plain:
-    """The rules in plain form: every pair of steps is looked at, nothing is remembered from one to the next."""
+    """A plain implementation: checks every pair of steps, without state."""
 
     def __init__(self, steps):
         self.steps = steps
@@ -173,7 +173,7 @@ class Plain:
         return bool(one_writes & other_all or other_writes & one_all)
 
     def launched(self, done, device):
-        """Return what runs on a device after `done`: pairs of steps and what was waited for, in order."""
+        """Return the work on a device after `done`: pairs of steps and waits, in order."""
         running = []
         for step, waited in done:
             if device in waited:
@@ -213,7 +213,7 @@ class Plain:
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_random_steps_beside_the_plain_rules(seed):
+def test_random_steps_equal_the_reference(seed):
     texts = random_steps(seed)
     schedule = plan_schedule(model_of(*texts))
     plain = Plain(schedule.steps)
@@ -238,7 +238,7 @@ def test_random_steps_beside_the_plain_rules(seed):
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_random_orders_beside_the_plain_rules(seed):
+def test_random_orders_equal_the_reference(seed):
     texts = random_steps(seed)
     model = model_of(*texts, reorder=True)
     launching = any(step.operator.is_async for step in model.steps)

@@ -47,7 +47,7 @@ def tiny(most, aligns):
 
 
 def islands(blocks):
-    """Return the blocks that share time with others, as the search is given them."""
+    """Return the blocks with connected lifetimes in the form of the search's input."""
     return search._islands(blocks)
 
 
@@ -62,7 +62,7 @@ def test_small_problems_are_solved_to_the_optimum(blocks):
 
 @settings(max_examples=70, deadline=None, derandomize=True, database=None)
 @given(tiny(6, [1, 4]))
-def test_a_capacity_below_the_optimum_is_proven_to_be_too_small(blocks):
+def test_capacity_below_the_optimum_is_proven_to_be_too_small(blocks):
     best = least(blocks)
     for capacity, fits in ((best, True), (best - 1, False)):
         outcomes = [pack(island, capacity, 10_000) for island in islands(blocks)]
@@ -115,14 +115,14 @@ def test_no_blocks():
     assert plan_pool([], "search") == plan_pool([], "greedy") == PoolPlan({}, 0, 1, 0)
 
 
-def test_the_planner_is_the_one_that_is_asked_for(monkeypatch):
-    wanted = PoolPlan({"b0": 1}, 2, 1, 1)
-    monkeypatch.setattr(search, "plan_pool", lambda blocks: wanted)
-    assert plan_pool(HARD, "search") is wanted
+def test_requested_planner_is_used(monkeypatch):
+    expected = PoolPlan({"b0": 1}, 2, 1, 1)
+    monkeypatch.setattr(search, "plan_pool", lambda blocks: expected)
+    assert plan_pool(HARD, "search") is expected
     assert plan_pool(HARD, "greedy") == greedy.plan_pool(HARD)
 
 
-def test_a_block_larger_than_the_capacity_needs_no_search():
+def test_block_larger_than_the_capacity_needs_no_search():
     assert pack([Block("a", 5, 1, 0, 0)], 4, 100) == Outcome(None, True, 0)
 
 
@@ -137,14 +137,14 @@ def test_too_many_blocks_are_left_to_greedy():
     assert pack(blocks[:-1], 10**6, 10**5).offsets is not None
 
 
-def test_the_limit_on_recursion_is_put_back():
+def test_recursion_limit_is_restored():
     before = sys.getrecursionlimit()
     blocks = [Block(f"b{i}", 1, 1, i, i + 1) for i in range(400)]
     assert pack(blocks, 2, 10_000).offsets is not None
     assert sys.getrecursionlimit() == before
 
 
-def test_a_budget_ends_the_search():
+def test_budget_ends_the_search():
     blocks, _ = tables("K")
     outcome = pack(blocks, 1048576, 700)
     assert (outcome.offsets, outcome.proven, outcome.nodes) == (None, False, 700)
@@ -184,7 +184,7 @@ def test_problems_of_the_minimalloc_paper(name):
         assert greedy.plan_pool(blocks).size > 1.1 * capacity
 
 
-def test_the_same_problem_gives_the_same_plan():
+def test_same_problem_gives_the_same_plan():
     blocks, capacity = tables("B")
     first, second = (search.plan_pool(order, capacity, 10_000) for order in (blocks, blocks[::-1]))
     assert first == second

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which results may take over an argument's memory: small schedules, and random ones beside the rule in plain form."""
+"""Results that may use the memory of an argument: small schedules, and random ones against a plain implementation."""
 
 import random
 
@@ -11,7 +11,7 @@ from plan_support import buffer, model_of
 
 
 def shares(*steps, buffers=None, reorder=False):
-    """Return what may be shared, as `taken > taker at step`."""
+    """Return the possible shares as `argument > result at step`."""
     model = model_of(*steps, buffers=buffers, reorder=reorder)
     return [f"{s.taken} > {s.taker} at {s.step}" for s in find_shares(model, plan_schedule(model))]
 
@@ -52,8 +52,8 @@ def test_cases(case):
     assert shares(*steps) == expected
 
 
-def test_only_what_dies_gives_its_memory_away():
-    """Inputs in the workspace may be taken over: the caller writes them anew. Constants and outputs may not."""
+def test_only_dead_buffers_are_shared():
+    """Inputs in the workspace may share memory: the caller writes them again. Constants and outputs may not."""
     steps = ["x -> a@0", "k -> b@0", "o -> c@0"]
     roles = {
         "x": "input",
@@ -74,7 +74,7 @@ def test_steps_are_those_of_the_new_order():
 
 
 def plain(model, schedule):
-    """Return the pairs that a step allows: all that is known of the schedule is looked at for each."""
+    """Return the pairs that a step permits, by checking the whole schedule for each."""
     ended = {}
     for before, syncs in enumerate(schedule.syncs):
         for sync in syncs:
@@ -103,7 +103,7 @@ def plain(model, schedule):
 
 
 def random_model(seed):
-    """Return random steps of which some results may take over the memory of some arguments."""
+    """Return random steps; some results may use the memory of arguments."""
     rng = random.Random(seed)
     known, texts = ["in"], []
     for number in range(rng.randint(2, 9)):
@@ -116,7 +116,7 @@ def random_model(seed):
     return model_of(*texts)
 
 
-def test_random_schedules_beside_the_plain_rule():
+def test_random_schedules_equal_the_reference():
     found = 0
     for seed in range(200):
         model = random_model(seed)
@@ -126,7 +126,7 @@ def test_random_schedules_beside_the_plain_rule():
         assert set(chosen) <= allowed, seed
         taken, takers = [s.taken for s in chosen], [s.taker for s in chosen]
         assert len(set(taken)) == len(taken) and len(set(takers)) == len(takers)
-        assert all(s.taken in taken or s.taker in takers for s in allowed), "none is left that could be added"
+        assert all(s.taken in taken or s.taker in takers for s in allowed), "no other share can be added"
         found += len(chosen)
     print(found)
     assert found > 100

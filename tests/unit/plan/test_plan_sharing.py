@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results that take over an argument's memory: where that is found to be possible, and how the judge sees it."""
+"""Results in the memory of an argument: detection and verification."""
 
 import projects
 import pytest
@@ -33,7 +33,7 @@ int32_t start(const int8_t *x, int8_t *y, const struct device *dev)
 
 
 def places(work, steps, *, tensors="", inputs="x: {dtype: int8, shape: [64]}", constants="", planner="greedy"):
-    """Plan steps whose operators all work in place; return the offset of every buffer, and the size of the pool."""
+    """Plan steps with operators in place; return the offset of every buffer and the size of the pool."""
     data = "dtype: int8, shape: [64]"
     (work / "op.c").write_text(SOURCE)
     (work / "w.bin").write_bytes(bytes(64))
@@ -54,30 +54,30 @@ def places(work, steps, *, tensors="", inputs="x: {dtype: int8, shape: [64]}", c
 
 
 @pytest.mark.parametrize("planner", ["greedy", "search"])
-def test_a_chain_needs_one_place(tmp_path, planner):
+def test_chain_in_place_needs_one_buffer(tmp_path, planner):
     steps = ["call: op, args: [x, a]", "call: op, args: [a, b]", "call: op, args: [b, c]", "call: op, args: [c, y]"]
     assert places(tmp_path, steps, planner=planner) == ({"a": 0, "b": 0, "c": 0}, 64)
 
 
-def test_not_where_a_later_step_reads_the_argument(tmp_path):
+def test_no_share_if_a_later_step_reads_the_argument(tmp_path):
     steps = ["call: op, args: [x, a]", "call: op, args: [a, b]", "call: two, args: [b, a, y]"]
     _, size = places(tmp_path, steps)
     assert size == 128
 
 
-def test_not_where_another_argument_has_the_tensor_too(tmp_path):
+def test_no_share_if_another_argument_is_the_same_tensor(tmp_path):
     steps = ["call: op, args: [x, a]", "call: two, args: [a, a, b]", "call: op, args: [b, y]"]
     assert places(tmp_path, steps)[1] == 128
 
 
-def test_inputs_of_the_workspace_are_taken_over_and_the_callers_are_not(tmp_path):
+def test_only_inputs_in_the_workspace_are_shared(tmp_path):
     steps = ["call: op, args: [x, a]", "call: op, args: [a, y]"]
     assert places(tmp_path, steps) == ({"a": 0}, 64)
     own = "x: {dtype: int8, shape: [64], external: false}"
     assert places(tmp_path, steps, inputs=own) == ({"a": 0, "x": 0}, 64)
 
 
-def test_constants_stay_as_they_are(tmp_path):
+def test_constants_are_unchanged(tmp_path):
     constants = "constants: {w: {file: w.bin, dtype: int8, shape: [64], pool: sram}}\nmemory: {sram: {}}\n"
     steps = ["call: two, args: [w, x, a]", "call: op, args: [a, y]"]
     assert places(tmp_path, steps, constants=constants)[1] == 128
@@ -93,7 +93,7 @@ def test_devices_in_place(tmp_path):
     assert places(tmp_path, steps) == ({"a": 0, "b": 0, "c": 0}, 64)
 
 
-def test_not_where_another_device_may_still_read(tmp_path):
+def test_no_share_if_another_device_may_still_read(tmp_path):
     def steps(second):
         return [
             "call: op, args: [x, a]",
@@ -111,7 +111,7 @@ A, B = Block("a", 8, 1, 0, 2), Block("b", 8, 1, 2, 4)
 SHARE = Share("a", "b", 2)
 
 
-def test_the_judge_accepts_what_is_declared():
+def test_oracle_accepts_declared_behaviour():
     verify([A, B], {"a": 0, "b": 0}, 8, [SHARE])
     third = Block("c", 4, 1, 4, 4)
     verify([A, B, third], {"a": 0, "b": 0, "c": 0}, 8, [SHARE, Share("b", "c", 4)])
@@ -132,20 +132,20 @@ def test_the_judge_accepts_what_is_declared():
         ([A, B, Block("c", 8, 1, 2, 3)], (0, 0, 0), [SHARE, Share("x", "c", 2)]),
     ],
 )
-def test_the_judge_refuses_what_is_not(blocks, offsets, shares):
+def test_oracle_rejects_undeclared_behaviour(blocks, offsets, shares):
     places = {block.name: offset for block, offset in zip(blocks, offsets, strict=True)}
     with pytest.raises(PlanError, match="overlaps"):
         verify(blocks, places, 16, shares)
 
 
-def test_a_circle_of_shares_ends():
+def test_cyclic_shares_terminate():
     blocks = [Block("a", 8, 1, 2, 2), Block("b", 8, 1, 2, 2), Block("c", 8, 1, 2, 2)]
     circle = [Share("a", "b", 2), Share("b", "a", 2)]
     with pytest.raises(PlanError, match="c at 0 overlaps"):
         verify(blocks, dict.fromkeys("abc", 0), 8, circle)
 
 
-def test_merging_takes_the_larger_of_everything():
+def test_merged_blocks_have_the_largest_size_alignment_and_lifetime():
     blocks = [Block("a", 8, 4, 0, 2), Block("b", 6, 2, 2, 4), Block("c", 4, 8, 4, 9), Block("d", 1, 1, 0, 0)]
     whole, owner = merged(blocks, [Share("b", "c", 4), Share("a", "b", 2)])
     assert whole == [Block("a", 8, 8, 0, 9), Block("d", 1, 1, 0, 0)]

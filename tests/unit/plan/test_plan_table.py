@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables in MiniMalloc's format: what is read, every fault with its words at its place, and what is written."""
+"""Tables in MiniMalloc's format: reading, the message and position of every fault, and writing."""
 
 import pytest
 from opwest.diagnostics import Diagnostics
@@ -13,14 +13,14 @@ LARGEST = (1 << 48) - 1
 
 
 def read(text):
-    """Return the rows of a table, and what was said of it."""
+    """Return the rows of a table and its diagnostics."""
     faults = Diagnostics()
     rows = read_table(text, "t.csv", faults)
     assert all(d.hint is None or d.hint for d in faults)
     return rows, [str(d) for d in faults]
 
 
-def test_rows():
+def test_valid_rows():
     assert read(HEADER + "a,0,3,4\nb,3,9,16\n") == ([Row("a", 0, 3, 4, 1), Row("b", 3, 9, 16, 1)], [])
 
 
@@ -36,21 +36,21 @@ def test_rows():
     ],
     ids=range(6),
 )
-def test_one_row_in_many_ways(text):
+def test_equivalent_spellings_of_one_row(text):
     assert read(text) == ([Row("a", 1, 3, 4, 8)], [])
 
 
-def test_the_largest_and_the_smallest_numbers():
+def test_largest_and_smallest_numbers():
     text = f"{HEADER}a,{LARGEST - 1},{LARGEST},{LARGEST}\nb,0,1,1\n"
     assert read(text) == ([Row("a", LARGEST - 1, LARGEST, LARGEST, 1), Row("b", 0, 1, 1, 1)], [])
-    # Zeros in front: twenty characters are read.
+    # Leading zeros: twenty characters are read.
     assert read(f"{HEADER}a,0,{'1'.zfill(20)},4\n") == ([Row("a", 0, 1, 4, 1)], [])
 
 
-def test_a_name_with_a_comma_and_one_over_two_lines():
-    rows, said = read(HEADER + '"a, b",0,3,4\n"c\nd",3,9,4\ne,0,x,4\n')
+def test_name_with_a_comma_and_one_over_two_lines():
+    rows, messages = read(HEADER + '"a, b",0,3,4\n"c\nd",3,9,4\ne,0,x,4\n')
     assert [row.name for row in rows] == ["a, b", "c\nd"]
-    assert said == [f"t.csv:5:5: error: upper is 'x'\n  expected: an integer, 0 to {LARGEST}"]
+    assert messages == [f"t.csv:5:5: error: upper is 'x'\n  expected: an integer, 0 to {LARGEST}"]
 
 
 ROW = "\n  expected: id,lower,upper,size"
@@ -114,12 +114,12 @@ def test_faults(number):
 
 
 @pytest.mark.parametrize("header", ["id,lower,size", "id,lower,uper,size", "id,id,lower,upper,size"])
-def test_below_a_header_with_faults_nothing_is_read(header):
-    rows, said = read(f"{header}\na,b,c,d,e,f\na,0,1,2\n")
-    assert rows == [] and len(said) == 1
+def test_table_with_a_faulty_header_is_not_read(header):
+    rows, messages = read(f"{header}\na,b,c,d,e,f\na,0,1,2\n")
+    assert rows == [] and len(messages) == 1
 
 
-def test_what_is_no_csv_gives_no_rows():
+def test_invalid_csv_has_no_rows():
     assert read(HEADER + 'a,0,1,4\nb,0,1,"4\n')[0] == []
 
 
@@ -127,10 +127,10 @@ def test_columns_of_later_lines_are_those_of_the_header():
     assert read("size,id,lower,upper\n4,a,0,x\n")[1] == ["t.csv:2:7: error: upper is 'x'" + NUMBER.format(0)]
 
 
-def test_rows_with_faults_are_left_out_and_others_kept():
-    rows, said = read(HEADER + "a,0,x,4\nb,0,1,4\n,0,1,4\nc,3,2,4\nd,5,6,7\n")
+def test_rows_with_faults_are_omitted():
+    rows, messages = read(HEADER + "a,0,x,4\nb,0,1,4\n,0,1,4\nc,3,2,4\nd,5,6,7\n")
     assert rows == [Row("b", 0, 1, 4, 1), Row("d", 5, 6, 7, 1)]
-    assert len(said) == 3
+    assert len(messages) == 3
 
 
 def test_too_many_rows(monkeypatch):
@@ -160,7 +160,7 @@ def test_blocks_share_a_step_where_the_rows_share_a_time():
             assert times == (block.first <= other.last and other.first <= block.last)
 
 
-def test_a_solved_table():
+def test_solved_table():
     rows = [Row("b", 0, 3, 4, 1), Row("a", 3, 9, 16, 1)]
     assert solved_table(rows, {"a": 0, "b": 16}) == "id,lower,upper,size,offset\nb,0,3,4,16\na,3,9,16,0\n"
     rows.append(Row("c, d", 1, 2, 8, 2))
@@ -169,7 +169,7 @@ def test_a_solved_table():
     )
 
 
-def test_a_table_without_its_offsets_is_read_back():
+def test_table_without_its_offsets_is_read_back():
     rows = [Row('a "quoted"', 0, 3, 4, 8), Row("b\nc", 3, 9, 16, 1), Row("d\r\ne", 0, 1, 2, 1)]
     lines = solved_table(rows, {row.name: 0 for row in rows}).replace(",0\n", "\n").replace(",offset\n", "\n")
     assert read(lines) == (rows, [])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge of plans: what it says, and beside a brute force that looks at every byte of every step."""
+"""Verification of plans: messages, and results against brute force over every byte of every step."""
 
 import itertools
 import random
@@ -12,7 +12,7 @@ A = Block("a", 16, 8, 0, 2)
 
 
 def related(blocks, shares):
-    """Return the pairs that may lie on one another, by the rules of sharing, and all that follow from them."""
+    """Return the pairs that may overlap by the rules of sharing, with the transitive closure."""
     known = {block.name: block for block in blocks}
     taken, takers, pairs = set(), set(), set()
     for share in shares:
@@ -45,17 +45,17 @@ def wrong(blocks, offsets, size, shares=()):
     return False
 
 
-def refused(blocks, offsets, size, shares=()):
-    """Return what the judge says, None where it accepts; the brute force has to agree, whatever the order."""
-    said = []
+def rejection(blocks, offsets, size, shares=()):
+    """Return the message of `verify`, None if it accepts; brute force must agree for any order."""
+    messages = []
     for order in (blocks, blocks[::-1]):
         try:
             verify(order, offsets, size, shares)
-            said.append(None)
+            messages.append(None)
         except PlanError as error:
-            said.append(str(error))
-    assert [message is not None for message in said] == [wrong(blocks, offsets, size, shares)] * 2
-    return said[0]
+            messages.append(str(error))
+    assert [message is not None for message in messages] == [wrong(blocks, offsets, size, shares)] * 2
+    return messages[0]
 
 
 @pytest.mark.parametrize(
@@ -71,10 +71,10 @@ def refused(blocks, offsets, size, shares=()):
     ],
 )
 def test_one_block(block, offset, size, message):
-    assert refused([block], {block.name: offset}, size) == message
+    assert rejection([block], {block.name: offset}, size) == message
 
 
-def test_a_block_without_a_place():
+def test_block_without_offset_is_rejected():
     with pytest.raises(PlanError) as caught:
         verify([A, Block("b", 8, 8, 9, 9)], {"a": 0}, 100)
     assert str(caught.value) == "b has no offset"
@@ -83,7 +83,7 @@ def test_a_block_without_a_place():
 @pytest.mark.parametrize(
     ("other", "offset", "message"),
     [
-        (Block("b", 16, 8, 0, 2), 8, "b at 8 overlaps a at 0"),  # both begin: told in the order of names
+        (Block("b", 16, 8, 0, 2), 8, "b at 8 overlaps a at 0"),  # both begin: reported in the order of names
         (Block("Z", 16, 8, 0, 2), 8, "a at 0 overlaps Z at 8"),
         (Block("Z", 16, 8, 1, 2), 8, "Z at 8 overlaps a at 0"),  # else the later one
         (Block("b", 16, 8, 2, 9), 8, "b at 8 overlaps a at 0"),  # in the last step of a
@@ -95,24 +95,24 @@ def test_a_block_without_a_place():
     ],
 )
 def test_two_blocks(other, offset, message):
-    assert refused([A, other], {"a": 0, other.name: offset}, 100) == message
+    assert rejection([A, other], {"a": 0, other.name: offset}, 100) == message
 
 
-def test_of_two_neighbours_both_are_looked_at():
+def test_both_neighbours_are_checked():
     low, high, new = Block("low", 8, 8, 0, 9), Block("high", 8, 8, 0, 9), Block("new", 12, 4, 5, 5)
     blocks = [low, high, new]
-    assert refused(blocks, {"low": 0, "high": 24, "new": 4}, 100) == "new at 4 overlaps low at 0"
-    assert refused(blocks, {"low": 0, "high": 24, "new": 8}, 100) is None
-    assert refused(blocks, {"low": 0, "high": 24, "new": 12}, 100) is None
-    assert refused(blocks, {"low": 0, "high": 24, "new": 16}, 100) == "new at 16 overlaps high at 24"
-    assert refused(blocks, {"low": 8, "high": 24, "new": 0}, 100) == "new at 0 overlaps low at 8"
+    assert rejection(blocks, {"low": 0, "high": 24, "new": 4}, 100) == "new at 4 overlaps low at 0"
+    assert rejection(blocks, {"low": 0, "high": 24, "new": 8}, 100) is None
+    assert rejection(blocks, {"low": 0, "high": 24, "new": 12}, 100) is None
+    assert rejection(blocks, {"low": 0, "high": 24, "new": 16}, 100) == "new at 16 overlaps high at 24"
+    assert rejection(blocks, {"low": 8, "high": 24, "new": 0}, 100) == "new at 0 overlaps low at 8"
 
 
-def test_a_place_is_free_again_in_the_step_after_a_life():
+def test_memory_is_free_in_the_step_after_a_lifetime():
     blocks = [Block(name, 8, 8, i, i) for i, name in enumerate("abcdef")]
-    assert refused(blocks, dict.fromkeys("abcdef", 0), 8) is None
+    assert rejection(blocks, dict.fromkeys("abcdef", 0), 8) is None
     blocks[2] = Block("c", 8, 8, 2, 3)
-    assert refused(blocks, dict.fromkeys("abcdef", 0), 8) == "d at 0 overlaps c at 0"
+    assert rejection(blocks, dict.fromkeys("abcdef", 0), 8) == "d at 0 overlaps c at 0"
 
 
 def lives(*rows):
@@ -128,7 +128,7 @@ ALL = dict.fromkeys("abcdefgh", 0)
     [
         (lives((0, 2), (2, 4)), [("a", "b", 2)], None),
         (lives((0, 3), (2, 4)), [("a", "b", 2)], None),  # launched: both until their device was waited for
-        (lives((2, 2), (2, 2)), [("a", "b", 2)], None),  # an input of the first step, a result that nobody reads
+        (lives((2, 2), (2, 2)), [("a", "b", 2)], None),  # an input of the first step, a result without readers
         (lives((0, 2), (2, 4)), [("b", "a", 2)], "b at 0 overlaps a at 0"),
         (lives((0, 2), (2, 4)), [("a", "b", 1)], "b at 0 overlaps a at 0"),
         (lives((0, 2), (1, 4)), [("a", "b", 2)], "b at 0 overlaps a at 0"),
@@ -146,38 +146,38 @@ ALL = dict.fromkeys("abcdefgh", 0)
         (lives((2, 4), (2, 4), (0, 2)), [("c", "a", 2), ("c", "b", 2)], "b at 0 overlaps c at 0"),
         # One result on two arguments.
         (lives((0, 2), (0, 2), (2, 4)), [("a", "c", 2), ("b", "c", 2)], "b at 0 overlaps a at 0"),
-        # In a circle, and by itself: the first that is told counts.
+        # Cyclic shares and a share with itself: the first one counts.
         (lives((2, 2), (2, 2), (2, 2)), [("a", "b", 2), ("b", "a", 2)], "c at 0 overlaps a at 0"),
         (lives((2, 2), (2, 2)), [("a", "a", 2), ("a", "b", 2)], None),
     ],
 )
 def test_blocks_at_one_place(blocks, shares, message):
-    found = refused(blocks, {b.name: 0 for b in blocks}, 8, [Share(*share) for share in shares])
+    found = rejection(blocks, {b.name: 0 for b in blocks}, 8, [Share(*share) for share in shares])
     if message is None or found is None:
         assert found is message
-    else:  # which of several is told depends on who is sorted beside whom
+    else:  # the reported one of several depends on the sort order
         assert found.split(" overlaps ")[0] == message.split(" overlaps ")[0]
 
 
-def test_a_share_is_for_one_offset():
+def test_share_requires_equal_offsets():
     blocks, share = lives((0, 2), (2, 4)), [Share("a", "b", 2)]
-    assert refused(blocks, {"a": 0, "b": 4}, 16, share) == "b at 4 overlaps a at 0"
-    assert refused(blocks, {"a": 4, "b": 0}, 16, share) == "b at 0 overlaps a at 4"
-    assert refused(blocks, {"a": 0, "b": 8}, 16, share) is None
+    assert rejection(blocks, {"a": 0, "b": 4}, 16, share) == "b at 4 overlaps a at 0"
+    assert rejection(blocks, {"a": 4, "b": 0}, 16, share) == "b at 0 overlaps a at 4"
+    assert rejection(blocks, {"a": 0, "b": 8}, 16, share) is None
 
 
-def test_a_share_does_not_hide_another_overlap():
+def test_share_does_not_hide_another_overlap():
     large, small, other = Block("a", 16, 1, 0, 2), Block("b", 4, 1, 2, 4), Block("c", 4, 1, 2, 2)
     share = [Share("a", "b", 2)]
-    assert refused([large, small], {"a": 0, "b": 0}, 16, share) is None
+    assert rejection([large, small], {"a": 0, "b": 0}, 16, share) is None
     for offset in range(12):
-        found = refused([large, small, other], {"a": 0, "b": 0, "c": offset}, 32, share)
+        found = rejection([large, small, other], {"a": 0, "b": 0, "c": offset}, 32, share)
         assert found and found.startswith(f"c at {offset} overlaps ")
-    assert refused([large, small, other], {"a": 0, "b": 0, "c": 16}, 32, share) is None
+    assert rejection([large, small, other], {"a": 0, "b": 0, "c": 16}, 32, share) is None
 
 
 def random_problem(rng):
-    """Return blocks and shares, some of which their lives don't allow."""
+    """Return blocks and shares, some of which the lifetimes do not permit."""
     blocks = []
     for name in "abcdefg"[: rng.randint(2, 7)]:
         first = rng.randint(0, 5)
@@ -190,16 +190,16 @@ def random_problem(rng):
     return blocks, shares
 
 
-def test_random_plans_beside_the_brute_force():
+def test_random_plans_equal_brute_force():
     rng = random.Random(7)
     accepted = shared = 0
     for _ in range(300):
         blocks, shares = random_problem(rng)
         for _ in range(10):
             offsets = {b.name: rng.choice([0, 0, 2, 4, 6, 8, rng.randint(-1, 12)]) for b in blocks}
-            if refused(blocks, offsets, 14, shares) is None:
+            if rejection(blocks, offsets, 14, shares) is None:
                 accepted += 1
                 shared += wrong(blocks, offsets, 14)
     print(accepted, shared)
     assert 600 < accepted < 2400
-    assert shared > 100, "of those that are right, some are for their shares alone"
+    assert shared > 100, "some plans are valid only because of their shares"

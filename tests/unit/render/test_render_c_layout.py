@@ -52,7 +52,7 @@ def test_lines_of_a_macro_stay_one_line_for_the_compiler():
     assert following == "int next;"
 
 
-def test_a_long_string_keeps_its_blanks():
+def test_long_string_keeps_its_spaces():
     text = "word " * 40
     fitted = fit(f'\tprintf("{text}");')
     assert "".join(re.findall(r'"([^"]*)"', fitted)) == text
@@ -63,7 +63,7 @@ def test_lines_that_fit_stay_as_they_are():
     assert fit(text) == text
 
 
-def test_comments_are_wrapped_with_what_follows():
+def test_comments_are_wrapped_with_the_following_text():
     words = "word " * 30
     fitted = fit(f"/*\n * {words.strip()}\n * and the end of it.\n * @param x {words.strip()}\n */\nint x;")
     lines = fitted.split("\n")
@@ -74,7 +74,7 @@ def test_comments_are_wrapped_with_what_follows():
     assert " * @param x word" in fitted
 
 
-def test_a_comment_of_one_line_becomes_a_block():
+def test_comment_of_one_line_becomes_a_block():
     fitted = fit(f"\t/** {'word ' * 30}*/")
     lines = fitted.split("\n")
     assert lines[0] == "\t/**"
@@ -82,7 +82,7 @@ def test_a_comment_of_one_line_becomes_a_block():
     assert widths(fitted) <= WIDTH
 
 
-def test_a_name_longer_than_a_line_ends_the_search():
+def test_overlong_name_ends_the_search():
     name = "n" * 120
     assert tokens(fit(f"int {name}(int {name}_a, int {name}_b);")) == tokens(f"int {name}(int {name}_a, int {name}_b);")
 
@@ -95,7 +95,7 @@ def test_any_line_keeps_its_tokens(parts):
     assert tokens(fit(line)) == tokens(line)
 
 
-def test_a_line_of_a_megabyte_takes_linear_time():
+def test_line_of_a_megabyte_takes_linear_time():
     long, half = ("int a[] = {" + "12345, " * count + "};" for count in (40_000, 20_000))
     times = []
     for line in (half, long):

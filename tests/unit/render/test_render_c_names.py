@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Emitted identifiers: clashes are faults with a place, and names that are accepted do compile."""
+"""Emitted identifiers: clashes are faults with a position, and accepted names compile."""
 
 import projects
 import pytest
@@ -37,7 +37,7 @@ def manifest(work, model="m", symbol="op", operator="op", x="x", y="y", between=
 
 
 def faults_of(*manifests):
-    """Return the messages of what `check` reports."""
+    """Return the messages of `check`."""
     try:
         projects.check(manifests, Diagnostics())
     except OpwestError as error:
@@ -46,7 +46,7 @@ def faults_of(*manifests):
 
 
 def compiles(work, *manifests):
-    """Generate, and compile all that was emitted."""
+    """Generate, and compile all emitted files."""
     need_compiler("gcc")
     generate_quickly(manifests, work / "app")
     sources = [*portable_sources(work / "app")[5:], work / "app" / "src" / "main.c"]
@@ -122,8 +122,8 @@ WORDS += " operators transfer align buffer step code dev args"
 
 
 @pytest.mark.parametrize("word", WORDS.split())
-def test_words_of_the_templates_are_good_names(word, tmp_path):
-    """As a model, an operator, a symbol, a tensor: whatever is accepted has to compile."""
+def test_words_of_the_templates_are_valid_names(word, tmp_path):
+    """As a model, an operator, a symbol, a tensor: accepted names must compile."""
     kinds = [
         {"model": word, "symbol": "kernel", "operator": word},
         {"model": "m1", "symbol": word, "operator": "open", "constant": word},
@@ -141,7 +141,7 @@ CLASHES = [("args", "run"), ("call", "run"), ("args", "open"), ("call", "close")
 
 
 @pytest.mark.parametrize(("model", "operator"), CLASHES)
-def test_model_names_that_meet_file_scope_names(model, operator, tmp_path):
+def test_model_names_that_clash_with_file_scope_names(model, operator, tmp_path):
     path = manifest(tmp_path / "source", model=model, operator=operator)
     if not faults_of(path):
         compiles(tmp_path, path)
@@ -155,7 +155,7 @@ def test_macros_of_the_headers_that_emitted_files_include(name, tmp_path):
 
 
 def test_all_pairs_of_short_names_compile_or_are_faults(tmp_path):
-    """Model and operator out of the words that prefixes are made of: the generator decides, the compiler agrees."""
+    """Models and operators named with words of prefixes: the compiler agrees with the generator."""
     words = ["a", "open", "model", "input", "constant", "pool"]
     for operator in words:
         work = tmp_path / operator

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values and texts as C, CMake, Kconfig and YAML spell them; a C compiler reads them back."""
+"""Literals of C, CMake, Kconfig and YAML; a C compiler reads them back."""
 
 import math
 import random
@@ -41,7 +41,7 @@ TEXTS = [
 
 
 def compiled_strings(work, texts):
-    """Return the bytes that the C compiler makes of the literals."""
+    """Return the bytes of the literals in an object of the C compiler."""
     need_compiler("gcc")
     rows = "".join(f"\t{{{c_string(text)}, sizeof({c_string(text)})}},\n" for text in texts)
     (work / "strings.c").write_bytes(
@@ -80,7 +80,7 @@ def test_strings_read_back(tmp_path):
         ("'%@$#", '"\'%@$#"'),
     ],
 )
-def test_strings_are_spelt(text, literal):
+def test_string_literals(text, literal):
     assert c_string(text) == literal
     assert literal.isascii()
 
@@ -103,7 +103,7 @@ def test_comments_splice_no_lines(text):
 
 
 @pytest.mark.parametrize("text", ["a\x00b", "a\x07b", "bidi \u202e text", "\u2066x"])
-def test_comments_hold_no_control_characters(text):
+def test_comments_contain_no_control_characters(text):
     assert c_comment(text).isprintable()
 
 
@@ -140,7 +140,7 @@ def test_numbers_read_back(tmp_path):
 
 
 def floats(dtype, generator):
-    """Return limits, powers and random bit patterns; the largest float32 has a test of its own."""
+    """Return limits, powers and random bit patterns; the largest float32 has a separate test."""
     values = [
         0.0,
         -0.0,
@@ -180,7 +180,7 @@ def test_float32_is_the_shortest(value, literal):
     assert c_float(value, DTYPES["float32"]) == literal
 
 
-def test_float32_is_never_longer_than_numpy_says():
+def test_float32_is_never_longer_than_in_numpy():
     generator = random.Random(2)
     for value in floats(DTYPES["float32"], generator):
         shown = c_float(value, DTYPES["float32"]).removesuffix("f")
@@ -217,12 +217,12 @@ def test_float32_at_its_limit(value):
         (1, "bool", "1"),
     ],
 )
-def test_integers_are_spelt(value, dtype, literal):
+def test_integer_literals(value, dtype, literal):
     assert c_integer(value, DTYPES[dtype]) == literal
 
 
 def cmake_reads(text):
-    """Return what CMake reads in a quoted argument, by its rules: escapes, and references that are none."""
+    """Return the value of a quoted argument by CMake's rules: escapes, no variable references."""
     literal = cmake_string(text)
     assert literal[0] == literal[-1] == '"'
     out, at, body = [], 0, literal[1:-1]
@@ -261,8 +261,8 @@ def test_yaml_strings_beyond_16_bits_read_back(text):
     assert yaml.safe_load(f"- {yaml_string(text)}") == [text]
 
 
-def test_the_cmake_program_reads_strings_back(tmp_path):
-    """The program itself, where it is installed."""
+def test_cmake_program_reads_strings_back(tmp_path):
+    """With CMake, if it is installed."""
     need("cmake")
     texts = [text for text in TEXTS[:6] if "\r" not in text and "\n" not in text and text]
     script = tmp_path / "script.cmake"

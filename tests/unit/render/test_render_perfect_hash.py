@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The perfect hash: minimal, and the same in Python as in zephyr_module/src/registry.c."""
+"""The perfect hash: minimal, and equal in Python and in zephyr_module/src/registry.c."""
 
 import random
 import string
@@ -17,7 +17,7 @@ NAMES = st.lists(st.text(string.ascii_letters + string.digits + "_", min_size=1,
 
 @settings(max_examples=200, deadline=None, derandomize=True, database=None)
 @given(NAMES)
-def test_every_name_has_a_place_of_its_own(names):
+def test_every_name_has_its_own_slot(names):
     table = perfect_hash(names)
     assert sorted(table.order) == list(range(len(names)))
     assert [names[table.order[find(table, name)]] for name in names] == names
@@ -33,18 +33,18 @@ def test_sizes(count):
     assert [table.order[find(table, name)] for name in names] == list(range(count))
 
 
-def test_the_table_is_the_same_every_time():
+def test_table_is_the_same_every_time():
     names = [f"operator_{i}" for i in range(100)]
     assert perfect_hash(names) == perfect_hash(list(names))
 
 
-def test_strangers_get_a_place_within_the_table():
+def test_unknown_names_get_an_index_within_the_table():
     table = perfect_hash(["a", "b", "c"])
     assert all(0 <= find(table, name) < 3 for name in ("", "d", "ü", "a" * 1000))
 
 
-def test_names_with_equal_hashes_get_another_seed(monkeypatch):
-    """Two names that collide under the first seeds: the search goes on."""
+def test_equal_hashes_change_the_seed(monkeypatch):
+    """Two names that collide with the first seeds: the search continues."""
     import opwest.render.perfect_hash as module
 
     real = module._hash
@@ -53,7 +53,7 @@ def test_names_with_equal_hashes_get_another_seed(monkeypatch):
 
 
 def test_python_and_c_agree(tmp_path):
-    """Random names through both, those in the table and those that are not."""
+    """Random names in both implementations, in the table and not in it."""
     need_compiler("gcc")
     generator = random.Random(11)
     letters = string.ascii_letters + string.digits + "_"

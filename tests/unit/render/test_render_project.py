@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole projects rendered in memory: what other programs (twister, CMake, Zephyr's devicetree) will read in them."""
+"""Complete projects rendered in memory, as other programs (twister, CMake, Zephyr's devicetree) read them."""
 
 import re
 import subprocess
@@ -71,7 +71,7 @@ def test_sample_yaml_of_models_with_special_names(model, tmp_path):
 
 
 def test_overlays_of_two_models(tmp_path):
-    """A board has one overlay: those of all models behind each other, equal ones once."""
+    """A board has one overlay: those of all models concatenated, equal ones once."""
     manifests = []
     for model, overlays in (("one", "{a: same.overlay, b: own.overlay}"), ("two", "{a: same.overlay, b: own.overlay}")):
         folder = tmp_path / model
@@ -107,7 +107,7 @@ def test_cmake_sources_with_special_names(source, tmp_path):
     try:
         files = rendered(tmp_path, source=source)
     except OpwestError:
-        return  # refusing such names would do as well
+        return  # rejection of such names would be correct too
     listed = cmake_list(files["models/m/model.cmake"], "m_OPERATORS", tmp_path)
     assert listed == [f"objects/any/{source}"]
     assert f"models/m/objects/any/{source}" in files
@@ -182,6 +182,6 @@ def test_tensors_that_32_bits_cannot_hold_are_faults(shape, tmp_path):
         rendered(tmp_path, shape=shape)
 
 
-def test_texts_that_are_no_unicode_are_faults(tmp_path):
+def test_texts_that_are_not_unicode_are_faults(tmp_path):
     with pytest.raises(OpwestError):
         rendered(tmp_path, head='description: "\\ud800"')

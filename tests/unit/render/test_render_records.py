@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records check what they are given; both printers print the same record."""
+"""Records check their values; both printers print the same record."""
 
 import pytest
 from opwest.model.dtypes import DTYPES
@@ -12,12 +12,12 @@ from opwest.render.records.values import NULL, Definition, Number, Record, Refer
 POOL = {"name": Text("sram"), "size": Number(64), "align": Number(8)}
 
 
-def test_a_record_has_every_field():
+def test_record_has_every_field():
     with pytest.raises(ValueError, match="opwest_pool: missing or unknown fields: align"):
         Record(layout.POOL, {name: value for name, value in POOL.items() if name != "align"})
 
 
-def test_a_record_has_no_other_field():
+def test_record_has_no_other_field():
     with pytest.raises(ValueError, match="opwest_pool: missing or unknown fields: aling"):
         Record(layout.POOL, {**POOL, "aling": Number(8)})
 
@@ -26,12 +26,12 @@ def test_a_record_has_no_other_field():
     ("field", "value"),
     [("size", Number(-1)), ("size", Number(1 << 32)), ("size", Text("64")), ("name", Number(1)), ("size", Number(0.5))],
 )
-def test_a_value_fits_its_field(field, value):
+def test_value_fits_its_field(field, value):
     with pytest.raises(ValueError, match=f"opwest_pool.{field}: "):
         Record(layout.POOL, {**POOL, field: value})
 
 
-def test_a_definition_has_as_many_items_as_its_table():
+def test_definition_size_must_match_its_table():
     with pytest.raises(ValueError, match="pools: 1 items, expected 2"):
         Definition("pools", Table(layout.POOL, 2), (Record(layout.POOL, POOL),))
     with pytest.raises(ValueError, match=r"steps: .* does not fit"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Templates that would take all of the machine's time or memory end soon, with an ordinary message."""
+"""Templates without bounds on time or memory end soon with an ordinary message."""
 
 import resource as limits
 
@@ -27,7 +27,7 @@ def render(text, monkeypatch=None):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """A limit on passes that costs no time, and one on memory for what is not bounded."""
+    """A low limit on loop passes, and a limit on memory."""
     monkeypatch.setattr(sandbox, "MAX_PASSES", 20_000)
     before = limits.getrlimit(limits.RLIMIT_AS)
     limits.setrlimit(limits.RLIMIT_AS, (8 << 30, before[1]))
@@ -69,7 +69,7 @@ def small(monkeypatch):
         ("{{ (['a' * 1000000] * 100000)|string }}", MUCH),
     ],
 )
-def test_what_would_grow_without_bounds(text, message):
+def test_templates_without_bounds_are_rejected(text, message):
     made, faults = render(text)
     assert made == ""
     assert faults == [message if message == NESTED else f"not permitted in templates: {message}"]
@@ -89,7 +89,7 @@ def test_what_would_grow_without_bounds(text, message):
          '2147483647 42 [1, 2] abab ["m1", "m2"]'),
     ],
 )  # fmt: skip
-def test_what_templates_do(text, made):
+def test_permitted_templates(text, made):
     assert render(text) == (made, [])
 
 

@@ -84,7 +84,7 @@ def program(tmp_path_factory):
 
 
 def calls(program, *lines: str) -> list[tuple[int, bytes]]:
-    """Make the calls; return what each returned and the first bytes of its last result."""
+    """Make the calls; return the result of each and the first bytes of its last output."""
     done = execute(program, text="".join(f"{line}\n" for line in lines))
     assert done.returncode == 0, done.stderr
     answers = [line.split() for line in done.stdout.splitlines()]
@@ -111,7 +111,7 @@ def test_integer_scalars_arrive(program, name):
 
 
 @pytest.mark.parametrize("name", [n for n in INTEGERS if not n.endswith("64")])
-def test_integer_scalars_out_of_range_are_refused(program, name):
+def test_integer_scalars_out_of_range_are_rejected(program, name):
     code, _, _, least, most = TYPES[name]
     values = [least - 1, most + 1, -(2**63), 2**63 - 1, least - 2**32, most + 2**32]
     answers = calls(program, *[f"s_{name} 0 i:{code}:{value} out:{UINT8}:8:0" for value in values])
@@ -130,7 +130,7 @@ def test_real_scalars_arrive(program, name):
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_scalars_of_another_kind_or_type_are_refused(program, name):
+def test_scalars_of_another_kind_or_type_are_rejected(program, name):
     code, *_ = TYPES[name]
     right = "r" if name in ("float32", "float64") else "i"
     wrong = "i" if right == "r" else "r"
@@ -154,7 +154,7 @@ def test_tensors_of_every_type(program, name):
     )
     assert good[0] == OK and good[1][:size] == bytes(range(1, size + 1))
     assert larger[0] == OK and larger[1][:size] == bytes(range(width + 1, width + size + 1))
-    refused = [
+    rejected = [
         f"in:{code}:{size - 1}:0 out:{code}:{size}:0",
         f"in:{code}:{size}:0 out:{code}:{size - 1}:0",
         f"in:{code}:0:0 out:{code}:{size}:0",
@@ -168,8 +168,8 @@ def test_tensors_of_every_type(program, name):
         f"in:{code}:{size}:0 i:{code}:1",
     ]
     for off in range(1, width):
-        refused += [f"in:{code}:{size}:{off} out:{code}:{size}:0", f"in:{code}:{size}:0 out:{code}:{size}:{off}"]
-    lines = [f"t_{name} 0 {arguments}" for arguments in refused]
+        rejected += [f"in:{code}:{size}:{off} out:{code}:{size}:0", f"in:{code}:{size}:0 out:{code}:{size}:{off}"]
+    lines = [f"t_{name} 0 {arguments}" for arguments in rejected]
     for line, rc in zip(lines, codes(program, *lines), strict=True):
         assert rc == INVALID, line
 
@@ -193,7 +193,7 @@ def test_status_of_the_operator(program):
     assert all(content[0] == 1 for _, content in answers)
 
 
-def test_out_inout_and_scratch_are_given_alike(program):
+def test_out_inout_and_scratch_are_passed_alike(program):
     x, y = f"in:{INT32}:12:0", f"out:{INT32}:12:0"
     ((rc, _),) = calls(program, f"kinds 0 {x} {y} {y} {y}")
     assert rc == OK

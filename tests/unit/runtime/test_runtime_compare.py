@@ -30,21 +30,21 @@ def limits(dtype: str) -> list:
     ]
 
 
-def fits(got, wanted, dtype: str, absolute: float, relative: float) -> bool:
-    """Say the same in Python, where whole numbers have no end."""
-    if got.tobytes() == wanted.tobytes():
+def fits(got, expected, dtype: str, absolute: float, relative: float) -> bool:
+    """Compute the same in Python with unlimited integers."""
+    if got.tobytes() == expected.tobytes():
         return True
     if not absolute and not relative:
         return False
     if dtype.startswith("float"):
-        got, wanted = float(got), float(wanted)
-        if math.isnan(got) or math.isnan(wanted):
-            return math.isnan(got) and math.isnan(wanted)
-        if math.isinf(got) or math.isinf(wanted):
-            return got == wanted
+        got, expected = float(got), float(expected)
+        if math.isnan(got) or math.isnan(expected):
+            return math.isnan(got) and math.isnan(expected)
+        if math.isinf(got) or math.isinf(expected):
+            return got == expected
     else:
-        got, wanted = int(got), int(wanted)
-    return abs(got - wanted) <= absolute + relative * abs(wanted)
+        got, expected = int(got), int(expected)
+    return abs(got - expected) <= absolute + relative * abs(expected)
 
 
 def cases() -> list[tuple[str, float, float, np.ndarray, np.ndarray]]:
@@ -71,15 +71,15 @@ def program(request, tmp_path_factory):
 def test_elements_and_halves(program):
     given = cases()
     lines = [
-        f"{DTYPES.index(dtype)} {absolute} {relative} {got.tobytes().hex()} {wanted.tobytes().hex()}\n"
-        for dtype, absolute, relative, got, wanted in given
+        f"{DTYPES.index(dtype)} {absolute} {relative} {got.tobytes().hex()} {expected.tobytes().hex()}\n"
+        for dtype, absolute, relative, got, expected in given
     ]
     done = execute(program, text="".join(lines))
     assert done.returncode == 0, done.stderr
     answers = done.stdout.splitlines()
-    for (dtype, absolute, relative, got, wanted), answer in zip(given, answers, strict=False):
-        differ = [i for i in range(len(got)) if not fits(got[i], wanted[i], dtype, absolute, relative)]
-        assert answer == f"{len(differ)} {differ[0] if differ else -1}", (dtype, absolute, relative, got, wanted)
+    for (dtype, absolute, relative, got, expected), answer in zip(given, answers, strict=False):
+        differ = [i for i in range(len(got)) if not fits(got[i], expected[i], dtype, absolute, relative)]
+        assert answer == f"{len(differ)} {differ[0] if differ else -1}", (dtype, absolute, relative, got, expected)
     halves = [float.fromhex(text) for text in answers[len(given) :]]
-    wanted = np.arange(65536, dtype=np.uint16).view(np.float16).astype(float)
-    np.testing.assert_array_equal(np.array(halves), wanted)
+    expected = np.arange(65536, dtype=np.uint16).view(np.float16).astype(float)
+    np.testing.assert_array_equal(np.array(halves), expected)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of the runtime's features: complete, closed under includes, and the same as what CMake compiles."""
+"""The table of the runtime's features: complete, closed under includes, and equal to the files that CMake compiles."""
 
 import re
 from pathlib import Path, PurePosixPath
@@ -15,7 +15,7 @@ SHARED = "dts/bindings/vendor-prefixes.txt"
 
 
 def closure(name):
-    """Return a feature with what it needs."""
+    """Return a feature with its dependencies."""
     found, waiting = {"core"}, [name]
     while waiting:
         name = waiting.pop()
@@ -33,7 +33,7 @@ def test_every_file_is_in_one_feature_or_is_not_copied():
 
 
 @pytest.mark.parametrize("name", FEATURES)
-def test_what_a_feature_includes_is_copied_with_it(name):
+def test_included_files_of_a_feature_are_copied(name):
     files = set(files_of(closure(name)))
     for path in files:
         for quoted, header in re.findall(r'^#include ([<"])([^>"]+)[>"]', (RUNTIME / path).read_text(), re.MULTILINE):
@@ -51,7 +51,7 @@ def test_cmake_compiles_what_is_copied():
     assert compiled == copied
 
 
-def test_the_options_are_those_of_kconfig():
+def test_options_are_those_of_kconfig():
     kconfig = "\n".join(path.read_text() for path in RUNTIME.rglob("Kconfig"))
     options = {feature.option for feature in FEATURES.values() if feature.option}
     assert options <= {f"CONFIG_{name}" for name in re.findall(r"^(?:menu)?config (\w+)$", kconfig, re.MULTILINE)}
@@ -86,10 +86,10 @@ def test_features_of_models(tmp_path, name, features):
 
 
 @pytest.mark.parametrize("option", sorted(f.option for f in FEATURES.values() if f.option))
-def test_an_option_of_the_manifest_asks_for_a_feature(tmp_path, option):
+def test_option_of_the_manifest_selects_a_feature(tmp_path, option):
     edit = ("model: minimal", f"model: minimal\napplication: {{kconfig: {{{option}: %s}}}}")
-    (asked,) = [name for name, feature in FEATURES.items() if feature.option == option]
-    assert asked in features_of(models_of(tmp_path / "y", "minimal", (edit[0], edit[1] % "y")))
+    (selected,) = [name for name, feature in FEATURES.items() if feature.option == option]
+    assert selected in features_of(models_of(tmp_path / "y", "minimal", (edit[0], edit[1] % "y")))
     assert features_of(models_of(tmp_path / "n", "minimal", (edit[0], edit[1] % "n"))) == {"core"}
 
 
@@ -102,7 +102,7 @@ def test_an_option_of_the_manifest_asks_for_a_feature(tmp_path, option):
         ("opwest/compare.h", "vectors"),
     ],
 )
-def test_a_header_that_an_operator_includes_asks_for_its_feature(tmp_path, header, feature):
+def test_included_header_selects_its_feature(tmp_path, header, feature):
     (manifest,) = copy_project("minimal", tmp_path / "source")
     (source,) = (path for path in manifest.parent.rglob("*.c"))
     text = source.read_text()
@@ -112,7 +112,7 @@ def test_a_header_that_an_operator_includes_asks_for_its_feature(tmp_path, heade
     assert features_of([model for model, _ in check([manifest], Diagnostics())]) == closure(feature)
 
 
-def test_an_overlay_asks_for_the_driver_of_its_nodes(tmp_path):
+def test_overlay_selects_the_driver_of_its_nodes(tmp_path):
     for compatible, feature in (("opwest,npu-emul", "npu_emul"), ("opwest,ethos-u", "ethos_u")):
         (manifest,) = copy_project("minimal", tmp_path / feature)
         (manifest.parent / "board.overlay").write_text(f'/ {{ npu {{ compatible = "{compatible}"; }}; }};\n')

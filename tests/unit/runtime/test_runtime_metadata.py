@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metadata module, walked in C and compared with what the manifest says, read here without opwest."""
+"""The metadata module, walked in C and compared with the manifest, which is read here without opwest."""
 
 import json
 import math
@@ -65,7 +65,7 @@ def expected_device(name: str, entry: dict, folder: Path) -> dict:
 
 
 def expected_model(manifest: dict, folder: Path) -> dict:
-    """Return what the C program has to print, but for sizes that the planner decides."""
+    """Return the expected output of the C program, without sizes from the planner."""
     run = manifest["run"]
     return {
         "name": manifest["model"],
@@ -118,7 +118,7 @@ def check_supplied(actual: dict, manifest: dict) -> None:
         assert len(supplied) == ("workspace" in entry) + has_arrays
         for argument in supplied:
             assert argument["direction"] == "scratch" and argument["dtype"] == "uint8" and argument["size"] > 0
-        if "workspace" in entry:  # what is asked for in bytes here, and room for the bookkeeping
+        if "workspace" in entry:  # the requested bytes and those for bookkeeping
             size = entry["workspace"]["size"] if isinstance(entry["workspace"], dict) else entry["workspace"]
             assert not isinstance(size, int) or supplied[0]["size"] > size
 
@@ -134,7 +134,7 @@ def describe(app: Path, work: Path, name: str) -> dict:
 
 
 @pytest.mark.parametrize("project", BUILDABLE)
-def test_metadata_says_what_the_manifest_says(project, tmp_path):
+def test_metadata_equals_the_manifest(project, tmp_path):
     need_compiler("gcc", SANITIZED, link=True)
     manifests = copy_project(project, tmp_path / "source")
     app = tmp_path / "app"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counting what points take, in C."""
+"""Measurements of points, in C."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""opwest_find over generated registries: every name is found in its place, and none that is not there."""
+"""opwest_find with generated registries: finds every name at its index, and no other names."""
 
 import random
 import string
@@ -16,7 +16,7 @@ ARGS = "[{name: x, dtype: int8, shape: [1]}, {name: y, dtype: int8, shape: [1], 
 
 
 def names_of(count: int) -> list[str]:
-    """Return names as networks have them: long common beginnings, numbers at the end, and short ones."""
+    """Return names like those of networks: long common prefixes, numbers at the end, and short ones."""
     generator = random.Random(count)
     names = ["on", "no", "y", "f", "a" * 200][: max(1, count // 2)]
     while len(names) < count:
@@ -27,7 +27,7 @@ def names_of(count: int) -> list[str]:
 
 
 def strangers(names: list[str]) -> list[str]:
-    """Return names that are near those that are there, and others."""
+    """Return names similar to existing ones, and others."""
     known = set(names)
     near = ["", "x", "é", "\x7f", "a" * 199, "a" * 201, "op", "tvmgen_default_fused_nn_conv2d_add_"]
     for name in names:
@@ -56,7 +56,7 @@ def program_with(work, names: list[str], flags=SANITIZED):
 
 
 def found(program, names: list[str]) -> list[int]:
-    """Return the operator's index for each name, -1 where none is found."""
+    """Return the operator's index for each name, -1 if not found."""
     done = execute(program, text="".join(f"{name}\n" for name in names))
     assert done.returncode == 0, done.stderr
     return [int(line) for line in done.stdout.split()]

@@ -12,7 +12,7 @@ from requirements_support import need_compiler
 
 
 @pytest.mark.parametrize("flags", [(), ("-m32",)])
-def test_whatever_a_host_asks_for(flags: tuple[str, ...], tmp_path: Path) -> None:
+def test_requests_of_a_host(flags: tuple[str, ...], tmp_path: Path) -> None:
     need_compiler("gcc", ("-fsanitize=address,undefined", *flags), link=True)
     sources = [Path(__file__).parent / "programs" / "service.c", RUNTIME / "src" / "service.c"]
     run(["gcc", *SANITIZED, *flags, f"-I{RUNTIME / 'include'}", *sources, "-o", "service"], tmp_path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workspace of operators that TVM compiled: allocations at random against a model of them, under sanitizers."""
+"""The workspace of operators that TVM compiled: random allocations against a model, under sanitizers."""
 
 import subprocess
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What collects the benchmarks' figures, with scripts that are made up; and what looks at the coverage."""
+"""The collection of the benchmarks' figures, with made-up scripts, and the check of coverage."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_figures_of_a_script(bench: ModuleType, tmp_path: Path) -> None:
     assert "| made_up | skipped | - |  | the rest: there is no tool |\n" in table
 
 
-def test_a_limit_that_is_not_met(bench: ModuleType, tmp_path: Path) -> None:
+def test_unmet_limit(bench: ModuleType, tmp_path: Path) -> None:
     script = tmp_path / "made_up.py"
     script.write_text(SCRIPT.format(benchmarks=str(ROOT / "benchmarks"), most=80))
     rows, well = bench.measure("made_up", script, tmp_path)
@@ -72,7 +72,7 @@ def test_a_limit_that_is_not_met(bench: ModuleType, tmp_path: Path) -> None:
         ("import time; time.sleep(60)", False, "timeout after 0.5 s"),
     ],
 )
-def test_scripts_that_measure_nothing(
+def test_scripts_without_measurements(
     bench: ModuleType, tmp_path: Path, text: str | None, well: bool, reason: str
 ) -> None:
     script = tmp_path / "planner.py"

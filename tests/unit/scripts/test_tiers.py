@@ -20,20 +20,20 @@ SKIPPED, FAILED = pytest.skip.Exception, pytest.fail.Exception
 
 @pytest.fixture(autouse=True)
 def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No program is there, this is no CI, and the session runs all tests."""
+    """No programs are installed, CI is not set, and the session runs all tests."""
     monkeypatch.setattr(shutil, "which", lambda _name: None)
     monkeypatch.setattr(Tier, "name", "all")
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.delenv("OPWEST_TESTS_WITHOUT", raising=False)
 
 
-def test_a_missing_program_skips_and_says_how_to_install_it() -> None:
+def test_missing_program_skips_with_its_install_command() -> None:
     with pytest.raises(SKIPPED, match=r"^clang is not installed: apt-get install clang$"):
         need("clang")
 
 
 @pytest.mark.parametrize("name", ["clang", "arm-none-eabi-objdump", "gcc -m32", "clang runtime"])
-def test_a_missing_package_fails_in_ci(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_fails_in_ci(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     requirements_support.fault_of_compiler.cache_clear()
     monkeypatch.setenv("CI", "true")
     with pytest.raises(FAILED, match=rf"^{name} is not installed. CI has to install it: apt-get install "):
@@ -41,7 +41,7 @@ def test_a_missing_package_fails_in_ci(name: str, monkeypatch: pytest.MonkeyPatc
     requirements_support.fault_of_compiler.cache_clear()
 
 
-def test_a_missing_module_fails_in_ci_unless_it_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_module_fails_in_ci_unless_excluded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "true")
     monkeypatch.setattr(requirements_support.importlib.util, "find_spec", lambda _name: None)
     with pytest.raises(FAILED, match="pip install 'opwest"):
@@ -51,7 +51,7 @@ def test_a_missing_module_fails_in_ci_unless_it_is_left_out(monkeypatch: pytest.
         need("llvmlite")
 
 
-def test_make_test_leaves_a_test_that_needs_more_than_a_c_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_make_test_defers_tests_that_need_more_than_a_c_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Tier, "name", "host")
     monkeypatch.setenv("CI", "true")
     with pytest.raises(SKIPPED, match=r"^left to `make test-rest`: needs clang$"):
@@ -60,13 +60,13 @@ def test_make_test_leaves_a_test_that_needs_more_than_a_c_compiler(monkeypatch: 
         need("gcc")
 
 
-def test_names_without_a_package_are_refused() -> None:
+def test_names_without_a_package_are_rejected() -> None:
     assert all(how_to_install(name) for name in HOST - {"coverage", "hypothesis"})
     with pytest.raises(ValueError, match="does not name the package of 'klang'"):
         need("klang")
 
 
-def test_no_other_file_skips() -> None:
+def test_only_requirements_support_skips_tests() -> None:
     words = re.compile(r"pytest\.(skip|importorskip)\(|mark\.(skip|skipif|xfail)\b")
     own = (Path(__file__), Path(requirements_support.__file__))
     sources = [path for path in (ROOT / "tests").rglob("*.py") if path not in own]
@@ -90,7 +90,7 @@ def row(lines: int, branches: int) -> dict[str, object]:
     ],
 )
 def test_bounds_of_coverage(tier: str, importers: int, lines: int, branches: int, fault: str, tmp_path: Path) -> None:
-    """`make test` does not cover the importers: their folder counts only with all tests."""
+    """`make test` does not cover the importers: their directory counts only with all tests."""
     files = {
         "generator/opwest/plan/a.py": row(lines, branches),
         "generator/opwest/importers/b.py": row(importers, 100),

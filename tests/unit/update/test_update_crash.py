@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kills of an update: the whole old project or the whole new one, with its merges and their bases."""
+"""Killed updates leave the complete old project or the complete new one, with its merges and their bases."""
 
 import hashlib
 import itertools
@@ -50,7 +50,7 @@ NEW = (
 
 
 def digest(folder):
-    """Return one hash of all that a folder holds."""
+    """Return one hash of the content of a directory."""
     content = repr(sorted(tree(folder).items())).encode("utf-8", "surrogateescape")
     return hashlib.sha256(content).hexdigest()
 
@@ -72,7 +72,7 @@ def copy(source, target):
 
 @pytest.fixture
 def start(tmp_path):
-    """A project before an update, and the same after it."""
+    """A project before and after an update."""
     start = tmp_path / "start"
     write(start, *OLD)
     edit(start)
@@ -116,7 +116,7 @@ def test_killed_at_every_step(start, tmp_path):
 
 
 def test_system_error_at_every_step(start, tmp_path, monkeypatch):
-    """A full disk: the project is as before, or complete already."""
+    """A full disk: the project is unchanged or already complete."""
     before, old, new = start
     steps = []
     monkeypatch.setattr(disk, "_step", steps.append)
@@ -136,14 +136,14 @@ def test_system_error_at_every_step(start, tmp_path, monkeypatch):
         except OpwestError:
             assert tree(app) == old, number
             continue
-        monkeypatch.setattr(disk, "_step", lambda name: None)  # it was complete, and only the stage is left
+        monkeypatch.setattr(disk, "_step", lambda name: None)  # it was complete, and only the stage remains
         assert tree(app, own=False) == {path: content for path, content in new.items() if path[:7] != ".opwest"}
         run(app)
         assert tree(app) == new, number
     assert total > 60
 
 
-def test_a_manifest_is_replaced_whole(tmp_path):
+def test_manifest_is_replaced_atomically(tmp_path):
     manifest = tmp_path / "manifest.yaml"
     number = 0
     while True:
@@ -168,7 +168,7 @@ KILLS = 40
 
 
 def test_killed_at_random_moments(tmp_path, capsys):
-    """The command as a user runs it, killed by the clock: half of the moments at any time, half while it writes."""
+    """The command killed after a random time: half of the times at any moment, half while it writes."""
     manifest, before = source_and_app(tmp_path)
     change(before / "src/main.c", "/*\n", "/* mine */\n/*\n")
     change(before / "prj.conf", "4096", "8192")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The diff of `--dry-run` is one that other tools take."""
+"""Other tools accept the diff of `--dry-run`."""
 
 import subprocess
 
@@ -40,7 +40,7 @@ def test_other_tools_apply_it(tmp_path, tool):
             assert (place.read_bytes() if place.exists() else None) == new, path
 
 
-def test_what_is_no_text_is_named():
+def test_binary_files_are_named():
     assert unified([FileChange("logo", b"\0", b"\1\0")]) == "Binary files a/logo and b/logo differ\n"
     assert unified([FileChange("logo", None, b"\xff")]) == "Binary files /dev/null and b/logo differ\n"
 

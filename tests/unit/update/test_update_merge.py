@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merging of texts: what both sides wrote is there afterwards."""
+"""Merging of texts keeps the changes of both sides."""
 
 import time
 
@@ -19,7 +19,7 @@ BASE = b"one\ntwo\nthree\nfour\nfive\n"
         (b"zero\n" + BASE, BASE + b"six\n", b"zero\n" + BASE + b"six\n"),
         (b"one\nfive\n", BASE + b"six\n", b"one\nfive\nsix\n"),
         (BASE + b"same\n", BASE + b"same\n", BASE + b"same\n"),
-        # the user's line ends, and the user's last line
+        # the user's line ends and last line
         (BASE.replace(b"\n", b"\r\n"), b"zero\n" + BASE, b"zero\r\n" + BASE.replace(b"\n", b"\r\n")),
         (BASE[:-1], b"zero\n" + BASE, b"zero\n" + BASE[:-1]),
         (b"zero\n" + BASE, BASE[:-1], b"zero\n" + BASE[:-1]),
@@ -41,7 +41,7 @@ def test_changes_of_the_same_line_get_markers():
     assert merged.conflicts == (2,) == marker_lines(merged.content)
 
 
-def test_conflicts_that_are_close_together_are_one_even_without_a_last_line_end():
+def test_adjacent_conflicts_are_joined_without_a_final_newline():
     merged = merge_text(BASE, b"1\ntwo\nthree\nfour\n5", b"I\ntwo\nthree\nfour\nV")
     assert merged is not None
     assert merged.content.decode() == (
@@ -57,11 +57,11 @@ def test_markers_with_the_users_line_ends():
 
 
 @pytest.mark.parametrize("sides", [(b"\0", b"a", b"b"), (b"a", b"\xff", b"b"), (b"a", b"b", b"\0")])
-def test_what_is_no_text_is_not_merged(sides):
+def test_binary_files_are_not_merged(sides):
     assert merge_text(*sides) is None
 
 
-def test_other_markers_are_not_ours():
+def test_other_markers_are_not_conflicts():
     assert marker_lines(b"<<<<<<< HEAD\n") == ()
     assert marker_lines(b"x <<<<<<< yours\n") == ()
     assert marker_lines(b"a\n<<<<<<< yours\r\n") == (2,)
@@ -70,10 +70,10 @@ def test_other_markers_are_not_ours():
 LINES = st.lists(st.sampled_from("abcdefgh"), max_size=12)
 
 
-@settings(deadline=None)  # git is started for each
+@settings(deadline=None)  # starts git for each
 @given(LINES, LINES, LINES)
-def test_nothing_is_lost(base, yours, new):
-    """Every line that a side added is in the result; without changes on a side, the result is the other side."""
+def test_merge_keeps_every_added_line(base, yours, new):
+    """The result contains every added line; if one side is unchanged, it equals the other side."""
     texts = [("".join(f"{line}\n" for line in lines)).encode() for lines in (base, yours, new)]
     merged = merge_text(*texts)
     assert merged is not None
@@ -91,7 +91,7 @@ def test_nothing_is_lost(base, yours, new):
         assert merged == Merged(texts[1])
 
 
-def test_files_with_many_equal_lines_are_quick():
+def test_files_with_many_equal_lines_are_merged_quickly():
     base = b"same\n" * 20_000
     begin = time.monotonic()
     merged = merge_text(base, b"first\n" + base, base + b"last\n")

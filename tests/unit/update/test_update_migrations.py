@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manifests of an older version: there is none yet, so these steps are made up."""
+"""Manifests of an older version: there is none yet, so these migrations are made up."""
 
 import pytest
 from opwest.diagnostics import Diagnostics
@@ -32,7 +32,7 @@ objects: [{files: [negate.c]}]  # kept
 """
 
 
-def test_steps_keep_all_but_what_they_change():
+def test_migrations_keep_unchanged_text():
     faults = Diagnostics()
     done = migrate(OLD, "m.yaml", faults, migrations=[FROM_0])
     assert not len(faults)
@@ -40,7 +40,7 @@ def test_steps_keep_all_but_what_they_change():
     assert (done.version, done.steps) == (0, ("title is now called model",))
 
 
-def test_steps_follow_each_other():
+def test_consecutive_migrations():
     content = OLD.replace(b"version: 0", b"version: -1").replace(b"kept", b"shape: [2]")
     done = migrate(content, "m.yaml", Diagnostics(), migrations=[FROM_0, FROM_MINUS_1])
     assert b"shape: [4]" in done.content and b"version: 1  # the version" in done.content
@@ -50,7 +50,7 @@ def test_steps_follow_each_other():
 @pytest.mark.parametrize(
     "head", [b"{version: 0, title: x}", b"%YAML 1.2\n---\nversion: 0x0\r\ntitle: x\r\n", b"title: x\nversion:\n  0"]
 )
-def test_versions_wherever_they_stand(head):
+def test_version_key_at_any_position(head):
     migration = Migration(0, "", lambda text, _: text.replace("title", "model"))
     done = migrate(head, "m.yaml", Diagnostics(), migrations=[migration])
     assert done.content == head.replace(b"title", b"model").replace(b"0x0", b"1").replace(b" 0", b" 1")
@@ -59,7 +59,7 @@ def test_versions_wherever_they_stand(head):
 @pytest.mark.parametrize(
     "content", [b"version: 1\n", b"version: 7\n", b"version: '0'\n", b"a: b\n", b"{", b"\xff", b""]
 )
-def test_what_loading_tells_is_not_told_here(content):
+def test_faults_of_loading_are_not_reported_by_migration(content):
     faults = Diagnostics()
     assert migrate(content, "m.yaml", faults, migrations=[FROM_0]) is None
     assert not len(faults)
@@ -74,7 +74,7 @@ def test_what_loading_tells_is_not_told_here(content):
         ([], -(10**30), "version: 1"),
     ],
 )
-def test_a_version_that_nothing_leads_from(known, version, expected):
+def test_version_without_a_migration(known, version, expected):
     faults = Diagnostics()
     content = OLD.replace(b"version: 0", f"version: {version}".encode())
     assert migrate(content, "m.yaml", faults, migrations=known) is None
@@ -91,7 +91,7 @@ def test_a_version_that_nothing_leads_from(known, version, expected):
     "apply",
     [needs_a_model, lambda text, _: "{", lambda text, _: "a: b\n", lambda text, _: text.replace("version: 0", "")],
 )
-def test_a_step_that_comes_to_nothing(apply):
+def test_migration_without_a_result(apply):
     faults = Diagnostics()
     assert migrate(OLD, "m.yaml", faults, migrations=[Migration(0, "a change", apply)]) is None
     (fault,) = faults
@@ -102,7 +102,7 @@ def test_a_step_that_comes_to_nothing(apply):
     )
 
 
-def test_replacing_what_is_not_there():
+def test_replacing_a_missing_value():
     with pytest.raises(ValueError, match="line 1, column 1 does not begin with 'b'"):
         replace_value("a", (1, 1), "b", "c")
 
@@ -123,10 +123,10 @@ def test_update_migrates_and_keeps_the_old_manifest(old_project):
     manifest, app = old_project
     old = manifest.read_text()
     manifest.chmod(0o640)
-    outcome, told = update(app)
+    outcome, output = update(app)
     assert outcome.state == "updated"
     copy = manifest.with_name("manifest.yaml.version0")
-    assert told == (
+    assert output == (
         f"{manifest}: note: migrated from version 0: title is now called model\n  hint: the original is in {copy}"
     )
     assert copy.read_text() == old
@@ -134,23 +134,23 @@ def test_update_migrates_and_keeps_the_old_manifest(old_project):
     assert manifest.stat().st_mode & 0o777 == 0o640
     assert (app / "models/renamed").is_dir()
     assert update(app)[0].state == "unchanged"
-    manifest.write_text(old + "# other\n")  # and once more, from version control: the first copy is not written over
+    manifest.write_text(old + "# other\n")  # again, from version control: the first copy is not overwritten
     update(app)
     assert copy.read_text() == old and manifest.with_name("manifest.yaml.version0-2").read_text() == old + "# other\n"
 
 
-def test_a_preview_of_a_migration_writes_nothing(old_project):
+def test_preview_of_a_migration_writes_no_files(old_project):
     manifest, app = old_project
     before = tree(manifest.parent), tree(app)
-    outcome, told = update(app, preview=True)
+    outcome, output = update(app, preview=True)
     assert (tree(manifest.parent), tree(app)) == before
     assert outcome.state == "would change"
-    assert told == f"{manifest}: note: would be migrated from version 0: title is now called model"
+    assert output == f"{manifest}: note: would be migrated from version 0: title is now called model"
     assert [(c.path, b"version: 1" in c.new) for c in outcome.migrated] == [(str(manifest), True)]
     assert any(change.path.startswith("models/renamed/") for change in outcome.changes)
 
 
-def test_a_manifest_that_can_not_be_migrated_changes_nothing(old_project):
+def test_failed_migration_changes_no_files(old_project):
     manifest, app = old_project
     change(manifest, "version: 0", "version: -3")
     before = tree(manifest.parent), tree(app)
@@ -158,7 +158,7 @@ def test_a_manifest_that_can_not_be_migrated_changes_nothing(old_project):
     assert (tree(manifest.parent), tree(app)) == before
 
 
-def test_a_newer_version_is_left_to_a_newer_opwest(tmp_path):
+def test_newer_version_is_rejected(tmp_path):
     manifest, app = source_and_app(tmp_path)
     change(manifest, "version: 1", "version: 2")
     text = refusal(update, app)
@@ -166,7 +166,7 @@ def test_a_newer_version_is_left_to_a_newer_opwest(tmp_path):
     assert text.endswith("expected: version: 1\n  hint: update opwest: the manifest has a newer version")
 
 
-def test_there_is_one_version_and_no_step():
-    """Whoever adds version 2 adds the step that leads to it, and a test of that step."""
+def test_one_version_and_no_migration_exist():
+    """With version 2, add its migration and a test of the migration."""
     assert schema.SUPPORTED_VERSIONS == (1,)
     assert migrations.MIGRATIONS == ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Templates of the user's own: what they replace and add, that they survive, and what is said of their faults."""
+"""User templates: replaced and added files, updates, and messages for their faults."""
 
 import json
 
@@ -13,7 +13,7 @@ from write_support import refusal, tree
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder of templates: {path: text} is put there by the tests."""
+    """A directory of templates: tests write {path: text} to it."""
 
     def make(files):
         for name, text in files.items():
@@ -26,16 +26,16 @@ def folder(tmp_path):
 
 
 def faults_of(tmp_path, template):
-    """Generate with a template that is at fault; return what is said, with paths inside the template."""
+    """Generate with a faulty template; return the messages, with paths inside the template."""
     faults = Diagnostics()
     try:
         source_and_app(tmp_path, template=template)
     except OpwestError as error:
         return str(error).replace(f"{template}/", "")
-    raise AssertionError(f"not refused: {[*faults]}")
+    raise AssertionError(f"not rejected: {[*faults]}")
 
 
-def test_a_template_replaces_one_file(tmp_path, folder):
+def test_template_replaces_one_file(tmp_path, folder):
     template = folder({"src/main.c.jinja": "/* {{ models[0].name }} */\n"})
     _, plain = source_and_app(tmp_path / "plain")
     _, app = source_and_app(tmp_path, template=template)
@@ -45,7 +45,7 @@ def test_a_template_replaces_one_file(tmp_path, folder):
     assert ours == theirs
 
 
-def test_a_template_is_remembered_and_survives_updates(tmp_path, folder):
+def test_template_is_recorded_and_used_by_updates(tmp_path, folder):
     template = folder({"src/main.c.jinja": "int a;\n\n\nint b;\n", "models/model/Kconfig.jinja": "# mine\n"})
     _, app = source_and_app(tmp_path, template=template)
     assert json.loads((app / ".opwest/origin.json").read_text())["template"] == "../template"
@@ -71,7 +71,7 @@ def test_another_template_and_none(tmp_path, folder):
     assert update(app)[0].state == "unchanged"
 
 
-def test_a_template_that_is_gone(tmp_path, folder):
+def test_missing_template(tmp_path, folder):
     template = folder({"prj.conf.jinja": "CONFIG_MINE=y\n"})
     _, app = source_and_app(tmp_path, template=template)
     template.rename(tmp_path / "moved")
@@ -83,7 +83,7 @@ def test_a_template_that_is_gone(tmp_path, folder):
     assert update(app)[0].state == "unchanged"
 
 
-def test_generating_again_without_the_template_is_told(tmp_path, folder):
+def test_generating_again_without_the_template_is_reported(tmp_path, folder):
     template = folder({"prj.conf.jinja": "CONFIG_MINE=y\n"})
     manifest, app = source_and_app(tmp_path, template=template)
     faults = Diagnostics()
@@ -219,7 +219,7 @@ def test_faults_name_file_and_line(tmp_path, folder, files, told):
     assert not (tmp_path / "app").exists()
 
 
-def test_all_faults_are_told_at_once(tmp_path, folder):
+def test_all_faults_are_reported_together(tmp_path, folder):
     template = folder({"prj.conf.jinja": "{{ a }}", "src/main.c.jinja": "{{ b }}", "extra/c.jinja": "{{ c }}"})
     text = faults_of(tmp_path, template)
     assert [line.split(":")[0] for line in text.splitlines() if "error" in line] == [
@@ -256,7 +256,7 @@ def test_templates_are_in_a_sandbox(tmp_path, folder, text, told):
     assert found.startswith(("prj.conf.jinja:2:1: ", "prj.conf.jinja: error: not permitted")) and told in found
 
 
-def test_files_that_are_no_templates(tmp_path, folder):
+def test_files_that_are_not_templates(tmp_path, folder):
     template = folder(
         {
             "README.md": "",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of the user's files: by `generate`, which leaves them alone, and by `update`, which merges."""
+"""The user's files: `generate` does not change them, `update` merges them."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ EDITED = "ONE\ntwo\nthree\n"
 
 
 def base(app, path):
-    """Return the base of a file, None where there is none."""
+    """Return the base of a file, None if there is none."""
     place = app / ".opwest/bases.json"
     lines = json.loads(place.read_text()).get(path) if place.exists() else None
     return None if lines is None else "\n".join(lines)
@@ -28,7 +28,7 @@ def copied(path, content):
     return ProjectFile(PurePosixPath(path), content.encode(), "copy")
 
 
-def test_bases_are_what_was_generated(app):
+def test_bases_equal_the_generated_text(app):
     write(app, user("src/main.c", OLD), user("no_end", "a\r\n\n b"), gen("models/m.c"))
     assert json.loads((app / ".opwest/bases.json").read_text()) == {
         "no_end": ["a\r", "", " b"],
@@ -45,7 +45,7 @@ def test_only_text_that_opwest_rendered_has_a_base(app):
     assert not (app / ".opwest/bases.json").exists()
 
 
-def test_a_copy_is_replaced_until_it_is_edited(app):
+def test_copy_is_replaced_until_it_is_edited(app):
     write(app, copied("main.c", OLD))
     result = merge(app, copied("main.c", NEW))
     assert (result.written, (app / "main.c").read_text()) == (("main.c",), NEW)
@@ -75,7 +75,7 @@ def test_bases_of_an_earlier_opwest_are_used_and_removed(app):
     assert not (app / ".opwest/base").exists() and base(app, "src/a") == base(app, "b") == NEW
 
 
-def test_an_untouched_file_is_replaced_and_an_edited_one_merged(app):
+def test_untouched_file_is_replaced_and_an_edited_one_merged(app):
     write(app, user("plain", OLD), user("edited", OLD), user("src/same", OLD))
     (app / "edited").write_text(EDITED)
     (app / "src/same").write_text("mine\n")
@@ -92,7 +92,7 @@ def test_an_untouched_file_is_replaced_and_an_edited_one_merged(app):
     assert times(app) == before
 
 
-def test_a_conflict_has_markers_until_they_are_removed(app):
+def test_conflict_has_markers_until_they_are_removed(app):
     write(app, user("a", OLD))
     (app / "a").write_text("one\ntwo\nmine\n")
     result = merge(app, user("a", NEW))
@@ -110,26 +110,26 @@ def test_a_conflict_has_markers_until_they_are_removed(app):
     assert base(app, "a") == newer
 
 
-def test_generate_keeps_and_says_what_update_would_merge(app):
+def test_generate_keeps_and_lists_files_that_update_would_merge(app):
     write(app, user("a", OLD), user("b", OLD))
     (app / "a").write_text(EDITED)
     result = write(app, user("a", NEW), user("b", NEW))
     assert remarks(result.remarks) == [("stale", "a"), ("stale", "b")]
     assert (app / "a").read_text() == EDITED and (app / "b").read_text() == OLD
-    assert base(app, "a") == OLD  # it is still what the user's file was made from
+    assert base(app, "a") == OLD  # it is still the base of the user's file
     result = merge(app, user("a", NEW), user("b", NEW))
     assert (result.written, result.merged) == (("b",), ("a",))
     assert not write(app, user("a", NEW), user("b", NEW)).remarks
 
 
-def test_a_user_who_wrote_what_is_generated_now(app):
+def test_user_file_equal_to_the_generated_one(app):
     write(app, user("a", OLD))
     (app / "a").write_text(NEW)
     assert not write(app, user("a", NEW)).remarks
     assert base(app, "a") == NEW
 
 
-def test_a_deleted_file_stays_deleted_and_that_is_said_once(app):
+def test_deleted_file_is_reported_once_and_not_restored(app):
     write(app, user("a", OLD), user("b", OLD))
     (app / "a").unlink()
     result = merge(app, user("a", NEW), user("b", NEW))
@@ -138,19 +138,19 @@ def test_a_deleted_file_stays_deleted_and_that_is_said_once(app):
     assert not merge(app, user("a", NEW), user("b", NEW)).remarks
     assert not write(app, user("a", NEW), user("b", NEW)).remarks
     assert not merge(app, user("a", NEW), user("b", NEW)).remarks
-    (app / "a").write_text(NEW)  # what the hint says
+    (app / "a").write_text(NEW)  # as in the hint
     assert merge(app, user("a", NEW), user("b", NEW)).kept == ("a", "b")
     (app / "a").unlink()  # and again
     assert len(merge(app, user("a", NEW), user("b", NEW)).remarks) == 1
 
 
-def test_a_new_file_appears(app):
+def test_new_file_appears(app):
     write(app, user("a", OLD))
     assert merge(app, user("a", OLD), user("boards/b.conf", NEW)).written == ("boards/b.conf",)
     assert base(app, "boards/b.conf") == NEW
 
 
-def test_a_file_that_is_no_longer_generated(app):
+def test_file_no_longer_generated(app):
     write(app, user("boards/plain", OLD), user("boards/edited", OLD), user("deleted", OLD), gen("x"))
     (app / "boards/edited").write_text(EDITED)
     (app / "deleted").unlink()
@@ -159,17 +159,17 @@ def test_a_file_that_is_no_longer_generated(app):
     assert remarks(result.remarks) == [("released", "boards/edited")]
     assert tree(app, own=False) == {"boards": None, "boards/edited": EDITED.encode(), "x": b"generated\n"}
     assert not merge(app, gen("x")).remarks
-    result = merge(app, gen("x"), user("boards/edited", NEW))  # generated again: the user's own by now
+    result = merge(app, gen("x"), user("boards/edited", NEW))  # generated again: it belongs to the user now
     assert remarks(result.remarks) == [("foreign", "boards/edited")]
 
 
-def test_generate_removes_no_file_of_the_user(app):
+def test_generate_removes_no_user_files(app):
     write(app, user("a", OLD), gen("x"))
     assert write(app, gen("x")).removed == ()
     assert merge(app, gen("x")).removed == ("a",)
 
 
-def test_a_file_that_the_user_made_is_left_alone(app):
+def test_user_created_file_is_unchanged(app):
     write(app, gen("x"))
     (app / "a").write_text("mine\n")
     (app / "b").write_text(NEW)
@@ -181,7 +181,7 @@ def test_a_file_that_the_user_made_is_left_alone(app):
 @pytest.mark.parametrize(
     ("old", "mine", "new"), [(b"\0old", b"\0mine", b"\0new"), (b"old", b"\xffmine", b"new"), (b"old", b"mine", b"\xff")]
 )
-def test_what_is_no_text_is_kept_beside(app, old, mine, new):
+def test_binary_files_are_kept_beside(app, old, mine, new):
     def binary(content):
         return ProjectFile(PurePosixPath("logo"), content, "user")
 
@@ -190,13 +190,13 @@ def test_what_is_no_text_is_kept_beside(app, old, mine, new):
     result = merge(app, binary(new))
     assert remarks(result.remarks) == [("beside", "logo", "logo.opwest-new")]
     assert (app / "logo").read_bytes() == mine and (app / "logo.opwest-new").read_bytes() == new
-    assert not merge(app, binary(new)).remarks  # said, and both are there
-    result = merge(app, binary(new + b"er"))  # the first one is still there: nothing is written over it
+    assert not merge(app, binary(new)).remarks  # reported, and both files exist
+    result = merge(app, binary(new + b"er"))  # the first one is not overwritten
     assert remarks(result.remarks) == [("beside", "logo", "logo.opwest-new2")]
     assert (app / "logo.opwest-new").read_bytes() == new
 
 
-def test_links_and_folders_are_not_merged_into(app, tmp_path):
+def test_links_and_directories_are_not_merged(app, tmp_path):
     write(app, user("a", OLD), user("b", OLD), user("d/c", OLD))
     (tmp_path / "elsewhere").write_text(EDITED)
     (app / "a").unlink()
@@ -217,7 +217,7 @@ def test_links_and_folders_are_not_merged_into(app, tmp_path):
 
 
 def without_bases(app):
-    """Make a project what opwest 0.1.0 wrote before it kept bases."""
+    """Change a project to the state of opwest 0.1.0 before it wrote bases."""
     lock = app / ".opwest/lock.json"
     value = json.loads(lock.read_text())
     value.pop("bases")
@@ -231,7 +231,7 @@ def test_without_bases(app):
     (app / "edited").write_text(EDITED)
     (app / "deleted").unlink()
     files = [user(name, NEW) for name in ("edited", "deleted", "was_ours")] + [user("same", OLD)]
-    assert not write(app, *files).remarks  # generate says nothing of what it does not know
+    assert not write(app, *files).remarks  # generate has no remarks without a base
     result = merge(app, *files)
     assert remarks(result.remarks) == [("deleted", "deleted"), ("unknown", "edited")]
     assert (app / "was_ours").read_text() == NEW  # equals a checksum in the lock: untouched
@@ -243,7 +243,7 @@ def test_without_bases(app):
 
 
 @pytest.mark.parametrize("damage", ["edited", "deleted", "folder"])
-def test_a_base_that_was_tampered_with_is_not_used(app, damage):
+def test_modified_base_is_not_used(app, damage):
     write(app, user("a", OLD), user("b", OLD))
     (app / "a").write_text(EDITED)
     place = app / ".opwest/bases.json"
@@ -272,7 +272,7 @@ def test_modes_of_the_users_files_stay(app):
     assert (app / "tool.sh").stat().st_mode & 0o777 == 0o700
 
 
-def test_a_local_file_is_no_part_of_the_lock(tmp_path):
+def test_local_file_is_not_in_the_lock(tmp_path):
     local = [ProjectFile(PurePosixPath(".opwest/origin.json"), where, "local") for where in (b"here", b"there")]
     write(tmp_path / "one", gen("a"), local[0])
     write(tmp_path / "two", gen("a"), local[1])
@@ -282,7 +282,7 @@ def test_a_local_file_is_no_part_of_the_lock(tmp_path):
     assert (tmp_path / "one/.opwest/origin.json").read_bytes() == b"there"
 
 
-def test_a_preview_writes_nothing(app):
+def test_preview_writes_no_files(app):
     write(app, user("a", OLD), gen("b"), gen("c"), user("d", OLD))
     (app / "a").write_text(EDITED)
     before = times(app)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of regeneration share."""
+"""Shared by the tests of regeneration."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def no_zephyr(boards, version):
 
 
 def source_and_app(tmp_path, name="minimal", **options) -> tuple[Path, Path]:
-    """Return the manifest of a golden project and what was generated from it."""
+    """Return the manifest of a golden project and the generated project."""
     (manifest,) = copy_project(name, tmp_path / "source")
     app = tmp_path / "app"
     projects.generate([manifest], app, vendored=False, faults=Diagnostics(), **options)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kills and errors of the system at every single step: the whole old project or the whole new one."""
+"""Kills and system errors at every step leave the complete old project or the complete new one."""
 
 import errno
 import itertools
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(params=["first", "update"])
 def start(request, tmp_path):
-    """The project before: absent or old; with its tree, and the tree that the new generation makes of it."""
+    """The project before (absent or old) with its tree, and the tree after the new generation."""
     start = tmp_path / "start"
     if request.param == "update":
         generate_old(start)
@@ -48,7 +48,7 @@ def copy(source, target):
 
 
 def is_old(found, old):
-    """Whether `found` is the old tree; a first generation may have made its own folder."""
+    """Whether `found` is the old tree; a first generation may have created its directory."""
     return found == old or (not old and found == {".opwest": None})
 
 
@@ -74,7 +74,7 @@ def test_killed_at_every_step(start, tmp_path):
         outcomes.append(outcome)
         found = tree(app)
         assert tree(chain) == found, number
-        if "rolled forward" in outcomes:  # from the journal on, the new project wins
+        if "rolled forward" in outcomes:  # once the journal exists, the new project is completed
             assert found == new, number
         else:
             assert is_old(found, old), number
@@ -95,7 +95,7 @@ def failing(number, code):
 
 
 def test_system_error_at_every_step(start, tmp_path, monkeypatch):
-    """The step fails, once: the project is as before, and says so; or it was complete already."""
+    """The step fails once: the project is unchanged, with an error, or it was already complete."""
     before, old, new = start
     monkeypatch.setattr(disk, "_step", disk._step)  # restored at the end
     number = 0
@@ -121,8 +121,8 @@ def test_system_error_at_every_step(start, tmp_path, monkeypatch):
     assert number > 40
 
 
-def test_killed_while_going_back(start, tmp_path):
-    """A step fails, and the process is killed while it brings the old project back."""
+def test_killed_during_the_rollback(start, tmp_path):
+    """A step fails, and the process is killed during the rollback."""
     before, old, new = start
     points = 0
     steps = []
@@ -159,7 +159,7 @@ def test_killed_while_going_back(start, tmp_path):
                 break
             points += 1
             again = copy(app, tmp_path / "again")
-            if recover(app) == "rolled forward":  # killed before it turned round
+            if recover(app) == "rolled forward":  # killed before the rollback
                 assert tree(app) == new, (names[fail - 1], kill)
             else:
                 assert is_old(tree(app), old), (names[fail - 1], kill)
@@ -169,7 +169,7 @@ def test_killed_while_going_back(start, tmp_path):
     assert points > 20
 
 
-def test_neither_forward_nor_back(tmp_path, monkeypatch):
+def test_failure_during_the_rollback(tmp_path, monkeypatch):
     app = tmp_path / "app"
     generate_old(app)
 
@@ -195,7 +195,7 @@ def test_neither_forward_nor_back(tmp_path, monkeypatch):
     assert read_record(app) == NEW_RECORD
 
 
-def test_times_come_back(tmp_path, monkeypatch):
+def test_file_times_are_restored(tmp_path, monkeypatch):
     app = tmp_path / "app"
     generate_old(app)
     before = {p: p.stat().st_mtime_ns for p in app.rglob("*") if p.is_file()}
@@ -214,7 +214,7 @@ def test_times_come_back(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("links", [True, False])
 def test_every_change_is_a_step(tmp_path, monkeypatch, links):
-    """The tests above see everything: no change of the disk comes without a step right before it."""
+    """The tests above cover all changes of the disk: each change follows a step."""
     app = tmp_path / "app"
     if not links:
         monkeypatch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(OSError(errno.EPERM, "no links")))

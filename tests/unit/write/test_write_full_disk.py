@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Disks that are full: at every write and every sync, with half of a file written, and a real one of few bytes."""
+"""Full disks: at every write and every sync, with half of a file written, and a small real file system."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def start(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict, d
 
 
 class Half:
-    """A file of a disk that fills up in the middle of it."""
+    """A file on a disk that becomes full while it is written."""
 
     def __init__(self, file) -> None:
         self._file = file
@@ -115,8 +115,8 @@ print("old, then new")
 
 
 @pytest.mark.parametrize(("size", "inodes"), [(300_000, 1000), (4_000_000, 90)], ids=["bytes", "files"])
-def test_a_real_disk_of_few_bytes(tmp_path: Path, size: int, inodes: int) -> None:
-    """A tmpfs in a mount namespace of its own: nothing of it is seen outside."""
+def test_full_file_system(tmp_path: Path, size: int, inodes: int) -> None:
+    """A tmpfs in a separate mount namespace, which is not visible outside."""
     need("unshare")
     (tmp_path / "disk").mkdir()
     script = _SMALL.format(path=[p for p in sys.path if p], folder=str(tmp_path / "disk"), size=size, inodes=inodes)
@@ -131,7 +131,7 @@ def test_a_real_disk_of_few_bytes(tmp_path: Path, size: int, inodes: int) -> Non
     skip_here(f"no tmpfs can be mounted here: {done.stderr.strip() or os.strerror(ctypes.get_errno())}")
 
 
-def test_a_file_that_was_begun_is_not_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partial_file_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = tmp_path / "app"
     generate_old(app)
     monkeypatch.setattr(os, "fsync", lambda _handle: (_ for _ in ()).throw(FULL))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lock alone: what is written is read again, and every damage is told by its reason."""
+"""The lock: it is read back, and damage is reported with its reason."""
 
 import json
 
@@ -34,7 +34,7 @@ def fault(project):
     return found
 
 
-def test_what_is_written_is_read_again(project):
+def test_written_files_are_read_back(project):
     lock = Lock(
         {"runtime": "module"}, {"b": DIGEST, "a": DIGEST}, frozenset({"z", "m"}), {"z": DIGEST}, frozenset({"q"})
     )
@@ -51,14 +51,14 @@ def test_what_is_written_is_read_again(project):
     )
 
 
-def test_what_is_empty_is_left_out(project):
+def test_empty_keys_are_omitted(project):
     text = Lock().to_bytes()
     assert set(json.loads(text)) == {"format", "opwest", "record", "files", "user"}
     put(project, text)
     assert read_lock(project) == Lock()
 
 
-def test_there_may_be_none(tmp_path):
+def test_missing_lock(tmp_path):
     assert read_lock(tmp_path) is None
     (tmp_path / ".opwest").write_text("a file where the folder should be")
     assert read_lock(tmp_path) is None
@@ -93,7 +93,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("case", DAMAGES)
-def test_damage_is_told_by_its_reason(project, case):
+def test_damage_is_reported_with_its_reason(project, case):
     content, reason = DAMAGES[case]
     put(project, content)
     found = fault(project)
@@ -103,12 +103,12 @@ def test_damage_is_told_by_its_reason(project, case):
     )
 
 
-def test_a_link_is_refused(project):
+def test_symbolic_link_is_rejected(project):
     (project / ".opwest" / "lock.json").symlink_to(project / "elsewhere")
     assert fault(project).message == "the lock is damaged: the file is a symbolic link"
 
 
-def test_a_newer_format_is_told(project):
+def test_newer_format_is_reported(project):
     put(project, {"format": FORMAT + 1, "opwest": "9.0"})
     found = fault(project)
     assert found.message == f"the project was written by a newer version of opwest (9.0, lock format {FORMAT + 1})"
@@ -117,12 +117,12 @@ def test_a_newer_format_is_told(project):
 
 
 @pytest.mark.parametrize("path", BAD)
-def test_paths_that_leave_or_are_no_shortest_spelling(path):
+def test_paths_outside_or_not_normalised(path):
     assert not is_inside(path)
 
 
-def test_a_path_that_no_file_system_can_hold():
-    """Half of a surrogate pair: JSON can hold it, UTF-8 can't."""
+def test_path_too_long_for_any_file_system():
+    """Half of a surrogate pair: JSON can contain it, UTF-8 cannot."""
     assert not is_inside("a/\ud800")
 
 
@@ -138,7 +138,7 @@ def test_no_digests(value):
     assert is_digest(DIGEST)
 
 
-def test_json_refuses_what_is_none():
+def test_unsupported_json_values_are_rejected():
     with pytest.raises(ValueError, match="not JSON compliant"):
         to_json({"a": float("nan")})
     with pytest.raises(TypeError, match=r"^set is not a JSON value: "):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is written and what is left alone."""
+"""Written and unchanged files."""
 
 import hashlib
 import json
@@ -53,7 +53,7 @@ def test_same_input_gives_same_bytes(tmp_path):
     assert tree(tmp_path / "one") == tree(tmp_path / "far/away/two")
 
 
-def test_empty_folder_and_umask(app):
+def test_empty_directory_and_umask(app):
     app.mkdir()
     old = os.umask(0o022)
     try:
@@ -71,14 +71,14 @@ def test_odd_names_and_empty_content(app):
     assert write(app, *(gen(name, "") for name in names)).unchanged == 5
 
 
-def test_relative_folder(tmp_path, monkeypatch):
+def test_relative_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(Path("app"), gen("a.c"))
     monkeypatch.chdir(tmp_path / "app")
     assert write(Path(), gen("a.c")).unchanged == 1
 
 
-def test_project_folder_may_be_a_link(app, tmp_path):
+def test_project_directory_may_be_a_link(app, tmp_path):
     (tmp_path / "real").mkdir()
     app.symlink_to("real")
     write(app, gen("a.c"))
@@ -88,7 +88,7 @@ def test_project_folder_may_be_a_link(app, tmp_path):
 # --- the next generation
 
 
-def test_nothing_is_touched_when_nothing_changed(app):
+def test_unchanged_update_touches_no_files(app):
     files = [gen("m/a.c"), gen("m/b.c"), user("src/main.c")]
     write(app, *files)
     before = times(app)
@@ -107,7 +107,7 @@ def test_only_changed_files_are_written(app):
     assert tree(app, own=False) == {"a.c": b"generated\n", "b.c": b"new", "c.c": b"generated\n"}
 
 
-def test_record_alone_changes_the_lock_alone(app):
+def test_changed_record_changes_only_the_lock(app):
     write(app, gen("a.c"))
     before = times(app)
     result = write(app, gen("a.c"), record={"other": 1})
@@ -116,7 +116,7 @@ def test_record_alone_changes_the_lock_alone(app):
     assert times(app)[str(app / "a.c")] == before[str(app / "a.c")]
 
 
-def test_folders_that_we_emptied_go(app):
+def test_emptied_directories_are_removed(app):
     write(app, gen("a/b/c/x.c"), gen("a/y.c"), gen("d/z.c"), gen("e/f/v.c"))
     (app / "d/mine.txt").write_text("mine")
     (app / "e/empty").mkdir()
@@ -125,14 +125,14 @@ def test_folders_that_we_emptied_go(app):
     assert set(tree(app, own=False)) == {"a", "a/y.c", "d", "d/mine.txt", "e", "e/empty"}
 
 
-def test_folder_stays_when_another_file_comes(app):
+def test_directory_is_kept_for_another_file(app):
     write(app, gen("a/x.c"))
     inode = (app / "a").stat().st_ino
     write(app, gen("a/y.c"))
     assert (app / "a").stat().st_ino == inode
 
 
-def test_deleted_file_of_ours_comes_back(app):
+def test_deleted_file_of_opwest_is_restored(app):
     write(app, gen("a/x.c"), gen("b.c"))
     shutil.rmtree(app / "a")
     assert write(app, gen("a/x.c"), gen("b.c")).written == ("a/x.c",)
@@ -146,7 +146,7 @@ def test_deleted_file_that_is_no_longer_generated(app):
     assert (result.removed, result.kept) == ((), ())
 
 
-def test_file_becomes_folder_and_back(app):
+def test_file_becomes_directory_and_back(app):
     write(app, gen("a", "file"))
     assert write(app, gen("a/b/c.c")).removed == ("a",)
     assert tree(app, own=False) == {"a": None, "a/b": None, "a/b/c.c": b"generated\n"}
@@ -174,25 +174,25 @@ def test_users_file_that_was_deleted_stays_deleted(app):
     assert not (app / "src").exists()
 
 
-def test_users_file_is_remembered_when_it_is_not_wanted_for_a_while(app):
+def test_user_file_is_recorded_while_it_is_not_generated(app):
     write(app, user("a.conf"))
     assert write(app).removed == ()
     (app / "a.conf").unlink()
     assert write(app, user("a.conf")).written == ()
 
 
-def test_file_of_the_users_own_making_is_kept(app):
+def test_user_created_file_is_kept(app):
     write(app, gen("a.c"))
     (app / "prj.conf").write_text("mine")
     (app / "dangling").symlink_to("nowhere")
     result = write(app, gen("a.c"), user("prj.conf"), user("dangling"))
     assert result.kept == ("dangling", "prj.conf")
     assert (app / "prj.conf").read_text() == "mine"
-    (app / "prj.conf").unlink()  # never written by us: now it is
+    (app / "prj.conf").unlink()  # not written by opwest before
     assert write(app, gen("a.c"), user("prj.conf"), user("dangling")).written == ("prj.conf",)
 
 
-def test_ours_becomes_the_users(app):
+def test_file_of_opwest_becomes_a_user_file(app):
     write(app, gen("edited", "1"), gen("untouched", "1"), gen("same", "1"), gen("gone", "1"))
     (app / "edited").write_text("mine")
     (app / "gone").unlink()
@@ -204,7 +204,7 @@ def test_ours_becomes_the_users(app):
     assert write(app, *files).kept == ("edited", "gone", "same", "untouched")
 
 
-def test_users_becomes_ours(app):
+def test_user_file_becomes_a_file_of_opwest(app):
     write(app, user("a.c"), user("b.c"), user("same.c"))
     (app / "a.c").write_text("edited")
     (app / "b.c").unlink()
@@ -221,7 +221,7 @@ def test_users_becomes_ours(app):
 # --- edits of our files
 
 
-def test_edited_files_are_refused_together(app):
+def test_edited_files_are_rejected_together(app):
     write(app, gen("m/a.c"), gen("m/b.c"), gen("m/c.c"))
     (app / "m/a.c").write_text("edited")
     (app / "m/b.c").write_text("edited")
@@ -256,10 +256,10 @@ def test_edited_file_that_is_no_longer_generated_stays(app):
     result = write(app)
     assert (result.removed, result.kept) == (("m/b.c",), ("m/a.c", "m/link"))
     assert (app / "m/a.c").read_text() == "edited"
-    assert write(app).kept == ()  # theirs from now on
+    assert write(app).kept == ()  # belongs to the user from now on
 
 
-def test_foreign_files_are_refused(app):
+def test_foreign_files_are_rejected(app):
     write(app, gen("a.c"))
     (app / "b.c").write_text("mine")
     (app / "c.c").write_text("mine")
@@ -271,7 +271,7 @@ def test_foreign_files_are_refused(app):
     assert (app / "a.c").exists()
 
 
-def test_foreign_file_with_the_same_content_is_taken_over(app):
+def test_foreign_file_with_equal_content_is_adopted(app):
     write(app)
     (app / "b.c").write_text("generated\n")
     assert write(app, gen("b.c")).unchanged == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens between a crash and the next run."""
+"""Changes between a crash and the next run."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def interrupted(app, at):
     assert child(doomed) == -signal.SIGKILL
 
 
-def test_edits_after_a_crash_survive(tmp_path):
+def test_edits_after_a_crash_are_kept(tmp_path):
     app = tmp_path / "app"
     generate_old(app)
     interrupted(app, "keep/changed.c")
@@ -92,7 +92,7 @@ def test_damaged_journal(tmp_path, damage, reason):
     assert tree(app) == before
     shutil.rmtree(journal_of(app)) if journal_of(app).is_dir() else journal_of(app).unlink()
     shutil.rmtree(app / ".opwest/stage", ignore_errors=True)
-    generate_new(app)  # the way out that the hint names
+    generate_new(app)  # as in the hint
     assert read_record(app) == NEW_RECORD
     assert (app / "keep/changed.c").read_text() == "new\n"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is refused: things in the way, foreign folders, impossible input, broken locks."""
+"""Rejected output directories: existing files, directories of others, invalid input, broken locks."""
 
 import os
 import shutil
@@ -9,10 +9,10 @@ from opwest import __version__
 from opwest.write import read_record, recover
 from write_support import RECORD, gen, refusal, times, tree, user, write
 
-# --- what is in the way
+# --- existing files
 
 
-def test_folder_and_file_in_the_way(app):
+def test_directory_and_file_in_the_way(app):
     write(app)
     (app / "a.c").mkdir()
     (app / "u").mkdir()
@@ -27,7 +27,7 @@ def test_folder_and_file_in_the_way(app):
     )
 
 
-def test_folder_in_the_way_that_keeps_a_file(app):
+def test_directory_in_the_way_with_a_user_file(app):
     write(app, gen("a/b.c"))
     (app / "a/mine").write_text("mine")
     before = times(app)
@@ -36,7 +36,7 @@ def test_folder_in_the_way_that_keeps_a_file(app):
 
 
 @pytest.mark.parametrize("target", ["../outside", "inside"])
-def test_links_to_folders_are_not_followed(app, tmp_path, target):
+def test_links_to_directories_are_not_followed(app, tmp_path, target):
     write(app, gen("inside/x.c"), gen("m/a.c"))
     (tmp_path / "outside").mkdir()
     shutil.rmtree(app / "m")
@@ -51,7 +51,7 @@ def test_links_to_folders_are_not_followed(app, tmp_path, target):
     assert sorted(p.name for p in (app / "m").iterdir() if p.name != "x.c") == ["theirs"]
 
 
-def test_link_in_place_of_our_file(app, tmp_path):
+def test_symbolic_link_in_place_of_a_file_of_opwest(app, tmp_path):
     write(app, gen("a.c"))
     (tmp_path / "outside").write_text("generated\n")
     (app / "a.c").unlink()
@@ -71,7 +71,7 @@ def test_special_file_in_the_way(app):
 
 
 def test_name_that_changes_only_in_case(app):
-    """On a file system that ignores case both names are one file; here a hard link plays that."""
+    """On a case-insensitive file system both names are one file, simulated by a hard link."""
     write(app, gen("Foo.c"))
     os.link(app / "Foo.c", app / "foo.c")
     assert refusal(write, app, gen("foo.c")) == (
@@ -87,7 +87,7 @@ def test_name_that_changes_only_in_case(app):
     assert tree(app, own=False) == {"foo.c": b"generated\n"}
 
 
-# --- folders that are not ours
+# --- directories of others
 
 FOREIGN = (
     "error: the directory is not empty and was not created by opwest\n  hint: choose a new directory, or empty this one"
@@ -95,11 +95,11 @@ FOREIGN = (
 
 
 @pytest.mark.parametrize("content", ["main.c", ".git/HEAD", ".opwest/other", ".opwest", "file-opwest"])
-def test_foreign_folder_is_refused(app, content):
+def test_foreign_directory_is_rejected(app, content):
     if content == "file-opwest":
         app.mkdir()
         (app / ".opwest").write_text("a file")
-    elif content == ".opwest":  # of an interrupted run, but something else is here too
+    elif content == ".opwest":  # of an interrupted run, but with another file
         (app / ".opwest").mkdir(parents=True)
         (app / "mine").write_text("mine")
     else:
@@ -113,7 +113,7 @@ def test_foreign_folder_is_refused(app, content):
     assert times(app) == before
 
 
-def test_linked_own_folder_is_refused(app, tmp_path):
+def test_linked_own_directory_is_rejected(app, tmp_path):
     write(tmp_path / "other", gen("a.c"))
     app.mkdir()
     (app / ".opwest").symlink_to("../other/.opwest")
@@ -121,7 +121,7 @@ def test_linked_own_folder_is_refused(app, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["file", "dangling"])
-def test_not_a_folder(app, kind):
+def test_not_a_directory(app, kind):
     app.write_text("mine") if kind == "file" else app.symlink_to("nowhere")
     expected = f"{app}: error: not a directory\n  hint: choose a new or empty directory"
     assert refusal(write, app, gen("a.c")) == expected
@@ -129,7 +129,7 @@ def test_not_a_folder(app, kind):
     assert recover(app) == "nothing"
 
 
-def test_file_above_the_folder(app):
+def test_file_above_the_directory(app):
     app.write_text("mine")
     assert refusal(write, app / "x/y", gen("a.c")).startswith(f"{app}: error: cannot write the project: ")
     assert app.read_text() == "mine"
@@ -242,7 +242,7 @@ def test_lock_of_a_newer_opwest(app):
 
 
 def test_lost_lock(app):
-    """The folder is still known as ours; what is the same is taken over, nothing else is overwritten."""
+    """The directory is still recognized; equal files are adopted, others are not overwritten."""
     write(app, gen("a.c"), gen("b.c"))
     (app / ".opwest/lock.json").unlink()
     assert "b.c: error: the file was not written by opwest" in refusal(write, app, gen("a.c"), gen("b.c", "new"))

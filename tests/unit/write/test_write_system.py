@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real refusals of the system, and two writers at once."""
+"""Errors of the system, and two concurrent writers."""
 
 import os
 import resource
@@ -24,12 +24,12 @@ from write_support import (
     write,
 )
 
-# --- real refusals of the system
+# --- errors of the system
 
 
 @pytest.fixture
-def nobody():
-    """A folder of an ordinary user, and that user's rights: root may write everywhere."""
+def unprivileged():
+    """A directory of an ordinary user with that user's permissions: root may write everywhere."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     if os.geteuid() != 0:
         yield folder
@@ -46,16 +46,16 @@ def nobody():
     shutil.rmtree(folder)
 
 
-def test_no_permission_to_make_the_folder(nobody):
-    nobody.chmod(0o555)
-    assert refusal(generate_new, nobody / "app") == (
-        f"{nobody}/app: error: cannot write the project: Permission denied\n  hint: the project is unchanged"
+def test_no_permission_to_create_the_directory(unprivileged):
+    unprivileged.chmod(0o555)
+    assert refusal(generate_new, unprivileged / "app") == (
+        f"{unprivileged}/app: error: cannot write the project: Permission denied\n  hint: the project is unchanged"
     )
 
 
 @pytest.mark.parametrize("place", [".", ".opwest", "keep", "gone/deep"])
-def test_no_permission_to_write(nobody, place):
-    app = nobody / "app"
+def test_no_permission_to_write(unprivileged, place):
+    app = unprivileged / "app"
     generate_old(app)
     old = tree(app)
     (app / place).chmod(0o555)
@@ -67,8 +67,8 @@ def test_no_permission_to_write(nobody, place):
     generate_new(app)
 
 
-def test_no_permission_to_read(nobody):
-    app = nobody / "app"
+def test_no_permission_to_read(unprivileged):
+    app = unprivileged / "app"
     generate_old(app)
     (app / "keep/changed.c").chmod(0)
     assert refusal(generate_new, app).startswith(
@@ -92,10 +92,10 @@ def test_file_too_large(tmp_path):
     assert tree(app) == old
 
 
-# --- two at once
+# --- concurrent writers
 
 
-def test_another_opwest_is_writing(tmp_path, monkeypatch):
+def test_concurrent_opwest_process(tmp_path, monkeypatch):
     app = tmp_path / "app"
     generate_old(app)
     monkeypatch.setattr(mutex, "WAIT_SECONDS", 0.2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the writing layer share."""
+"""Shared by the tests of the writing layer."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ def write(directory, *files, record=RECORD) -> WriteResult:
 
 
 def tree(directory: Path, *, own=True):
-    """Return all of a folder but the mutex: {path: content, link target, or None for a folder}."""
+    """Return the content of a directory without the mutex: {path: content, link target, or None for a directory}."""
     found = {}
     if not directory.is_dir():
         return found
@@ -43,7 +43,7 @@ def tree(directory: Path, *, own=True):
 
 
 def times(directory: Path):
-    """Return what changes when anything is touched: inodes, sizes, modes and times, of folders too."""
+    """Return inodes, sizes, modes and times of files and directories, which change with any access for writing."""
     places = [directory, *directory.rglob("*")]
     return {
         str(place): (s.st_ino, s.st_size, s.st_mode, s.st_mtime_ns, s.st_ctime_ns)
@@ -58,7 +58,7 @@ def refusal(call, *arguments) -> str:
         call(*arguments)
     except OpwestError as fault:
         return str(fault)
-    raise AssertionError("not refused")
+    raise AssertionError("not rejected")
 
 
 def child(work) -> int:
@@ -77,7 +77,7 @@ def child(work) -> int:
 
 
 def at_step(number, act):
-    """Make `act(name)` happen at the step `number` (from 1) of this process; return the list of steps."""
+    """Call `act(name)` at the step `number` (from 1) of this process; return the list of steps."""
     seen = []
 
     def step(name):
@@ -90,7 +90,7 @@ def at_step(number, act):
 
 
 def killed_at(number, work) -> bool:
-    """Run `work` in a child that is killed at the step `number`; False if it came to its end before."""
+    """Run `work` in a child that is killed at the step `number`; return False if it ended before."""
 
     def doomed():
         at_step(number, lambda _: os.kill(os.getpid(), signal.SIGKILL))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told before CMake runs, with a small tree that looks like Zephyr."""
+"""Errors before CMake runs, with a small tree like Zephyr's."""
 
 from pathlib import Path
 
@@ -48,7 +48,9 @@ def tree(tmp_path: Path) -> Path:
     return base
 
 
-def told(tree: Path, capsys: pytest.CaptureFixture[str], *arguments: str, manifest: str = MANIFEST) -> tuple[int, str]:
+def checked(
+    tree: Path, capsys: pytest.CaptureFixture[str], *arguments: str, manifest: str = MANIFEST
+) -> tuple[int, str]:
     file = tree.parents[1] / "manifest.yaml"
     file.write_text(manifest)
     code = main(["check", str(file), "--zephyr-base", str(tree), *arguments])
@@ -103,8 +105,8 @@ def test_boards_of_the_tree(tree: Path) -> None:
 @pytest.mark.parametrize(
     "board", ["native_sim/native/64", "disco", "disco@2", "nrf5340dk/nrf5340/cpuapp", "mps3//an547"]
 )
-def test_a_board_that_is_there(tree: Path, capsys: pytest.CaptureFixture[str], board: str) -> None:
-    code, text = told(tree, capsys, "--board", board)
+def test_existing_board(tree: Path, capsys: pytest.CaptureFixture[str], board: str) -> None:
+    code, text = checked(tree, capsys, "--board", board)
     assert code == 0 and "error" not in text
 
 
@@ -124,41 +126,43 @@ def test_a_board_that_is_there(tree: Path, capsys: pytest.CaptureFixture[str], b
         ("native_posix", "native_posix was removed in Zephyr 4.2, found 4.2\n  expected: native_sim"),
     ],
 )
-def test_a_board_that_is_not_there(tree: Path, capsys: pytest.CaptureFixture[str], board: str, message: str) -> None:
-    code, text = told(tree, capsys, "--board", board)
+def test_missing_board(tree: Path, capsys: pytest.CaptureFixture[str], board: str, message: str) -> None:
+    code, text = checked(tree, capsys, "--board", board)
     assert code == 1 and message.format(tree=tree) in text
 
 
-def test_the_manifests_own_boards_are_warned_of(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, text = told(tree, capsys, manifest=MANIFEST + "boards: [elsewhere]\n")
+def test_boards_of_the_manifest_cause_warnings(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, text = checked(tree, capsys, manifest=MANIFEST + "boards: [elsewhere]\n")
     assert code == 0 and "manifest.yaml:2:8: warning: unknown board 'elsewhere'" in text
 
 
-def test_a_missing_module_comes_with_its_command(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, text = told(tree, capsys, "--board", "mps3/corstone300/an547", "--board", "disco")
+def test_missing_module_is_reported_with_its_command(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, text = checked(tree, capsys, "--board", "mps3/corstone300/an547", "--board", "disco")
     assert code == 0
     assert "required for board mps3/corstone300/an547\n  hint: run `west update cmsis_6`" in text
     assert "required for board disco\n  hint: run `west update hal_stm32`" in text
-    text = told(tree, capsys, "--board", "nrf5340dk/nrf5340/cpuapp")[1]
+    text = checked(tree, capsys, "--board", "nrf5340dk/nrf5340/cpuapp")[1]
     assert "required for board nrf5340dk/nrf5340/cpuapp\n  hint: run `west update hal" in text
     (tree.parent / "modules/hal/cmsis_6/zephyr").mkdir(parents=True)
     (tree.parent / "modules/hal/cmsis_6/zephyr/module.yml").write_text("name: cmsis_6\n")
-    assert "cmsis_6" not in told(tree, capsys, "--board", "mps3/corstone300/an547")[1]
+    assert "cmsis_6" not in checked(tree, capsys, "--board", "mps3/corstone300/an547")[1]
 
 
-def test_an_unknown_option_is_told(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_option_is_reported(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         "manifest.yaml:5:13: warning: CONFIG_HELPER of external 'helper' is not defined in the Kconfig"
-        in told(tree, capsys)[1]
+        in checked(tree, capsys)[1]
     )
-    assert "CONFIG_PRESENT" not in told(tree, capsys, manifest=MANIFEST.replace("CONFIG_HELPER", "CONFIG_PRESENT"))[1]
+    assert (
+        "CONFIG_PRESENT" not in checked(tree, capsys, manifest=MANIFEST.replace("CONFIG_HELPER", "CONFIG_PRESENT"))[1]
+    )
 
 
-def test_an_unknown_option_of_the_application_is_told(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_option_of_the_application_is_reported(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = (
         "application: {{kconfig: {{CONFIG_PRESENT: y, CONFIG_FOO_LOG_LEVEL_DBG: y, CONFIG_DT_HAS_X: y, {}: y}}}}\n"
     )
-    code, text = told(tree, capsys, manifest=MANIFEST + options.format("CONFIG_PRESEMT"))
+    code, text = checked(tree, capsys, manifest=MANIFEST + options.format("CONFIG_PRESEMT"))
     assert code == 0
     assert text.count("is not defined in the Kconfig files") == 2  # this one and CONFIG_HELPER
     assert "manifest.yaml:7:93: warning: CONFIG_PRESEMT is not defined in the Kconfig files of" in text
@@ -169,7 +173,7 @@ def test_an_unknown_option_of_the_application_is_told(tree: Path, capsys: pytest
     own = tree.parent / "application"
     own.mkdir()
     (own / "Kconfig").write_text("menuconfig PRESEMT\n")
-    assert "PRESEMT" not in told(tree, capsys, manifest=MANIFEST + options.format("CONFIG_PRESEMT"))[1]
+    assert "PRESEMT" not in checked(tree, capsys, manifest=MANIFEST + options.format("CONFIG_PRESEMT"))[1]
 
 
 def test_boards_outside_the_tree(
@@ -180,16 +184,16 @@ def test_boards_outside_the_tree(
         (folder / "board.yml").write_text(f"board: {{name: {name}, socs: [{{name: corstone300}}]}}\n")
     (tree.parent / "app" / "zephyr").mkdir()
     (tree.parent / "app" / "zephyr" / "module.yml").write_text("build:\n  settings:\n    board_root: hw\n")
-    assert told(tree, capsys, "--board", "other")[0] == 0
-    assert told(tree, capsys, "--board", "own")[0] == 1
+    assert checked(tree, capsys, "--board", "other")[0] == 0
+    assert checked(tree, capsys, "--board", "own")[0] == 1
     monkeypatch.setenv("BOARD_ROOT", f"{tmp_path / 'nothing'};{tmp_path / 'mine'}")
-    assert told(tree, capsys, "--board", "own")[0] == 0
+    assert checked(tree, capsys, "--board", "own")[0] == 0
 
 
-def test_a_board_of_several_socs(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_board_of_several_socs(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tree / "boards/st/two").mkdir()
     (tree / "boards/st/two/board.yml").write_text("board: {name: two, socs: [{name: a}, {name: b}]}\n")
-    code, text = told(tree, capsys, "--board", "two")
+    code, text = checked(tree, capsys, "--board", "two")
     assert code == 1 and "error: board 'two' has several SoCs: specify one\n  expected: two/a or two/b" in text
 
 
@@ -211,7 +215,7 @@ def test_version_and_tree(tree: Path, capsys: pytest.CaptureFixture[str], monkey
     assert find_workspace() is None
 
 
-def test_generate_emits_what_an_asked_board_needs(tree: Path, tmp_path: Path) -> None:
+def test_generate_emits_configuration_for_a_given_board(tree: Path, tmp_path: Path) -> None:
     file = str(tmp_path / "manifest.yaml")
     assert (
         main(["generate", file, "-o", str(tmp_path / "app"), "--board", "mps3//an547", "--zephyr-base", str(tree)]) == 0

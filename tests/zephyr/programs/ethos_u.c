@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two NPUs whose registers are memory, played by a timer that raises their interrupts: all drivers are real. The NPU
+ * Two NPUs with registers in memory, simulated by a timer that raises their interrupts: all drivers are real. The NPU
  * of the test adds the command stream's first byte to region 0 and writes region 1, after some milliseconds.
  */
 #include <stdio.h>
@@ -24,7 +24,7 @@ enum { ID, STATUS, CMD, RESET, QBASE, QSIZE = 8, PROT, CONFIG, BASEP = 32 };
 #define HANG 0U
 #define NOT_RESET 0xffffffffU
 
-/* A command stream of the test: what is added, how long it takes, the status at its end. */
+/* A command stream of the test: the addend, the duration, the status at its end. */
 #define PROGRAM(name, added, ms, end)                                                              \
 	static const uint32_t name##_words[] __aligned(16) = {                                     \
 		0x31504f43, 0x00000001, MACS, ARCHITECTURE, 5, 5, 5, 0x00030002, added, ms, end};  \
@@ -273,14 +273,14 @@ static void aborts(void)
 	CHECK("close again", opwest_accelerator_close(NPU0), -EPERM);
 	reopen();
 
-	/* The time-out is short: the inference would end later. */
+	/* The timeout is short: the inference would end later. */
 	CHECK("too slow", run(out[0], &slow, 10), -ETIMEDOUT);
 	CHECK("close a slow one", opwest_accelerator_close(NPU0), 0);
 	k_msleep(100);
 	CHECK("it wrote nothing", all(out[0], 2), false);
 	reopen();
 
-	/* The interrupt comes while it is aborted. */
+	/* The interrupt is raised during the abort. */
 	CHECK("hang again", run(out[0], &hang, 10), -ETIMEDOUT);
 	key = irq_lock();
 	NVIC_SetPendingIRQ((IRQn_Type)fakes[0].irq);
@@ -290,7 +290,7 @@ static void aborts(void)
 	CHECK("no interrupt is left", run(out[0], &slow, 10), -ETIMEDOUT);
 	CHECK("nor is it told early", opwest_accelerator_sync(NPU0, 200), 0);
 
-	/* Right after it was enqueued, when it runs. */
+	/* Right after it was enqueued, while it runs. */
 	CHECK("enqueue and", enqueue(NPU0, out[0], &hang), 0);
 	CHECK("close at once", opwest_accelerator_close(NPU0), 0);
 	reopen();
@@ -320,14 +320,14 @@ static void ends(void)
 	CHECK("deactivate it", opwest_accelerator_deactivate(NPU0), 0);
 }
 
-/* An NPU that can't be reset may still write: it is not used until it is programmed anew. */
+/* An NPU that cannot be reset may still write: it is not used until it is programmed again. */
 static void stuck(void)
 {
 	CHECK("activate", opwest_accelerator_activate(NPU0, &fast), 0);
 	CHECK("open", opwest_accelerator_open(NPU0, 0), 0);
 	CHECK("hang", run(out[0], &hang, 10), -ETIMEDOUT);
 	k_timer_stop(&player);
-	fakes[0].registers[STATUS] = 8; /* resetting, for ever */
+	fakes[0].registers[STATUS] = 8; /* a reset that does not end */
 	CHECK("close tells", opwest_accelerator_close(NPU0), -EIO);
 	CHECK("open refuses", opwest_accelerator_open(NPU0, 0), -EIO);
 	CHECK("deactivate", opwest_accelerator_deactivate(NPU0), 0);

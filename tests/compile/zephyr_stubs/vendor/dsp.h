@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The header that the golden model "asynchronous" names for the handle of a vendor's own type. */
+/* The header of the vendor-specific handle in the golden model "asynchronous". */
 #ifndef STUB_VENDOR_DSP_H_
 #define STUB_VENDOR_DSP_H_
 

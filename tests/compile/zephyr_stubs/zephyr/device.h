@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands in for the header of this name of Zephyr: only what emitted files use. */
+/* A stub of Zephyr's header: only the parts that emitted files use. */
 #ifndef STUB_DEVICE_H_
 #define STUB_DEVICE_H_
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands in for Zephyr's ztest on a host: what emitted suites use of it. ztest.c has the main() that runs them. */
+/* A stub of Zephyr's ztest for hosts: the parts that emitted suites use. ztest.c contains main(). */
 #ifndef STUB_ZTEST_H_
 #define STUB_ZTEST_H_
 
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What longjmp tells. */
+/* The values of longjmp. */
 enum stub_outcome {
 	STUB_PASS,
 	STUB_SKIP,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For compilers without a C library. The last three are unlike those of any library: nothing may know them by heart. */
+/* For compilers without a C library. The last three differ from those of all libraries: no code may assume values. */
 #ifndef BARE_ERRNO_H_
 #define BARE_ERRNO_H_
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For compilers without a C library: what the runtime and the operators of these tests use. */
+/* For compilers without a C library: the functions that the runtime and the operators of these tests use. */
 #ifndef BARE_STRING_H_
 #define BARE_STRING_H_
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Building the test programs of the emulated accelerator, with every sanitizer."""
+"""Builds of the test programs of the emulated accelerator, with every sanitizer."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SHARED = ("accelerator.c", "accelerator_context.c", "port_sync_host.c")
 
 
 def driver_sources() -> list[Path]:
-    """Return what a host program links."""
+    """Return the sources of a host program."""
     driver = [path for path in sorted(DRIVER.glob("*.c")) if path.name != "npu_emul_zephyr.c"]
     return [*(RUNTIME / "src" / name for name in SHARED), *driver]
 
 
 def make_program() -> dict:
-    """Return what make_program.py defines; without leaving byte code in the runtime's folder."""
+    """Return the definitions of make_program.py, without writing byte code to the runtime's directory."""
     return runpy.run_path(str(DRIVER / "make_program.py"))
 
 
@@ -51,7 +51,7 @@ def build_npu(work: Path, name: str, sanitizer: str) -> Path:
 
 
 def finish(program: Path, *arguments: object) -> bytes:
-    """Run a test program, leak checks on; return what it printed."""
+    """Run a test program with leak checks; return its output."""
     done = subprocess.run([str(program), *map(str, arguments)], capture_output=True, check=False, timeout=120)
     assert done.returncode == 0, f"{done.returncode}\n{done.stdout[-2000:]!r}\n{done.stderr.decode()[-6000:]}"
     return done.stdout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated accelerator as a device: its queue, its hooks, faults, threads; under every sanitizer."""
+"""The emulated accelerator as a device: queue, hooks, faults, threads; with every sanitizer."""
 
 import re
 
@@ -45,7 +45,7 @@ def test_driver_compiles_without_warnings(compiler, tmp_path):
     compile_all(tmp_path, driver_sources(), command, [*flags, *STRICT], [f"-I{RUNTIME / 'include'}"])
 
 
-def test_headers_stand_alone_and_compile_as_cpp(tmp_path):
+def test_headers_are_self_contained_and_compile_as_cpp(tmp_path):
     need_compiler("g++")
     for header in ("accelerator_context", "npu_emul", "npu_emul_state", "port_sync"):
         for suffix, compiler in (("c", "gcc"), ("cpp", "g++")):

@@ -25,7 +25,7 @@ def program(tmp_path_factory):
 
 
 def scaled(settings: dict, total: np.ndarray) -> np.ndarray:
-    """Scale as npu_emul.h says, in numpy."""
+    """Scale as specified in npu_emul.h, in numpy."""
     total = total.astype(np.int64) * settings["multiplier"]
     if settings["shift"]:
         total = (total + (1 << (settings["shift"] - 1))) >> settings["shift"]
@@ -56,7 +56,7 @@ def settings_for(generator: random.Random, kind: str) -> dict:
 
 
 def case_for(generator: random.Random, numbers: np.random.Generator, kind: str, s: dict) -> tuple[bytes, bytes]:
-    """Return a case for the C program, and the bytes that it has to print."""
+    """Return a case for the C program and its expected output."""
 
     def int8(*shape: int) -> np.ndarray:
         if generator.random() < 0.1:  # the extremes, where sums are largest
@@ -121,7 +121,7 @@ def test_kernels_compute_what_numpy_computes(maker, program, tmp_path, seed):
     assert printed == b""
 
 
-def test_the_largest_sums(maker, program, tmp_path):
+def test_largest_sums(maker, program, tmp_path):
     """65,535 products of the largest numbers, the largest bias and multiplier: nothing overflows."""
     settings = {"id": 0, "multiplier": 2**31 - 1, "shift": 47, "input_zero": 127, "output_zero": 0}
     settings |= {"least": -128, "most": 127}
@@ -168,7 +168,7 @@ def test_script_writes_the_documented_bytes(tmp_path):
         ([f"dense,id={i}" for i in range(257)], "257 kernels, expected 1 to 256"),
     ],
 )
-def test_script_refuses(tmp_path, kernels, message):
+def test_script_rejects(tmp_path, kernels, message):
     done = run_script(tmp_path / "p", *kernels)
     assert done.returncode == 2
     assert message in done.stderr

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls operators by name as its input says, one call a line:
+ * Calls operators by name, one call per line of the input:
  *   OPERATOR DEVICE ARGUMENT...
  * DEVICE is 0 or 1. An argument is i:DTYPE:NUMBER, u:DTYPE:NUMBER (64 bits without sign), r:DTYPE:REAL,
  * in:DTYPE:SIZE:OFFSET or out:DTYPE:SIZE:OFFSET (from 64-byte alignment), in0:DTYPE:SIZE or out0:DTYPE:SIZE (NULL).
  * "nothing" as the first argument passes NULL for the arguments with the count that follows it.
- * Prints what opwest_call returned and the first 16 bytes of the last "out".
+ * Prints the result of opwest_call and the first 16 bytes of the last "out".
  */
 #include <stdio.h>
 #include <stdlib.h>

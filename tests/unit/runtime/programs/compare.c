@@ -27,7 +27,7 @@ int main(void)
 	struct opwest_tolerance tolerance;
 
 	while (scanf("%u %lf %lf %199s %199s", &dtype, &tolerance.absolute, &tolerance.relative, hex[0], hex[1]) == 5) {
-		/* One byte on: neither is aligned. */
+		/* Offset by one byte: neither is aligned. */
 		const uint32_t size = bytes_of(hex[0], &memory[0][1]);
 		const uint32_t count = size / (uint32_t)opwest_dtype_size((uint8_t)dtype);
 		uint32_t first = UINT32_MAX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints all that the metadata of a model says, as JSON. */
+/* Prints all metadata of a model as JSON. */
 #include <stdio.h>
 #include <string.h>
 

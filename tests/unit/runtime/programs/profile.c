@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counting, with a counter and a trace of our own: 32 bits wide, so that it wraps. */
+/* Measurements with a test counter and a test trace; the counter has 32 bits, so that it wraps. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -81,7 +81,7 @@ static int counts(void)
 	return 0;
 }
 
-/* Points lie in each other: the whole of run holds the others. It is no event, or a failure would leave it open. */
+/* Points are nested in the point of run, which is not an event: a failure would leave it open. */
 static int nests_and_traces(void)
 {
 	struct opwest_measure measures[3] = {{0U, 0U, 0U, 0U, 0U, 0U, 0U}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The portable part of the service, on a model of our own: whatever a host may ask for. */
+/* The portable part of the service with a test model: any request of a host. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

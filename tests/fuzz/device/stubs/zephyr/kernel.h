@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that are only told apart. */
+/* Threads, identified by number only. */
 #ifndef STUB_KERNEL_H_
 #define STUB_KERNEL_H_
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One case per promise of npu_emul.h and accelerator.h, while nothing fails. */
+/* One case per guarantee of npu_emul.h and accelerator.h, without faults. */
 #include "npu_test.h"
 
 OPWEST_NPU_EMUL_HOST_DEFINE(quick, 0);
@@ -8,7 +8,7 @@ OPWEST_NPU_EMUL_HOST_DEFINE(slow_too, 40000);
 OPWEST_NPU_EMUL_HOST_DEFINE_QUEUE(narrow, 20000, 2, 2000);
 OPWEST_NPU_EMUL_HOST_DEFINE_QUEUE(hasty, 1000, 2, 0);
 
-/* Every job reads what the one before wrote, and nothing waits between them. */
+/* Every job reads the result of the previous one, without a wait between them. */
 static void order(void)
 {
 	int8_t y[4];
@@ -24,7 +24,7 @@ static void order(void)
 	stop(&narrow);
 }
 
-/* The arguments' own memory may go as soon as a job is in the queue. */
+/* The memory of the arguments may be released as soon as a job is in the queue. */
 static void by_value(void)
 {
 	static const int8_t one[4] = {1, 1, 1, 1};
@@ -59,7 +59,7 @@ static int64_t makespan(bool overlapped)
 	return opwest_port_clock_us() - from;
 }
 
-/* Two devices at once take at most 0.6 of the time of one after the other. A busy machine gets five tries. */
+/* Two devices in parallel take at most 0.6 of the sequential time. Five attempts on a busy machine. */
 static void overlap(void)
 {
 	bool good = false;
@@ -144,7 +144,7 @@ static void expect_program(const uint8_t *bytes, uint32_t size, int want)
 	}
 }
 
-/* Whether one byte of a program with one kernel may have a value, by what the format says. */
+/* Whether a byte of a program with one kernel may have a value according to the format. */
 static int wanted(uint32_t at, int value)
 {
 	static const uint8_t fixed[] = {PROGRAM_HEADER(1)};
@@ -240,7 +240,7 @@ static void arguments(void)
 	stop(&quick);
 }
 
-/* A full queue is waited for, and no longer than the device says. */
+/* Enqueueing waits for a full queue, at most for the timeout of the device. */
 static void full_queue(void)
 {
 	int8_t y[4];
@@ -282,7 +282,7 @@ static void semaphore(void)
 	EXPECT(opwest_port_sem_take(&sem, 5), -ETIMEDOUT);
 }
 
-/* A context alone, made at run time as on Zephyr, of a driver that has nothing to load. */
+/* A context created at run time as on Zephyr, of a driver without programs. */
 static void context(void)
 {
 	struct opwest_accelerator_context alone;

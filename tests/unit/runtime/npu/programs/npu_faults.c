@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every fault that can be injected, and that the device works afterwards. */
+/* Every fault that can be injected; the device must work afterwards. */
 #include "npu_test.h"
 
 OPWEST_NPU_EMUL_HOST_DEFINE(quick, 0);
 OPWEST_NPU_EMUL_HOST_DEFINE(endless, 20000000);
 
-/* Where a fault is injected, the call before is good, that call fails, and the one after is good again. */
+/* Only the call with the injected fault fails, not the calls before and after it. */
 static void hook_faults(void)
 {
 	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_POINTS, 0, -EIO), -EINVAL);
@@ -66,14 +66,14 @@ static void work_faults(void)
 			EXPECT(y[i][3], i == job ? GARBAGE : 0);
 		}
 	}
-	/* Of several failures the first one is told. */
+	/* The first of several failures is reported. */
 	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_JOB, 0, -EIO), 0);
 	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), 0);
 	wait_for_jobs(&quick, 12);
 	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_JOB, 0, -ENOMEM), 0);
 	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), 0);
 	EXPECT(opwest_accelerator_sync(&quick, 1000), -EIO);
-	/* A failure is its owner's: the next one does not see it. */
+	/* A failure is reported to its owner, not to the next one. */
 	EXPECT(opwest_npu_emul_inject(&quick, OPWEST_NPU_EMUL_JOB, 0, -EIO), 0);
 	EXPECT(opwest_npu_emul_relu(&quick, RELU, x, y[0], 4), 0);
 	wait_for_jobs(&quick, 14);
@@ -92,7 +92,7 @@ static void expect_works(const struct device *dev)
 	expect_bytes(y, 1, 0, 3, 0);
 }
 
-/* A job that hangs: sync times out, whoever ends it, the device works again and has not written. */
+/* A hanging job: sync times out; after any way of ending it the device works and has not written. */
 static void hang(void)
 {
 	for (int by_deactivate = 0; by_deactivate < 2; by_deactivate++) {

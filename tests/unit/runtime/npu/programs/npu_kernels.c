@@ -10,7 +10,7 @@ struct header {
 	int32_t has_bias, x_size, w_size, y_size;
 };
 
-/* Of exactly this size, so that the sanitizer sees every byte beyond. */
+/* Of exactly this size, so that the sanitizer detects every access beyond it. */
 static int8_t *read_bytes(FILE *file, int32_t size)
 {
 	int8_t *const bytes = malloc((size_t)size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the test programs of the emulated accelerator share. */
+/* Shared by the test programs of the emulated accelerator. */
 #ifndef NPU_TEST_H_
 #define NPU_TEST_H_
 
@@ -12,7 +12,7 @@
 #include <opwest/npu_emul.h>
 #include <opwest/npu_emul_host.h>
 
-/* Stops at the first thing that is not as it should be. */
+/* Stops at the first failed check. */
 #define EXPECT(expression, expected)                                                               \
 	do {                                                                                       \
 		const long got_ = (long)(expression);                                              \
@@ -26,7 +26,7 @@
 
 #define EXPECT_TRUE(expression) EXPECT((expression) ? 1 : 0, 1)
 
-/* Header and one kernel, whose bytes make_program.py would write. */
+/* Header and one kernel, as make_program.py writes them. */
 #define PROGRAM_HEADER(kernels)                                                                    \
 	'O', 'N', 'P', 'U', 1, 0, (kernels), 0, 16 + 16 * (kernels), 0, 0, 0, 0, 0, 0, 0
 #define PROGRAM_KERNEL(id, kind, shift, multiplier)                                                \
@@ -60,7 +60,7 @@ static inline void stop(const struct device *dev)
 	EXPECT(opwest_accelerator_deactivate(dev), 0);
 }
 
-/* What outputs hold until their job is done. */
+/* The content of outputs until their job is done. */
 #define GARBAGE 0x5a
 
 static const int8_t x[4] = {1, -2, 3, -4};

@@ -10,7 +10,7 @@ OPWEST_NPU_EMUL_HOST_DEFINE(shared, 0);
 OPWEST_NPU_EMUL_HOST_DEFINE(shared_too, 0);
 OPWEST_NPU_EMUL_HOST_DEFINE_QUEUE(tight, 0, 1, 10000);
 
-/* What the owner of `shared` alone touches. */
+/* Accessed only by the owner of `shared`. */
 static uint32_t owned_count;
 static int8_t owned_tensor[4] = {0, 0, 0, 0};
 static const int8_t ones[4] = {1, 1, 1, 1};
@@ -46,7 +46,7 @@ static void *own(void *unused)
 	return unused;
 }
 
-/* Nobody owns what another owns: 10,000 times each. */
+/* A device has one owner at a time: 10,000 times each. */
 static void exclusive(void)
 {
 	struct opwest_npu_emul_counts counts;
@@ -77,7 +77,7 @@ static void *wait_to_open(void *unused)
 	return unused;
 }
 
-/* The thread that closes is not the one that opened, and another one waits for it. */
+/* One thread opens, another one closes, a third one waits. */
 static void hand_over(void)
 {
 	start(&shared, &program_a);
@@ -99,7 +99,7 @@ static void *wait_in_vain(void *unused)
 	return unused;
 }
 
-/* Who waits for a device that is then deactivated does not get it. */
+/* A wait for a device that is then deactivated fails. */
 static void deactivated(void)
 {
 	start(&shared, &program_a);
@@ -127,7 +127,7 @@ static void *enqueue_tight(void *unused)
 	return unused;
 }
 
-/* close() also ends the wait for room in the queue. */
+/* close() also ends the wait for space in the queue. */
 static void closed_while_full(void)
 {
 	int64_t from;
@@ -140,7 +140,7 @@ static void closed_while_full(void)
 	EXPECT(opwest_accelerator_deactivate(&tight), 0);
 }
 
-/* Runs as generated code does: undo what succeeded, whatever fails. Returns the first error. */
+/* Runs like generated code: undoes successful calls after any failure. Returns the first error. */
 static int one_run(const struct opwest_program *program)
 {
 	int8_t y[4];
@@ -192,7 +192,7 @@ static void *run_faulty(void *unused)
 	return unused;
 }
 
-/* Whatever fails in whichever thread, the devices are whole afterwards. */
+/* After any failure in any thread the devices work. */
 static void faulty(void)
 {
 	struct opwest_npu_emul_counts counts;

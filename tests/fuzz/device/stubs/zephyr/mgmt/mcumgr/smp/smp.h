@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* As much of Zephyr's header as the service needs; for the fuzzers. */
+/* A stub of Zephyr's header with the parts that the service needs; for the fuzzers. */
 #ifndef STUB_SMP_H_
 #define STUB_SMP_H_
 #include <zcbor_common.h>
