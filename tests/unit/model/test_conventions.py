@@ -24,7 +24,7 @@ def test_conventions_with_arrays_are_printed_as_c_and_ir(convention):
     assert (arrays_c(convention.name) is None) == (convention.arrays is None)
     assert (arrays_ir(convention.name) is None) == (convention.arrays is None)
     if convention.arrays is not None:
-        assert (ROOT / "zephyr_module" / "include" / arrays_c(convention.name).header).is_file()
+        assert (ROOT / "zephyr_module" / "include" / convention.arrays.header).is_file()
 
 
 def test_unknown_convention_is_rejected():

@@ -54,7 +54,7 @@ def test_runtime_has_the_same_table(tmp_path):
 def test_dlpack_codes_are_those_of_the_runtime(tmp_path):
     need("gcc")
     include = ROOT / "zephyr_module" / "include"
-    checks = "".join(f'OPWEST_STATIC_ASSERT({name} == {code}, "{name}");\n' for name, code in DLPACK_CODES.items())
+    checks = "".join(f'OPWEST_STATIC_ASSERT({name} == {code}, "{name}");\n' for code, name in enumerate(DLPACK_CODES))
     (tmp_path / "main.c").write_text(f"#include <opwest/dlpack.h>\n{checks}")
     run(["gcc", "-fsyntax-only", f"-I{include}", tmp_path / "main.c"], tmp_path)
 
