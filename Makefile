@@ -26,7 +26,10 @@ JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 BARE := build/without-llvmlite
-PYTEST := -m pytest -q -n $(JOBS) --dist loadgroup
+# The tests of a file share what they build.
+PYTEST := -m pytest -q -n $(JOBS) --dist loadfile
+# Without compiled modules each of the many child processes compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 # The tests of opwest without llvmlite. The packages of [test] lack these modules.
 BARE_TESTS := $(addprefix tests/,golden invalid llvm/test_llvmlite_absent.py unit/drafting unit/llvm)
 BARE_LACKS := llvmlite smpclient serial cbor2

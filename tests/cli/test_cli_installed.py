@@ -10,7 +10,6 @@ import pytest
 from golden_support import copy_project, emitted, generate_project
 from requirements_support import absent
 
-pytestmark = pytest.mark.xdist_group("installed")
 ROOT = Path(__file__).resolve().parents[2]
 
 

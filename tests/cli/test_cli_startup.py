@@ -12,8 +12,6 @@ import start_up
 from common import SkippedError
 from requirements_support import absent
 
-pytestmark = pytest.mark.xdist_group("start_up")
-
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory) -> start_up.StartUp:

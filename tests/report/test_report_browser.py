@@ -19,8 +19,6 @@ from requirements_support import absent, leave_to_rest
 
 WIDTHS = (320, 390, 599, 600, 768, 900, 1199, 1280, 1920)
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 
 @pytest.fixture(scope="module")
 def chromium():

@@ -12,7 +12,7 @@ from objects_factory import compile_object
 from requirements_support import need
 from zephyr_support import Workspace
 
-pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+pytestmark = pytest.mark.zephyr
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
 
 # As in TVM's C output: its headers, its context. The other thread runs between allocation and release.

@@ -14,7 +14,7 @@ import pytest
 from requirements_support import skip_here
 from zephyr_support import Workspace
 
-pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+pytestmark = pytest.mark.zephyr
 BOARDS = ["native_sim/native/64", "native_sim", "mps2/an385", "qemu_cortex_m3"]
 END = r"^accuracy: .*$"
 

@@ -11,7 +11,7 @@ import pytest
 from requirements_support import need, skip_here
 from zephyr_support import ROOT, Built, Workspace
 
-pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+pytestmark = pytest.mark.zephyr
 BOARD = "mps3/corstone300/an547"
 
 CMAKE = """

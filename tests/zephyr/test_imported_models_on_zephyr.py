@@ -21,7 +21,7 @@ from opwest.importers.tvm.read import read_model  # noqa: E402
 from opwest.importers.tvm.vectors import run_litert  # noqa: E402
 from opwest.write.writer import read_record  # noqa: E402
 
-pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+pytestmark = pytest.mark.zephyr
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
 MODELS = ["hello_world_float", "hello_world_int8", "ad01_fp32", "ad01_int8", "kws_int8"]
 BOARDS = {"native_sim/native/64": "x86-64", "mps2/an385": "cortex-m3"}

@@ -16,7 +16,6 @@ from zephyr_support import ROOT, Workspace
 
 pytestmark = [
     pytest.mark.zephyr,
-    pytest.mark.xdist_group("zephyr"),
     pytest.mark.needs("llvmlite"),
 ]
 BOARDS = ["native_sim/native/64", "native_sim", "mps2/an385", "mps3/corstone300/an547"]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from zephyr_support import Built, Workspace
 
-pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+pytestmark = pytest.mark.zephyr
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
 AN547, AN385, NATIVE = "mps3/corstone300/an547", "mps2/an385", "native_sim/native/64"
 

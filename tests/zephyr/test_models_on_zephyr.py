@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from zephyr_support import ROOT, Workspace
 
-pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+pytestmark = pytest.mark.zephyr
 BOARD = "native_sim/native/64"
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
 

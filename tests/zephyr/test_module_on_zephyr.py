@@ -14,7 +14,7 @@ import pytest
 from requirements_support import skip_here
 from zephyr_support import ROOT, Workspace, again
 
-pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+pytestmark = pytest.mark.zephyr
 NATIVE, AN385 = "native_sim/native/64", "mps2/an385"
 MODULE = f"-DEXTRA_ZEPHYR_MODULES={ROOT}"
 Opwest = Callable[..., subprocess.CompletedProcess[str]]

@@ -20,7 +20,7 @@ from pages import run
 from preparations import PREPARATIONS
 from test_pages import environment, need_tools, runnable
 
-pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+pytestmark = pytest.mark.zephyr
 
 
 @pytest.mark.parametrize("page", runnable(zephyr=True), ids=lambda page: page.stem)

@@ -24,7 +24,7 @@ from opwest.board.image import RunningImage
 from requirements_support import need, skip_here
 from zephyr_support import Workspace
 
-pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+pytestmark = pytest.mark.zephyr
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
 STEPS = ["conv2d_relu", "max_pool", "dense", "arg_max"]
 # A trace of everything, which native_sim writes to a file; sound without a thread of its own.

@@ -19,7 +19,7 @@ from opwest.diagnostics import Diagnostics
 from requirements_support import need, skip_here
 from zephyr_support import ROOT, Workspace
 
-pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+pytestmark = pytest.mark.zephyr
 BOARDS = ("native_sim/native/64", "native_sim", "qemu_cortex_m3", "mps2/an385")
 END = r"^PROJECT EXECUTION (SUCCESSFUL|FAILED)"
 ZEPHYR_3_4 = Path(os.environ.get("ZEPHYR_BASE_3_4") or Path.home() / "zephyrproject-3.4" / "zephyr")

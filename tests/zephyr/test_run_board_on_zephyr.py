@@ -19,7 +19,7 @@ from opwest.board.image import RunningImage
 from requirements_support import need, skip_here
 from zephyr_support import ROOT, Workspace
 
-pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+pytestmark = pytest.mark.zephyr
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 # One transport per board: the shell; SMP over the shell (required by the UART's driver); SMP over a UART.

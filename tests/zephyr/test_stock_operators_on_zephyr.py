@@ -15,7 +15,7 @@ from requirements_support import need_x86_64
 from zephyr_support import Workspace
 
 need_tvm()
-pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+pytestmark = pytest.mark.zephyr
 
 MAIN_C = """
 #include <math.h>

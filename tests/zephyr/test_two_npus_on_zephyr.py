@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from zephyr_support import ROOT, Workspace
 
-pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+pytestmark = pytest.mark.zephyr
 EXAMPLE = ROOT / "examples" / "two_npus"
 BOARDS = ["native_sim/native/64", "mps2/an385", "mps3/corstone300/an547"]
 MODELS = ["two_npus", "two_npus_serial"]

@@ -16,7 +16,7 @@ import pytest
 from opwest.write import recover
 from zephyr_support import Workspace, again
 
-pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+pytestmark = pytest.mark.zephyr
 NATIVE = "native_sim/native/64"
 KILLS = 6
 OPERATOR = "#include <stdint.h>\nvoid twice(const int8_t *x, int8_t *y)\n{\n\ty[0] = (int8_t)(2 * x[0]);\n}\n"

@@ -14,7 +14,7 @@ import pytest
 from requirements_support import skip_here
 from zephyr_support import Workspace
 
-pytestmark = [pytest.mark.zephyr, pytest.mark.xdist_group("zephyr")]
+pytestmark = pytest.mark.zephyr
 Opwest = Callable[..., subprocess.CompletedProcess[str]]
 
 

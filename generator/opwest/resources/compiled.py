@@ -3,6 +3,7 @@
 
 Compiling the templates takes longer than the rest of the generation of a small model. Jinja compares the hash of a
 template's text, its own version and Python's before it uses a file. PYTHONDONTWRITEBYTECODE disables writing.
+A process compiles or reads each template once.
 """
 
 from __future__ import annotations
@@ -12,8 +13,13 @@ import os
 import sys
 from importlib.util import cache_from_source
 from pathlib import Path
+from types import CodeType
+from typing import Final
 
 from jinja2.bccache import Bucket, BytecodeCache
+
+_COMPILED: Final[dict[tuple[str, str], CodeType]] = {}
+"""The code of templates in this process, by Jinja's key and the hash of the text."""
 
 
 class CompiledTemplates(BytecodeCache):
@@ -24,11 +30,16 @@ class CompiledTemplates(BytecodeCache):
 
     def load_bytecode(self, bucket: Bucket) -> None:
         """Read the code of a template, if there is any."""
+        bucket.code = _COMPILED.get((bucket.key, bucket.checksum))
+        if bucket.code is not None:
+            return
         with contextlib.suppress(OSError, EOFError, ValueError, TypeError), self._place(bucket).open("rb") as file:
             bucket.load_bytecode(file)
+            self._keep(bucket)
 
     def dump_bytecode(self, bucket: Bucket) -> None:
         """Write the code of a template, atomically: other processes may read it at the same time."""
+        self._keep(bucket)
         if sys.dont_write_bytecode:
             return
         import tempfile
@@ -43,6 +54,11 @@ class CompiledTemplates(BytecodeCache):
                 os.replace(draft, place)  # noqa: PTH105
             except OSError:
                 os.unlink(draft)  # noqa: PTH108
+
+    @staticmethod
+    def _keep(bucket: Bucket) -> None:
+        if bucket.code is not None:
+            _COMPILED[bucket.key, bucket.checksum] = bucket.code
 
     def _place(self, bucket: Bucket) -> Path:
         return Path(cache_from_source(str(self._folder / f"{bucket.key}.jinja")))

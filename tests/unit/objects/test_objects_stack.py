@@ -300,7 +300,7 @@ def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
 
         return check
 
-    check_linear(use(500), use(4000))
+    check_linear(use(200), use(1600))
 
 
 def test_object_without_symbols() -> None:

@@ -8,8 +8,6 @@ from c_support import STRICT, compile_all
 from npu_support import FLAGS, PROGRAMS, RUNTIME, build_npu, driver_sources, finish
 from requirements_support import need_compiler
 
-# One process builds each program once.
-pytestmark = pytest.mark.xdist_group("npu_device")
 NAMES = ("npu_contract", "npu_faults", "npu_threads")
 COMPILERS = {"gcc": ["gcc"], "gcc-m32": ["gcc", "-m32"], "clang": ["clang"]}
 
