@@ -26,6 +26,8 @@ JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 BARE := build/without-llvmlite
+# Python compiles the modules that are imported.
+PIP := --quiet --disable-pip-version-check --no-compile
 # The tests of a file share what they build.
 PYTEST := -m pytest -q -n $(JOBS) --dist loadfile
 # Without compiled modules each of the many child processes compiles all that it imports.
@@ -99,23 +101,23 @@ $(VENV)/.created:
 
 $(VENV)/.installed: pyproject.toml | $(VENV)/.created
 	@echo "== installing opwest"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@$(BIN)/python -m pip install $(PIP) -e .
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(VENV)/.created
 	@echo "== installing opwest and the requirements of its tests"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@$(BIN)/python -m pip install $(PIP) -e '.[dev]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-all: pyproject.toml | $(VENV)/.created
 	@echo "== installing opwest and the requirements of all its tests"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[all]'
+	@$(BIN)/python -m pip install $(PIP) -e '.[all]'
 	@touch $@ $(VENV)/.installed-dev $(VENV)/.installed
 
 $(BARE)/.installed: pyproject.toml | $(VENV)/.created
 	@echo "== creating the environment $(BARE)"
 	@$(BIN)/python -m venv --clear $(BARE)
-	@$(BARE)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@$(BARE)/bin/python -m pip install $(PIP) -e '.[test]'
 	@touch $@
 
 clean:
@@ -123,5 +125,5 @@ clean:
 
 # Mutation testing of the planning, checking and lock modules: too slow for `make test`.
 mutation: $(VENV)/.installed-dev
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'mutmut==3.8.*'
+	@$(BIN)/python -m pip install $(PIP) 'mutmut==3.8.*'
 	@nice -n 10 $(BIN)/python scripts/mutation.py

@@ -20,7 +20,7 @@ REST = ("accelerators", "docs", "examples", "fuzz", "importers", "llvm", "zephyr
 """Directories that only `make test-rest` runs."""
 PASSED = TESTS.parent / "build" / "tests" / "passed.txt"
 """The tests that the last `make test` passed."""
-WITH_CHILDREN = TESTS / "unit" / "llvm"
+WITH_CHILDREN = ("test_llvm_child.py", "test_llvm_compile.py", "test_llvm_read.py")
 """Where `make test` measures the coverage of child processes, because LLVM runs in one. It doubles their start-up."""
 _COVERAGE = "COVERAGE_PROCESS_CONFIG"
 """The variable by which coverage.py starts in a child process."""
@@ -73,7 +73,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Check the requirements in the marks of a test."""
     if Tier.name == "host":
-        _measure_children(WITH_CHILDREN in item.path.parents)
+        _measure_children(item.path.name in WITH_CHILDREN)
     for mark in item.iter_markers("needs"):
         need(*mark.args)
     if item.get_closest_marker("x86_64"):

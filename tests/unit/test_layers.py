@@ -23,8 +23,10 @@ def copy(tmp_path: Path) -> Path:
 
 
 def plant(folder: Path, module: str, line: str) -> None:
+    """Add a line to a module of the package in a directory; other modules may be absent."""
     path = folder / "opwest" / module
-    path.write_text(f"{path.read_text()}\n{line}\n")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{(PACKAGE / module).read_text()}\n{line}\n")
 
 
 def test_imports_keep_the_contracts():
@@ -78,13 +80,13 @@ def test_planted_imports_break_their_contracts(copy: Path):
         ("objects/elf.py", "os.replace('x', 'y')", "writes"),
     ],
 )
-def test_planted_access_to_files_is_detected(copy: Path, module: str, line: str, access: str):
-    plant(copy, module, line)
-    (fault,) = layers.file_faults(copy / "opwest", layers.configuration()["packages"])
+def test_planted_access_to_files_is_detected(tmp_path: Path, module: str, line: str, access: str):
+    plant(tmp_path, module, line)
+    (fault,) = layers.file_faults(tmp_path / "opwest", layers.configuration()["packages"])
     assert fault.startswith(f"opwest/{module}:")
     assert fault.endswith(f"{access} files")
 
 
-def test_text_methods_are_not_file_access(copy: Path):
-    plant(copy, "render/tensors.py", "'x'.replace('x', 'y')")
-    assert list(layers.file_faults(copy / "opwest", layers.configuration()["packages"])) == []
+def test_text_methods_are_not_file_access(tmp_path: Path):
+    plant(tmp_path, "render/tensors.py", "'x'.replace('x', 'y')")
+    assert list(layers.file_faults(tmp_path / "opwest", layers.configuration()["packages"])) == []

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 from pathlib import Path
 from typing import NoReturn
 
@@ -45,6 +46,7 @@ class UsageError(Exception):
         self.message = message
 
 
+@functools.cache
 def parser(program: str = "opwest") -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     top = _Parser(prog=program, description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
