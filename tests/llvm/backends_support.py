@@ -19,6 +19,7 @@ from opwest.host.compile import RUNTIME_SOURCES
 from opwest.host.own_templates import own_renderer
 from opwest.metadata_objects import compile_metadata
 from opwest.model import targets
+from opwest.model.dtypes import DTYPES, DType
 from opwest.objects.compat import TargetAbi
 from opwest.render.application import Planned
 from opwest.render.project_files import project_record, render_project
@@ -34,13 +35,8 @@ MODELS = ("accelerated", "many_kinds", "asynchronous", "conventions")
 RUNTIME = tuple(name for name in RUNTIME_SOURCES if not name.startswith("port_"))
 ARM, RISCV = "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"
 
-# An operator with a scalar of every dtype, and a function that is not in a manifest.
-SCALARS = [
-    *(("i8", "signext"), ("i8", "zeroext"), ("i16", "signext"), ("i16", "zeroext"), ("i32", ""), ("i32", "")),
-    *(("i64", ""), ("i64", ""), ("i16", "zeroext"), ("float", ""), ("double", ""), ("i8", "zeroext")),
-]
-_SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
-_DTYPES = "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 bool".split()
+ROWS = tuple(DTYPES.values())
+"""The scalars of an operator that stores one of every dtype."""
 UNUSED = """
 define i32 @unused_{model}(ptr %x) {{
   %old = load i32, ptr %x
@@ -54,12 +50,19 @@ define i32 @unused_{model}(ptr %x) {{
 def _store_ir() -> str:
     """Return an operator as IR that stores its scalars in sequence."""
     lines, offset = [], 0
-    for i, (type_, _) in enumerate(SCALARS):
+    for i, row in enumerate(ROWS):
         lines.append(f"  %at{i} = getelementptr i8, ptr %bytes, i32 {offset}")
-        lines.append(f"  store {type_} %a{i}, ptr %at{i}, align 1")
-        offset += _SIZES[type_]
-    parameters = ", ".join(f"{t} {attribute} %a{i}" for i, (t, attribute) in enumerate(SCALARS))
+        lines.append(f"  store {row.llvm} %a{i}, ptr %at{i}, align 1")
+        offset += row.size
+    parameters = ", ".join(f"{row.llvm} {_extension(row)} %a{i}" for i, row in enumerate(ROWS))
     return f"define i32 @store_ir({parameters}, ptr %bytes) {{\n" + "\n".join([*lines, "  ret i32 -11", "}", ""])
+
+
+def _extension(row: DType) -> str:
+    """Return the attribute of a narrow integer parameter, as C compilers extend it."""
+    if row.size >= 4:
+        return ""
+    return "signext" if row.kind == "int" else "zeroext"
 
 
 def manifests_for_all_targets(work: Path) -> list[Path]:
@@ -75,8 +78,9 @@ def manifests_for_all_targets(work: Path) -> list[Path]:
         ir, text = UNUSED.format(model=model), manifest.read_text()
         if model == "many_kinds":
             ir += _store_ir()
-            args = [f"{{name: s{i}, dtype: {dtype}, scalar: true}}" for i, dtype in enumerate(_DTYPES)]
-            args.append("{name: bytes, dtype: uint8, shape: [45], direction: out}")
+            args = [f"{{name: s{i}, dtype: {dtype}, scalar: true}}" for i, dtype in enumerate(DTYPES)]
+            size = sum(row.size for row in ROWS)
+            args.append(f"{{name: bytes, dtype: uint8, shape: [{size}], direction: out}}")
             text = text.replace("\noperators:\n", f"\noperators:\n  store_ir: {{args: [{', '.join(args)}]}}\n", 1)
         (manifest.parent / "more.ll").write_text(ir)
         entry = f"\nobjects:\n  - {{files: [more.ll], targets: [{', '.join(TARGETS)}]}}\n"

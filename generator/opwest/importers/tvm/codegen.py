@@ -22,6 +22,9 @@ PREFIX = "op_"
 _ON_STACK = 256
 """The largest array on the stack of an operator, in bytes; larger arrays become scratch arguments."""
 _FLOAT = "opwest_float_"
+_WITHOUT_C_TYPE = "|".join(dtype.name for dtype in DTYPES.values() if dtype.bits)
+_NOT_IN_C = re.compile(rf"\b({_WITHOUT_C_TYPE}|float8\w*|u?int4)\b")
+"""TVM's names of types that C lacks."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,7 @@ def _refuse_runtime(name: str, function: Any, place: str | None) -> None:
     called = re.search(r"T\.(?:call_packed|tvm_call_packed|call_cpacked)\w*\(\s*\"([^\"]+)\"", text)
     if called:
         raise fault(f"operator '{name}' requires '{called[1]}' of TVM's runtime, which opwest does not have", place)
-    unknown = re.search(r"\b(bfloat16|float8\w*|float16|int4|uint4)\b", text)
+    unknown = _NOT_IN_C.search(text)
     if unknown:
         raise fault(f"operator '{name}' uses {unknown[1]}, which has no C type", place)
 
