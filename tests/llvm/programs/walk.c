@@ -92,14 +92,21 @@ static void fill(void *data, size_t size)
 	}
 }
 
+#define SIZE_AND_KIND(NAME, value, name, size, kind, exponent) [value] = {(size), OPWEST_KIND_##kind},
+
+static const struct {
+	uint8_t size;
+	uint8_t kind;
+} of_dtype[] = {OPWEST_DTYPES(SIZE_AND_KIND)};
+
 /* A scalar: its minimum, its maximum or any value. No NaN for float types: its bits may change. */
 static struct opwest_value scalar(uint8_t dtype, unsigned int round)
 {
-	static const int64_t least[] = {INT8_MIN, 0, INT16_MIN, 0, INT32_MIN, 0, INT64_MIN, 0, 0, 0, 0, 0};
-	static const int64_t most[] = {INT8_MAX,  UINT8_MAX, INT16_MAX, UINT16_MAX, INT32_MAX, UINT32_MAX,
-				       INT64_MAX, -1,        UINT16_MAX, 0,         0,         1};
 	static const float floats[] = {-3.4028235e38F, 3.4028235e38F, 0.1F, -1.5F, 1.4e-45F, -0.0F};
 	static const double doubles[] = {-1.7976931348623157e308, 1.7976931348623157e308, 0.1, -1.5, 5e-324, -0.0};
+	const unsigned int width = of_dtype[dtype].kind == OPWEST_KIND_BOOLEAN ? 1U : 8U * of_dtype[dtype].size;
+	const uint64_t ones = UINT64_MAX >> (64U - width);
+	const uint64_t sign = of_dtype[dtype].kind == OPWEST_KIND_SIGNED ? UINT64_C(1) << (width - 1U) : 0U;
 	uint64_t any;
 
 	if (dtype == OPWEST_FLOAT32) {
@@ -109,31 +116,14 @@ static struct opwest_value scalar(uint8_t dtype, unsigned int round)
 		return opwest_real(dtype, doubles[round % COUNT(doubles)]);
 	}
 	if (round == 0) {
-		return opwest_integer(dtype, least[dtype]);
+		any = sign;
+	} else if (round == 1) {
+		any = ones ^ sign;
+	} else {
+		fill(&any, sizeof(any));
 	}
-	if (round == 1) {
-		return opwest_integer(dtype, most[dtype]);
-	}
-	fill(&any, sizeof(any));
-	switch (dtype) {
-	case OPWEST_INT8:
-		return opwest_integer(dtype, (int8_t)any);
-	case OPWEST_UINT8:
-		return opwest_integer(dtype, (uint8_t)any);
-	case OPWEST_INT16:
-		return opwest_integer(dtype, (int16_t)any);
-	case OPWEST_UINT16:
-	case OPWEST_FLOAT16:
-		return opwest_integer(dtype, (uint16_t)any);
-	case OPWEST_INT32:
-		return opwest_integer(dtype, (int32_t)any);
-	case OPWEST_UINT32:
-		return opwest_integer(dtype, (uint32_t)any);
-	case OPWEST_BOOL:
-		return opwest_integer(dtype, (int64_t)(any & 1));
-	default:
-		return opwest_integer(dtype, (int64_t)any);
-	}
+	any &= ones;
+	return opwest_integer(dtype, (int64_t)((any ^ sign) - sign)); /* extends the sign */
 }
 
 static void call(const struct opwest_registry *registry, const struct opwest_operator *operator,
