@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from importers.importers_support import model_file, need_tvm
+from opwest.zephyr.runtime import files_of
 
 need_tvm("tflite")
 
@@ -41,6 +42,9 @@ def test_one_command_imports_and_runs_a_model(copy, example, model):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "skipped: " in done.stdout
     assert done.stdout.splitlines()[-1] == "cases: 8 of 8 agree with the reference"
+    runtime = copy / "build" / example / "app" / "modules" / "opwest"
+    copied = sorted(path.relative_to(runtime).as_posix() for path in runtime.rglob("*") if path.is_file())
+    assert copied == files_of({"core", "vectors"})  # as in digits: see test_lean_applications.py
 
 
 def test_other_model_is_reported(copy):
