@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bfloat16 model under Zephyr: golden vectors in the emitted suite, and `opwest run --board`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from compile.bfloat16_support import X, Y, bits_of, write_project
+from test_project_tests_on_zephyr import cases, twister
+from zephyr_support import Workspace
+
+pytestmark = pytest.mark.zephyr
+NATIVE, AN385 = "native_sim/native/64", "mps2/an385"
+
+
+@pytest.fixture
+def app(opwest: Callable[..., object], tmp_path: Path) -> Path:
+    opwest("generate", write_project(tmp_path / "source") / "manifest.yaml", "-o", tmp_path / "app")
+    return tmp_path / "app"
+
+
+def test_suite_passes_on_two_boards(workspace: Workspace, app: Path, tmp_path: Path) -> None:
+    report = twister(workspace, app / "tests", tmp_path / "twister", "-p", NATIVE, "-p", AN385)
+    assert {suite["platform"] for suite in report["testsuites"]} == {NATIVE, AN385}
+    for suite in report["testsuites"]:
+        results = cases(suite)
+        assert results["vectors"] == "passed" and set(results.values()) <= {"passed", "skipped"}, suite
+
+
+def test_run_on_a_board_returns_numbers(workspace: Workspace, app: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", bits_of(X))
+    command = [sys.executable, "-m", "opwest", "run", app, "--board", NATIVE, "--input", f"x={tmp_path / 'x.npy'}"]
+    zephyr = {k: v for k, v in workspace.environment(NATIVE).items() if k.startswith("ZEPHYR")}
+    done = subprocess.run(
+        [*map(str, command), "--json"], env=os.environ | zephyr, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["result"]["outputs"] == {"y": Y.tolist()}
