@@ -199,10 +199,10 @@ def test_second_command_waits(killed: bool, tmp_path: Path) -> None:
     if killed:
         time.sleep(0.3)
         first.kill()
-    told, _ = second.communicate(timeout=120)
+    reported, _ = second.communicate(timeout=120)
     first.communicate(timeout=120)
     if second.returncode != 0:  # on a slow machine the first took all of the ten seconds
-        assert "another opwest process is writing app" in told and not killed, told
+        assert "another opwest process is writing app" in reported and not killed, reported
         assert start("generate", "./two/manifest.yaml", "-o", "app").wait(120) == 0
     assert main(["generate", "./one/manifest.yaml", "-o", "expected"]) == 0
     assert main(["generate", "./two/manifest.yaml", "-o", "expected"]) == 0

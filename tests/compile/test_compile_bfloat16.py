@@ -56,21 +56,21 @@ def test_init_reads_uint16_as_before(opwest, tmp_path, monkeypatch):
 
 
 def test_check_notes_what_is_rounded(opwest, project):
-    said = opwest("check", project / "manifest.yaml")
-    assert "constant 'w': 1 value was rounded to bfloat16" in said.err
-    assert "array 'y': 4 values were rounded to bfloat16" in said.err
+    shown = opwest("check", project / "manifest.yaml")
+    assert "constant 'w': 1 value was rounded to bfloat16" in shown.err
+    assert "array 'y': 4 values were rounded to bfloat16" in shown.err
 
 
 def test_check_rejects_other_types_and_scalars_in_arrays(opwest, project):
     manifest = project / "manifest.yaml"
     np.save(project / "w.npy", W.astype(np.int32))
-    said = opwest("check", manifest, code=1).err
-    assert "dtype mismatch: the file of constant 'w' has int32, the manifest bfloat16" in said
+    shown = opwest("check", manifest, code=1).err
+    assert "dtype mismatch: the file of constant 'w' has int32, the manifest bfloat16" in shown
     scalar = "args: [{name: by, dtype: bfloat16, scalar: true}, {name: x, dtype: bfloat16, shape: [4]}, "
     manifest.write_text(MANIFEST.replace("args: [{name: x, dtype: bfloat16, shape: [4]}, ", scalar))
-    said = opwest("check", manifest, code=1).err
+    shown = opwest("check", manifest, code=1).err
     for convention in ("packed", "ffi"):
-        assert f"argument 'by' is a bfloat16 scalar, which {convention} operators cannot take" in said
+        assert f"argument 'by' is a bfloat16 scalar, which {convention} operators cannot take" in shown
     manifest.write_text(MANIFEST.replace("0x4000", "2.5"))
     assert "expected: bfloat16 bits as a whole number from 0 to 65535" in opwest("check", manifest, code=1).err
 
@@ -92,19 +92,19 @@ def test_inputs_that_are_rounded_are_noted(opwest, project, tmp_path):
     need_compiler("cc")
     app = generated(opwest, project)
     np.save(tmp_path / "x.npy", X * np.float32(1.001))
-    said = opwest("run", app, "--host", "--input", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path)
-    assert "input 'x': 4 values were rounded to bfloat16" in said.err
-    assert said.out.splitlines()[0] == "y: bfloat16 [4]: [    5.     -7.      3.5 -2048. ]"
+    shown = opwest("run", app, "--host", "--input", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path)
+    assert "input 'x': 4 values were rounded to bfloat16" in shown.err
+    assert shown.out.splitlines()[0] == "y: bfloat16 [4]: [    5.     -7.      3.5 -2048. ]"
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), Y)
     np.save(tmp_path / "x.npy", X.astype(np.float16))
-    said = opwest("run", app, "--host", "--input", f"x={tmp_path / 'x.npy'}", code=1)
-    assert "contains float16 [4]" in said.err and "expected: bfloat16 [4]" in said.err
+    shown = opwest("run", app, "--host", "--input", f"x={tmp_path / 'x.npy'}", code=1)
+    assert "contains float16 [4]" in shown.err and "expected: bfloat16 [4]" in shown.err
 
 
 def test_main_prints_bits(opwest, project, metadata):
     need_compiler("cc")
-    said = opwest("run", generated(opwest, project, metadata), "--host", "--json")
-    shown = json.loads(said.out)["result"]["stdout"]
+    output = opwest("run", generated(opwest, project, metadata), "--host", "--json").out
+    shown = json.loads(output)["result"]["stdout"]
     assert "(bfloat16 bits)" in shown
     assert f" {bits_of(np.array([3.0]))[0]}" in shown  # of zeros
 
@@ -136,8 +136,8 @@ def test_runtime_has_the_described_values(tmp_path):
     run(["gcc", *SANITIZED, f"-I{runtime / 'include'}", *sources, "-o", program], tmp_path)
     seen = np.array([float.fromhex(line) for line in execute(program).stdout.split()])
     with np.errstate(invalid="ignore"):  # signalling NaNs
-        wanted = (np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32).astype(np.float64)
-    np.testing.assert_array_equal(seen, wanted)
+        required = (np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32).astype(np.float64)
+    np.testing.assert_array_equal(seen, required)
 
 
 class _Link:

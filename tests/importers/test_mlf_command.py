@@ -39,8 +39,8 @@ def test_missing_shape_can_be_given_as_an_option(tar, tmp_path):
     assert "hint: specify it, for example --tensor x=1,10" in done.stderr
     done = run(tar, "-o", tmp_path / "out", "--tensor", "x=1,4", "--tensor", "y=float32:2", "--json")
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert "operators/default_lib1.c" in json.dumps(said)
+    printed = json.loads(done.stdout)
+    assert "operators/default_lib1.c" in json.dumps(printed)
     assert "y: {dtype: float32, shape: [2]}" in (tmp_path / "out/manifest.yaml").read_text()
 
 

@@ -195,8 +195,8 @@ def test_two_models_of_one_name_in_one_image(tmp_path):
     done = subprocess.run([tmp_path / "both"], check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout
     rows = json.loads(done.stdout)
-    wanted = made.reference(np.array([[1, -2, 3, 0.5]], np.float32)).ravel()
-    np.testing.assert_allclose(rows, [wanted] * 4, rtol=1e-6)
+    expected = made.reference(np.array([[1, -2, 3, 0.5]], np.float32)).ravel()
+    np.testing.assert_allclose(rows, [expected] * 4, rtol=1e-6)
     assert rows[0] == rows[2] and rows[1] == rows[3]  # bit-identical, with the arena of each poisoned between
 
 

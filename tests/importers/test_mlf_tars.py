@@ -214,8 +214,8 @@ def test_missing_information_of_the_directory_is_requested(tmp_path):
     message = refused(tmp_path, files)
     assert "the directory does not record the shape of input 'x' (float32)" in message
     assert "specify it, for example --tensor x=1,10" in message
-    wanted = {"x": TensorOption(None, (1, 4)), "y": TensorOption(None, (2,)), "z": TensorOption(None, (2,))}
-    assert "unknown input or output 'z' in --tensor" in refused(tmp_path, files, tensors=wanted)
+    required = {"x": TensorOption(None, (1, 4)), "y": TensorOption(None, (2,)), "z": TensorOption(None, (2,))}
+    assert "unknown input or output 'z' in --tensor" in refused(tmp_path, files, tensors=required)
 
 
 def test_constants_of_a_wrong_size(tmp_path):

@@ -137,28 +137,28 @@ def test_labels_are_inside_their_elements(chromium, files, name):
 def test_pointer_touch_and_keys_show_details_of_a_buffer(chromium, files, report):
     chromium.screen(1280)
     chromium.open(files["plain"])
-    said = "document.querySelector('svg.map').closest('figure').querySelector('.inspector').textContent"
+    output = "document.querySelector('svg.map').closest('figure').querySelector('.inspector').textContent"
     first, second = (row[0] for row in chromium.evaluate(MAP)[:2])
     place = (
         "(() => { const r = [...document.querySelectorAll('svg.map .item')][1].querySelector('.shape')"
         ".getBoundingClientRect(); return [r.x + 3, r.y + r.height / 2]; })()"
     )
     chromium.point(*chromium.evaluate(place))
-    assert chromium.evaluate(said).startswith(f"{second}: ")
+    assert chromium.evaluate(output).startswith(f"{second}: ")
     chromium.evaluate("document.querySelector('svg.map .item[tabindex=\"0\"]').focus()")
-    assert chromium.evaluate(said).startswith(f"{first}: ")
-    assert " bytes at offset " in chromium.evaluate(said)
+    assert chromium.evaluate(output).startswith(f"{first}: ")
+    assert " bytes at offset " in chromium.evaluate(output)
     chromium.key("ArrowRight")
-    assert chromium.evaluate(said).startswith(f"{second}: ")
+    assert chromium.evaluate(output).startswith(f"{second}: ")
     chromium.key("End")
     chromium.key("ArrowDown")
     last = chromium.evaluate(MAP)[-1][0]
-    assert chromium.evaluate(said).startswith(f"{last}: ")
+    assert chromium.evaluate(output).startswith(f"{last}: ")
     assert chromium.evaluate("document.activeElement.dataset.name") == last
     assert chromium.evaluate("document.querySelectorAll('svg.map .item[tabindex=\"0\"]').length") == 1
     tapped = "document.querySelector('svg.map .item').dispatchEvent(new MouseEvent('click', {bubbles: true}))"
     chromium.evaluate(tapped)
-    assert chromium.evaluate(said).startswith(f"{first}: ")
+    assert chromium.evaluate(output).startswith(f"{first}: ")
     assert chromium.complaints() == []
 
 

@@ -213,10 +213,10 @@ def test_page_of_thousands_of_buffers_is_small() -> None:
     read = Reader(text)
     assert len(read.elements) < 12_000
     assert len(text) < 6 << 20
-    told = re.sub(r"\s+", " ", read.text)
-    assert "Only the 400 buffers with the largest area (bytes × steps) have outlines and names." in told
-    assert "The other 9,600 are drawn without names" in told
-    assert f"{count - MOST_ROWS:,} more rows not shown" in told
+    reported = re.sub(r"\s+", " ", read.text)
+    assert "Only the 400 buffers with the largest area (bytes × steps) have outlines and names." in reported
+    assert "The other 9,600 are drawn without names" in reported
+    assert f"{count - MOST_ROWS:,} more rows not shown" in reported
 
 
 def luminance(colour: str) -> float:

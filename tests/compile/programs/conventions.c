@@ -235,7 +235,7 @@ static void launched(void)
 	run_many(&first, &context, 4, 50);
 }
 
-static TVMBackendPackedCFunc in_library(const char *wanted)
+static TVMBackendPackedCFunc in_library(const char *expected)
 {
 	const TVMFuncRegistry *const registry = TVMSystemLibEntryPoint()->registry;
 	uint16_t count;
@@ -246,7 +246,7 @@ static TVMBackendPackedCFunc in_library(const char *wanted)
 	CHECK(count == 11);
 	for (uint16_t i = 0; i < count; i++) {
 		CHECK(*name != '\0');
-		if (strcmp(name, wanted) == 0) {
+		if (strcmp(name, expected) == 0) {
 			found = registry->funcs[i];
 		}
 		name += strlen(name) + 1;

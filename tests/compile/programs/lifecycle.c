@@ -114,10 +114,10 @@ static void check_guards(const uint8_t *memory, size_t size)
 
 static void expect_answer(const int32_t *from, const int32_t *to, const struct accelerated_devices *devices)
 {
-	int32_t wanted[16];
+	int32_t expected[16];
 
-	reference(from, wanted, devices);
-	EXPECT(memcmp(wanted, to, sizeof(wanted)) == 0);
+	reference(from, expected, devices);
+	EXPECT(memcmp(expected, to, sizeof(expected)) == 0);
 }
 
 static void case_good(void)

@@ -16,15 +16,15 @@
 #define LARGEST 512
 
 /* Make an argument: mostly one that fits, with single fields that do not. */
-static void *make(struct source *from, const struct opwest_tensor *wanted, struct opwest_value *value)
+static void *make(struct source *from, const struct opwest_tensor *expected, struct opwest_value *value)
 {
 	static const uint8_t kinds[] = {OPWEST_VALUE_IN, OPWEST_VALUE_OUT, OPWEST_VALUE_INTEGER, OPWEST_VALUE_REAL};
 	const uint8_t odd = (uint8_t)take(from, 1);
-	const bool scalar = wanted != NULL && (wanted->flags & OPWEST_TENSOR_SCALAR) != 0U;
+	const bool scalar = expected != NULL && (expected->flags & OPWEST_TENSOR_SCALAR) != 0U;
 	void *block = NULL;
 
 	memset(value, 0, sizeof(*value));
-	value->dtype = wanted != NULL ? wanted->dtype : 0U;
+	value->dtype = expected != NULL ? expected->dtype : 0U;
 	if (scalar) {
 		const bool real = value->dtype == OPWEST_FLOAT32 || value->dtype == OPWEST_FLOAT64;
 
@@ -37,7 +37,7 @@ static void *make(struct source *from, const struct opwest_tensor *wanted, struc
 			value->as.integer = (int64_t)((odd & 1U) != 0U ? take(from, 8) : take(from, 1));
 		}
 	} else {
-		size_t size = wanted != NULL ? wanted->size : 8U;
+		size_t size = expected != NULL ? expected->size : 8U;
 
 		if ((odd & 2U) != 0U) {
 			size = take(from, 2) % LARGEST;
@@ -49,7 +49,7 @@ static void *make(struct source *from, const struct opwest_tensor *wanted, struc
 		free(block);
 		block = (odd & 4U) != 0U ? malloc(size + (size == 0U)) : aligned_alloc(64, (size + 64U) / 64U * 64U);
 		memset(block, (int)take(from, 1), size);
-		value->kind = wanted != NULL && wanted->direction != OPWEST_IN ? OPWEST_VALUE_OUT : OPWEST_VALUE_IN;
+		value->kind = expected != NULL && expected->direction != OPWEST_IN ? OPWEST_VALUE_OUT : OPWEST_VALUE_IN;
 		value->as.out = (odd & 8U) != 0U ? NULL : block;
 		value->size = size;
 	}

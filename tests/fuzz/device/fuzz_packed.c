@@ -72,7 +72,7 @@ static void call_by_name(void)
 	const int code = opwest_call(entry, values, called->arg_count,
 				     (called->flags & OPWEST_OPERATOR_DEVICE) != 0U ? &npu : NULL);
 
-	CHECK(entered == 1 && code == (wanted > 0 ? -EIO : wanted));
+	CHECK(entered == 1 && code == (expected > 0 ? -EIO : expected));
 	launches = 0U; /* nothing waits for it */
 	for (size_t i = 0; i < called->arg_count; i++) {
 		free(blocks[i]);
@@ -161,7 +161,7 @@ static void call_in_table(void)
 				  count != right && (how & 32U) != 0U ? NULL : codes, count, &result, &result_code, NULL);
 
 	CHECK(entered == (fits ? 1 : 0));
-	CHECK(code == (fits ? wanted : -1));
+	CHECK(code == (fits ? expected : -1));
 	CHECK(result.v_int64 == 17 && result_code == kTVMNullptr);
 	launches = 0U;
 	for (size_t i = 0; i < called->arg_count; i++) {
@@ -195,9 +195,9 @@ static void run_all(void)
 
 	const int code = conventions_run(&inputs, &outputs, &workspace, &devices);
 
-	if (wanted != 0) {
-		CHECK(code == (wanted > 0 ? -EIO : wanted));
-		CHECK(workspace.status.code == wanted && workspace.status.step == entered - 1);
+	if (expected != 0) {
+		CHECK(code == (expected > 0 ? -EIO : expected));
+		CHECK(workspace.status.code == expected && workspace.status.step == entered - 1);
 	} else if (sync_code != 0) {
 		CHECK(code == sync_code && entered == 9);
 	} else {
@@ -227,7 +227,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	input = &from;
 	entered = 0;
-	wanted = 0;
+	expected = 0;
 	sync_code = 0;
 	launches = 0U;
 	choose_port((how & 4U) != 0U);

@@ -238,7 +238,7 @@ static char *text(struct source *from, char *joined)
 static void complain(struct source *from)
 {
 	const uint8_t how = (uint8_t)take(from, 1);
-	char wanted[LINE] = "", kind_wanted[LINE] = "", joined[LINE] = "";
+	char required[LINE] = "", kind_wanted[LINE] = "", joined[LINE] = "";
 	char *kind = (how & 4U) != 0U ? text(from, kind_wanted) : NULL;
 	const int32_t count = (int32_t)((how & 3U) == 3U ? (how >> 4) % 7U : 1U);
 	const char **parts = malloc(sizeof(*parts) * (size_t)(count + (count == 0)));
@@ -264,13 +264,13 @@ static void complain(struct source *from)
 		joined[191] = '\0';
 	}
 	if ((how & 3U) != 0U && kind != NULL) {
-		snprintf(wanted, sizeof(wanted), "%soperator: %s: %s", on_zephyr ? "" : "opwest: ", kind_wanted, joined);
+		snprintf(required, sizeof(required), "%soperator: %s: %s", on_zephyr ? "" : "opwest: ", kind_wanted, joined);
 	} else {
-		snprintf(wanted, sizeof(wanted), "%soperator: %s", on_zephyr ? "" : "opwest: ", joined);
+		snprintf(required, sizeof(required), "%soperator: %s", on_zephyr ? "" : "opwest: ", joined);
 	}
 
-	CHECK(strncmp(line, wanted, strlen(wanted)) == 0);
-	CHECK(strcmp(line + strlen(wanted), on_zephyr ? "" : "\n") == 0);
+	CHECK(strncmp(line, required, strlen(required)) == 0);
+	CHECK(strcmp(line + strlen(required), on_zephyr ? "" : "\n") == 0);
 	for (int32_t i = 0; i < count; i++) {
 		free((void *)(uintptr_t)parts[i]);
 	}
@@ -294,12 +294,12 @@ static void leave(struct source *from, struct model *known)
 {
 	const uint8_t how = (uint8_t)take(from, 1);
 	const int32_t code = how < 64U ? 0 : how < 128U ? -1 : how < 192U ? (int8_t)how : (int32_t)take(from, 4);
-	const int32_t wanted = code != 0 && known->failed ? -ENOMEM : code == -1 ? -EIO : code;
+	const int32_t required = code != 0 && known->failed ? -ENOMEM : code == -1 ? -EIO : code;
 
 	for (size_t i = 0; i < known->count; i++) {
 		check_block(&known->blocks[i]);
 	}
-	CHECK(opwest_tvm_leave(&known->note, code) == wanted);
+	CHECK(opwest_tvm_leave(&known->note, code) == required);
 	free(known->memory);
 }
 

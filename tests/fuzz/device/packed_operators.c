@@ -18,7 +18,7 @@
 const struct opwest_operator *called;
 const struct opwest_value *given;
 struct source *input;
-int32_t entered, wanted, sync_code;
+int32_t entered, expected, sync_code;
 size_t launches;
 
 /* Arrays of launched operators: they must be kept until the wait. */
@@ -120,7 +120,7 @@ static int32_t work(void)
 	const uint8_t how = (uint8_t)take(input, 1);
 	const int32_t code = how < 128U ? 0 : how < 160U ? -1 : how < 192U ? (int8_t)how : (int32_t)take(input, 4);
 
-	wanted = code != 0 && failed ? -ENOMEM : code == -1 ? -EIO : code;
+	expected = code != 0 && failed ? -ENOMEM : code == -1 ? -EIO : code;
 	entered++;
 	if (code != 0 && (called->flags & OPWEST_OPERATOR_ASYNC) != 0U) {
 		launches--; /* a failing operator has launched no work */
@@ -229,7 +229,7 @@ static void is_called(size_t index)
 		called = &conventions_operators[conventions_model.steps[entered].operator_index];
 	}
 	CHECK(called == &conventions_operators[index]);
-	CHECK(wanted == 0);
+	CHECK(expected == 0);
 }
 
 #define PACKED(name, index)                                                                                   \

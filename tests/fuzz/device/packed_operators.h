@@ -15,7 +15,7 @@ extern struct source *input;
 /** The number of called operators. */
 extern int32_t entered;
 /** The expected conversion of the latest return value by the runtime. */
-extern int32_t wanted;
+extern int32_t expected;
 /** The result of a wait for the device. */
 extern int32_t sync_code;
 /** The number of launched operators before a wait. */

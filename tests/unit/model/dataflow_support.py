@@ -100,8 +100,8 @@ def resolved(text: str, folder: Path = Path("nowhere")) -> tuple[Flow, list[str]
     said_before = [str(d) for d in context.faults]
     flow = resolve_steps(context, names)
     assert all(d.hint is None or d.hint for d in context.faults), "no hint is None, not an empty one"
-    said = [str(d).removeprefix("m.yaml:") for d in context.faults.in_order() if str(d) not in said_before]
-    return flow, said, places
+    output = [str(d).removeprefix("m.yaml:") for d in context.faults.in_order() if str(d) not in said_before]
+    return flow, output, places
 
 
 def types(flow: Flow) -> dict[str, str]:

@@ -244,7 +244,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
 def test_damaged_debug_sections(samples: list[bytes]) -> None:
     """Bits are changed only in the debug sections and their relocations; every result is a value."""
     chance = random.Random(3)
-    slowest, told = 0.0, 0
+    slowest, reported = 0.0, 0
     for content in samples:
         member = read_member("x.o", content)
         spans = [
@@ -262,12 +262,12 @@ def test_damaged_debug_sections(samples: list[bytes]) -> None:
             result = signatures(member)
             slowest = max(slowest, time.process_time() - started)
             if isinstance(result, dict):
-                told += 1
+                reported += 1
                 for signature in result.values():
                     assert str(signature) and compare(signature, True, WANTED) is not None
             else:
                 assert result.startswith("signature not checked: ")
-    assert slowest < 2 and told
+    assert slowest < 2 and reported
 
 
 def test_truncated_debug_sections(samples: list[bytes]) -> None:

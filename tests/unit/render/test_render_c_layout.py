@@ -28,7 +28,7 @@ def tokens(text: str) -> list[str]:
         f"int {NAME}_open(struct {NAME}_workspace *workspace, const struct {NAME}_devices *devices);",
         f"\tstatus = {NAME}__operator(inputs->data, (int8_t *)(void *)(pool_sram + {NAME}_OFFSET), devices->npu);",
         f'OPWEST_STATIC_ASSERT(sizeof(struct {NAME}_inputs) == 3 * sizeof(void *), "inputs have no padding");',
-        f"\tconst int32_t *const wanted = &set->output_{NAME}[(size_t)index * {NAME.upper()}_ELEMENTS];",
+        f"\tconst int32_t *const expected = &set->output_{NAME}[(size_t)index * {NAME.upper()}_ELEMENTS];",
         "\tif (" + " && ".join(f"{NAME}_{i} != NULL" for i in range(4)) + ") {",
         f'\tputs("{"words of a message " * 12}" PRIu32 " end");',
         "static const uint16_t numbers[] = {" + ", ".join(str(n) for n in range(200)) + "};",

@@ -32,8 +32,8 @@ def test_clone_of_both_can_be_updated(tmp_path, monkeypatch):
     app = tmp_path / "there/copy/app"
     shutil.rmtree(tmp_path / "here")
     monkeypatch.chdir(app)
-    outcome, told = update(app.relative_to(app))
-    assert (outcome.state, told) == ("unchanged", "")
+    outcome, report = update(app.relative_to(app))
+    assert (outcome.state, report) == ("unchanged", "")
     assert str(outcome.result) and origin_of(app)["manifests"] == ["../source/manifest.yaml"]
 
 
@@ -133,8 +133,8 @@ def test_renamed_model(tmp_path):
     manifest, app = source_and_app(tmp_path)
     change(app / "prj.conf", "CONFIG_MAIN_STACK_SIZE=4096", "CONFIG_MAIN_STACK_SIZE=8192")
     change(manifest, "model: minimal", "model: smallest")
-    outcome, told = update(app)
-    assert (outcome.result.merged, told) == (("prj.conf",), "")
+    outcome, report = update(app)
+    assert (outcome.result.merged, report) == (("prj.conf",), "")
     text = (app / "prj.conf").read_text()
     assert "CONFIG_OPWEST_MODEL_SMALLEST=y\n" in text and "MINIMAL" not in text and "=8192\n" in text
     assert sorted(p.name for p in (app / "models").iterdir()) == ["smallest"]

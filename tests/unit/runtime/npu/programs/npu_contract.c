@@ -145,7 +145,7 @@ static void expect_program(const uint8_t *bytes, uint32_t size, int want)
 }
 
 /* Whether a byte of a program with one kernel may have a value according to the format. */
-static int wanted(uint32_t at, int value)
+static int expected(uint32_t at, int value)
 {
 	static const uint8_t fixed[] = {PROGRAM_HEADER(1)};
 
@@ -190,7 +190,7 @@ static void bad_programs(void)
 	for (uint32_t at = 0; at < sizeof(good); at++) {
 		for (int value = 0; value < 256; value++) {
 			bytes[at] = (uint8_t)value;
-			expect_program(bytes, sizeof(good), wanted(at, value));
+			expect_program(bytes, sizeof(good), expected(at, value));
 		}
 		bytes[at] = good[at];
 	}
