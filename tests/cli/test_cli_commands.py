@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from golden_support import copy_project, emitted
@@ -297,3 +298,36 @@ def test_closed_output_pipe(manifest):
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
     os.close(write)
     assert done.returncode == 0 and done.stderr == ""
+
+
+def test_unexpected_error_of_the_system_is_no_traceback(opwest, monkeypatch, tmp_path):
+    """Any file may become inaccessible between two accesses."""
+
+    def fail(*_):
+        raise PermissionError(13, "Permission denied", str(tmp_path / "offsets.npy"))
+
+    monkeypatch.setattr("opwest.pipeline.load_manifests", fail)
+    done = opwest("check", tmp_path / "manifest.yaml")
+    assert (done.code, done.err) == (
+        1,
+        f"{tmp_path}/offsets.npy: error: cannot read or write the file: Permission denied\n",
+    )
+
+
+@pytest.mark.parametrize("readable", range(2))
+def test_unreadable_file_is_reported_once(opwest, monkeypatch, manifest, readable):
+    """The file can be read a number of times, and then no longer."""
+    original = Path.read_bytes
+    reads = []
+
+    def read(path):
+        if path.name == "negate.c":
+            reads.append(path)
+            if len(reads) > readable:
+                raise PermissionError(13, "Permission denied", str(path))
+        return original(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read)
+    done = opwest("check", manifest)
+    assert done.code == 1 and done.err.count("error:") == 1, done.err
+    assert "negate.c" in done.err and "ermission denied" in done.err

@@ -231,6 +231,19 @@ def test_no_objects_for_this_machine(opwest, digits_app):
     assert "no objects of model 'digits' for this machine" in done.err and "found: x86-64" in done.err
 
 
+def test_options_of_boards_require_a_board(opwest, tmp_path):
+    done = opwest(
+        "run", tmp_path, "--host", "--reference", "y=y.npy", "--no-build", "--baud", "115200", "--timeout", "3"
+    )
+    assert done.code == 1
+    assert done.err == (
+        "opwest: error: --reference requires --board\n"
+        "opwest: error: --timeout requires --board\n"
+        "opwest: error: --no-build requires --board\n"
+        "opwest: 3 errors\n"
+    )
+
+
 def test_directory_without_a_project(opwest, tmp_path):
     for folder in (tmp_path, tmp_path / "absent"):
         done = opwest("run", folder, "--host")

@@ -111,7 +111,7 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
                 texts.append(timeline(model, plan))
                 values[-1]["schedule"] = schedule_rows(model, plan)
         elif rows:
-            texts.append(f"{model.name}: objects read so far\n\n{table(rows)}")
+            texts.append(f"{model.name}: objects\n\n{table(rows)}")
             values.append({"model": model.name, "exportability": rows})
     return Result("\n\n".join(texts), values or None)
 
@@ -178,6 +178,10 @@ def import_mlf(options: argparse.Namespace, faults: Diagnostics) -> Result:
 def run(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Run a generated application on this machine or under Zephyr, on given arrays or with its own main()."""
     if options.host:
+        for action in options.board_actions:
+            if getattr(options, action.dest) != action.default:
+                faults.error(f"{action.option_strings[0]} requires --board")
+        faults.raise_if_errors()
         from opwest.host.run import run_on_host
 
         return run_on_host(options, faults)

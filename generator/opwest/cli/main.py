@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from opwest.cli.parser import UsageError, parser
-from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
+from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "opwest") -> int:
@@ -50,6 +50,11 @@ def _main(options: argparse.Namespace) -> int:
         status = 1
     except BrokenPipeError:
         return _closed_pipe()
+    except OSError as error:  # a file that the command did not check before
+        result = None
+        status = 1
+        where = None if error.filename is None else Location(os.fsdecode(error.filename))
+        faults.error(f"cannot read or write the file: {error.strerror or error}", where)
     except KeyboardInterrupt:
         print("opwest: interrupted", file=sys.stderr)
         return 130

@@ -312,27 +312,32 @@ def _add_zephyr(command: argparse.ArgumentParser) -> None:
 
 
 def _add_board(command: argparse.ArgumentParser) -> None:
-    board = command.add_argument_group("with --board")
-    board.add_argument(
-        "--reference",
-        metavar="NAME=FILE.npy",
-        action="append",
-        default=[],
-        help="expected output; print the error against it",
-    )
-    board.add_argument("--serial", metavar="DEV", help="serial device of the board (default: the only one found)")
-    board.add_argument("--baud", metavar="N", type=_count, default=115200, help="baud rate (default: 115200)")
-    board.add_argument(
-        "--timeout", metavar="S", type=_seconds, default=30.0, help="timeout for a response in seconds (default: 30)"
-    )
-    board.add_argument(
-        "--build-dir", metavar="DIR", type=Path, help="build directory (default: DIR/build/run_BOARD...)"
-    )
-    board.add_argument("--no-build", action="store_true", help="use the existing image of the build directory")
-    board.add_argument("--no-flash", action="store_true", help="do not flash: the board already runs the image")
-    board.add_argument(
-        "--zephyr-base", metavar="DIR", type=Path, help="Zephyr tree (default: as for generate, or ~/zephyrproject)"
-    )
+    add = command.add_argument_group("with --board").add_argument
+    actions = [
+        add(
+            "--reference",
+            metavar="NAME=FILE.npy",
+            action="append",
+            default=[],
+            help="expected output; print the error against it",
+        ),
+        add("--serial", metavar="DEV", help="serial device of the board (default: the only one found)"),
+        add("--baud", metavar="N", type=_count, default=115200, help="baud rate (default: 115200)"),
+        add(
+            "--timeout",
+            metavar="S",
+            type=_seconds,
+            default=30.0,
+            help="timeout for a response in seconds (default: 30)",
+        ),
+        add("--build-dir", metavar="DIR", type=Path, help="build directory (default: DIR/build/run_BOARD...)"),
+        add("--no-build", action="store_true", help="use the existing image of the build directory"),
+        add("--no-flash", action="store_true", help="do not flash: the board already runs the image"),
+        add(
+            "--zephyr-base", metavar="DIR", type=Path, help="Zephyr tree (default: as for generate, or ~/zephyrproject)"
+        ),
+    ]
+    command.set_defaults(board_actions=actions)
 
 
 def _count(text: str) -> int:

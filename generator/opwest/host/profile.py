@@ -127,7 +127,8 @@ class Profile:
             )
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
         left = {1, 2, 3}
-        lines = [f"profile: {self.measures[0].runs} runs, {self.unit}{speed}"]
+        count = self.measures[0].runs
+        lines = [f"profile: {count} run{'' if count == 1 else 's'}, {self.unit}{speed}"]
         for row in rows:
             cells = (c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
             lines.append(f"  {'  '.join(cells)}".rstrip())

@@ -91,8 +91,12 @@ def _hashes(context: Context) -> tuple[tuple[str, str], ...]:
     found = []
     for name in sorted(names):
         path = context.folder / name
-        if path.is_file():
-            found.append((name, hashlib.sha256(path.read_bytes()).hexdigest()))
+        try:
+            if path.is_file():
+                found.append((name, hashlib.sha256(path.read_bytes()).hexdigest()))
+        except OSError:
+            if not context.faults.has_errors:  # otherwise its reader reported it
+                raise
     return tuple(found)
 
 

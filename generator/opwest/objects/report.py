@@ -205,9 +205,9 @@ def _member_lines(member: Member) -> list[str]:
         *_row("machine", _abi_words(member.abi)),
         *_row("size", _size_words(member.sizes)),
         *_row("state", shown if state else _NO_STATE),
-        *_row("defines", *(_columns(_definition_rows(member)) or ["nothing"])),
+        *_row("defines", *(_columns(_definition_rows(member)) or ["none"])),
         *_row("signatures", *_signature_words(member)),
-        *_row("needs", *(_columns(_need_rows(member)) or ["nothing"])),
+        *_row("needs", *(_columns(_need_rows(member)) or ["none"])),
         *_row("exportable", *verdict),
     ]
 

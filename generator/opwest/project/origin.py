@@ -121,7 +121,7 @@ def missing_manifests(manifests: Sequence[Path], project: Path) -> Diagnostic | 
     if not missing:
         return None
     names = ", ".join(str(path) for path in missing)
-    again = " ".join(f"--manifest {path.name if path in missing else path}" for path in manifests)
+    again = " ".join(f"--manifest {Path('PATH', path.name) if path in missing else path}" for path in manifests)
     what = "manifest" if len(missing) == 1 else "manifests"
     return Diagnostic(
         "error",

@@ -142,7 +142,7 @@ def find_workspace(given: Path | None = None) -> Workspace | None:
     if given is not None:
         return Workspace(given)
     base = os.environ.get("ZEPHYR_BASE")
-    if base and (Path(base) / "VERSION").is_file():
+    if base and os.path.isfile(os.path.join(base, "VERSION")):  # noqa: PTH113, PTH118 -- False if it is inaccessible
         return Workspace(Path(base))
     for folder in (Path.cwd(), *Path.cwd().parents):
         if (folder / ".west").is_dir():

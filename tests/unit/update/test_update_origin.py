@@ -60,7 +60,7 @@ def test_moved_manifest(tmp_path):
     assert refusal(update, app) == (
         f"{app}/.opwest/origin.json: error: manifest not found: {manifest}\n"
         "  expected: the path of the manifest\n"
-        f"  hint: specify the new path once: opwest update {app} --manifest manifest.yaml"
+        f"  hint: specify the new path once: opwest update {app} --manifest PATH/manifest.yaml"
     )
     assert tree(app) == before
     assert update(app, manifests=(moved / "manifest.yaml",))[0].state == "unchanged"
