@@ -124,6 +124,7 @@ _TEXT = {
     "thin.a": b"!<thin>\n",
     "cut.a": b"!<arch>\n" + b"%-16s%-12d%-6d%-6d%-8o%-10d`\n" % (b"relu.o/", 0, 0, 0, 0o644, 1000) + bytes(92),
     "relu.c": RELU.encode(),
+    "relu.cpp": RELU.encode(),
     "relu_static.c": RELU.replace("int32_t relu", "static int32_t relu").encode(),
     "relu_state.c": (RELU + "int calls;\n").encode(),
     "relu_void.c": (_HEAD + "void relu(const int8_t *a, int8_t *b)\n{\n\tb[0] = a[0];\n}\n").encode(),

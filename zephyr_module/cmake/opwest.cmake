@@ -131,7 +131,7 @@ endfunction()
 
 # opwest_model_files(<model> <directory> <sources> <operators> <rename>)
 #
-# Sets <sources> to the files to compile or link for this build, <operators> to the C sources of operators, and
+# Sets <sources> to the files to compile or link for this build, <operators> to the sources of operators, and
 # <rename> to the header that adds the model's prefix to their symbols; all of them below <directory>. The variables of
 # the model's model.cmake must be set.
 function(opwest_model_files model folder sources operators rename)
@@ -143,6 +143,13 @@ function(opwest_model_files model folder sources operators rename)
   if(${model}_FULL_LIBC AND CONFIG_MINIMAL_LIBC)
     message(FATAL_ERROR "opwest: the operators of model ${model} need a full C library: set "
       "CONFIG_REQUIRES_FULL_LIBC=y in prj.conf.")
+  endif()
+  if(${model}_CPP AND NOT CONFIG_CPP)
+    message(FATAL_ERROR "opwest: model ${model} has operators in C++: set CONFIG_CPP=y in prj.conf.")
+  endif()
+  if(${model}_FULL_LIBCPP AND CONFIG_MINIMAL_LIBCPP)
+    message(FATAL_ERROR "opwest: the operators of model ${model} need a full C++ library: set "
+      "CONFIG_REQUIRES_FULL_LIBCPP=y in prj.conf.")
   endif()
 
   get_filename_component(runtime "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/.." ABSOLUTE)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compile the portable C of a generated project with the host's compiler."""
+"""Compile the portable C of a generated project, and operators in C++, with the host's compilers."""
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from typing import Any
 
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.host.runtime import installed_runtime
+from opwest.objects.languages import is_cpp
 from opwest.render.model_files import metadata_object
 
 EMULATION_SOURCES = (
@@ -39,7 +41,13 @@ RUNTIME_SOURCES = (
 PROFILE_SOURCES = ("port_profile_host.c", "profile.c")
 """Additional sources of CONFIG_OPWEST_PROFILE."""
 PROFILE_FLAG = "-DCONFIG_OPWEST_PROFILE=1"
-FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra")
+WARNINGS = ("-O2", "-Wall", "-Wextra")
+C_FLAGS = ("-std=gnu11", *WARNINGS)
+CPP_FLAGS = (*WARNINGS, "-fno-exceptions", "-fno-rtti")
+"""As Zephyr without CONFIG_CPP_EXCEPTIONS and CONFIG_CPP_RTTI."""
+CPP_STANDARD = "11"
+"""Zephyr's default, CONFIG_STD_CPP11."""
+_STANDARD = re.compile(r"^[ \t]*CONFIG_STD_CPP(\w{2})=y\b", re.MULTILINE)
 
 
 def fail(
@@ -51,22 +59,35 @@ def fail(
 
 
 class HostCompiler:
-    """The host's C compiler ($CC, default cc); objects go to the directory `work`."""
+    """The host's compilers for C ($CC, default cc) and C++ ($CXX, default c++).
+
+    Objects go to the directory `work`.
+    """
 
     def __init__(self, work: Path, bits: int | None, *, profile: bool = False) -> None:
-        try:
-            words = shlex.split(os.environ.get("CC", "cc"))
-        except ValueError as error:
-            raise fail(f"cannot parse $CC: {error}", expected="a compiler with its options, in shell syntax") from error
-        if not words or shutil.which(words[0]) is None:
-            raise fail(
-                f"C compiler '{words[0] if words else '$CC'}' not found",
-                hint="install gcc or clang, or set CC",
-            )
-        self.command = [*words, *([f"-m{bits}"] if bits else [])]
+        self.bits = bits
+        self.command = self._command("CC", "cc", "C")
+        self.cpp_command: list[str] = []
+        """The compiler for C++; empty without a C++ source."""
+        self.standard = CPP_STANDARD
+        """The C++ standard, as in CONFIG_STD_CPP17: 17."""
         self.work = work
         self.profile = profile
         self.objects: list[str] = []
+
+    def _command(self, variable: str, default: str, language: str) -> list[str]:
+        try:
+            words = shlex.split(os.environ.get(variable, default))
+        except ValueError as error:
+            raise fail(
+                f"cannot parse ${variable}: {error}", expected="a compiler with its options, in shell syntax"
+            ) from error
+        if not words or shutil.which(words[0]) is None:
+            raise fail(
+                f"{language} compiler '{words[0] if words else '$' + variable}' not found",
+                hint=f"install {'gcc or clang' if language == 'C' else 'g++ or clang++'}, or set {variable}",
+            )
+        return [*words, *([f"-m{self.bits}"] if self.bits else [])]
 
     def pointer_bits(self) -> int:
         """Return the pointer size of the compiler's target in bits."""
@@ -81,12 +102,16 @@ class HostCompiler:
         """Compile one source and add its object to the link."""
         target = self.work / f"{len(self.objects)}_{source.stem[:60]}.o"
         options = [*([PROFILE_FLAG] if self.profile else []), *(f"-I{path}" for path in includes)]
-        self._run([*self.command, *FLAGS, *options, *extra, "-c", str(source), "-o", str(target)])
+        command = [*self.command, *C_FLAGS]
+        if is_cpp(source.name):
+            self.cpp_command = self.cpp_command or self._command("CXX", "c++", "C++")
+            command = [*self.cpp_command, f"-std=c++{self.standard}", *CPP_FLAGS]
+        self._run([*command, *options, *extra, "-c", str(source), "-o", str(target)])
         self.objects.append(str(target))
 
     def link(self, program: Path, extra: Iterable[str] = ()) -> None:
         """Link all compiled and added objects."""
-        self._run([*self.command, "-o", str(program), *self.objects, *extra])
+        self._run([*(self.cpp_command or self.command), "-o", str(program), *self.objects, *extra])
 
     def _run(self, command: list[str]) -> str:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
@@ -96,6 +121,16 @@ class HostCompiler:
                 hint="-m32 requires the 32-bit C library (Debian: gcc-multilib)" if "-m32" in command else None,
             )
         return done.stdout
+
+
+def _cpp_standard(project: Path) -> str:
+    """Return the C++ standard that prj.conf selects; Zephyr's default without one."""
+    try:
+        text = (project / "prj.conf").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return CPP_STANDARD
+    found: list[str] = _STANDARD.findall(text)
+    return found[-1].lower() if found else CPP_STANDARD
 
 
 def _first_lines(text: str, count: int = 20) -> str:
@@ -108,6 +143,7 @@ def build_program(
 ) -> None:
     """Build `sources` with every model of `record` and the runtime into `program`."""
     runtime = installed_runtime(project)
+    compiler.standard = _cpp_standard(project)
     includes = [runtime / "include", *(project / "models" / m["name"] / "include" for m in record["models"])]
     machine, bits = compiler.machine(), compiler.pointer_bits()
     # Before the first compilation, because a missing target is the most frequent fault.

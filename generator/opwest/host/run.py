@@ -18,6 +18,7 @@ from opwest.host.profile import keep_profile, parse_measures
 from opwest.host.project_data import choose_model, keep_outputs, make_folder, project_record, read_inputs, tensors_of
 from opwest.model.dtypes import DTYPES
 from opwest.model.elements import numbers_from
+from opwest.objects.languages import SOURCE_SUFFIXES
 from opwest.result import Result
 
 HOOKS = ("operator", "ready", "activate", "open", "close", "deactivate", "sync", "cache")
@@ -49,7 +50,7 @@ def run_on_host(options: argparse.Namespace, faults: Diagnostics) -> Result:
 def _run_application(
     options: argparse.Namespace, project: Path, record: dict[str, Any], compiler: HostCompiler, work: Path
 ) -> Result:
-    sources = sorted((project / "src").glob("*.c")) + sorted((project / "src").glob("*.S"))
+    sources = sorted(p for p in (project / "src").glob("*") if p.suffix in (*SOURCE_SUFFIXES, ".S"))
     if not sources:
         raise fail("no source file in src/", project, hint="give --input to run the model without an application")
     program = work / "application"

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from opwest.diagnostics import Location
+from opwest.objects.languages import SOURCE_SUFFIXES, is_cpp
 from opwest.records import dataclass
 
 
@@ -33,5 +34,10 @@ class Application:
 
     @property
     def has_main(self) -> bool:
-        """Whether the sources include main.c."""
-        return any(f.name == "main.c" for f in self.files)
+        """Whether the sources include main.c, or main in C++."""
+        return any(f.name.startswith("main.") and f.name.endswith(SOURCE_SUFFIXES) for f in self.files)
+
+    @property
+    def has_cpp(self) -> bool:
+        """Whether a source is C++."""
+        return any(is_cpp(f.name) for f in self.files)

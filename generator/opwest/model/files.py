@@ -45,7 +45,7 @@ class Linkable:
         """Functions with external linkage."""
         if isinstance(self.item, Member):
             return {n for n, s in self.item.defined.items() if s.kind == "function" or s.section == "code"}
-        return {f.name for f in self.item.functions if not f.is_static} | self.entry_points
+        return {f.name for f in self.item.c_functions} | self.entry_points
 
     @cached_property
     def defined(self) -> set[str]:
@@ -174,19 +174,20 @@ def _read(
 
 
 def _add_source(context: Context, found: Files, entry: Mapping, file: str, source: CSource, at: Location) -> None:
-    examined = context.examine(file, None, "C source")
+    kind = f"{source.language} source"
+    examined = context.examine(file, None, kind)
     entry_points = frozenset(entry.get("entry_points", ()))
-    linkable = Linkable(source, file, at, entry.get("stateful", False), examined, entry_points=entry_points)
     if "target" in entry:
-        examined.refuse("C source in an entry with 'target'")
+        examined.refuse(f"{kind} in an entry with 'target'")
         context.faults.error(
-            f"C source {file!r} in an entry with 'target'",
+            f"{kind} {file!r} in an entry with 'target'",
             at,
             expected="an entry without 'target': sources are compiled for every target",
             hint="move it to a separate entry",
         )
-    found.sources.append(linkable)
     copy_source(context, found.copies, PurePosixPath(file), source.text, at)
+    stateful = entry.get("stateful", False)
+    found.sources.append(Linkable(source, file, at, stateful, examined, entry_points=entry_points))
 
 
 def _add_object(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headers that the C sources of a manifest include; those in its directory are copied with the model."""
+"""Headers that the sources of a manifest include; those in its directory are copied with the model."""
 
 from __future__ import annotations
 

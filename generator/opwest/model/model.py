@@ -14,6 +14,7 @@ from opwest.model.conventions import UNPACKED, Convention, WorkspaceNeed
 from opwest.model.dtypes import DType, TensorType
 from opwest.model.suite import Suite
 from opwest.objects.facts import FloatAbi, Fpu, Mve
+from opwest.objects.languages import is_cpp
 from opwest.records import dataclass
 
 Direction = Literal["in", "out", "inout", "scratch"]
@@ -290,7 +291,7 @@ class LinkObject:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A C source (`compiled`) or a header that one includes; `path` is relative to the manifest's directory."""
+    """A C or C++ source (`compiled`) or a header that one includes; `path` is relative to the manifest's directory."""
 
     path: PurePosixPath
     content: bytes = field(repr=False)
@@ -307,6 +308,23 @@ class TargetBuild:
     renames: tuple[str, ...]
     """Symbols renamed to <model>__<symbol>: all that these files define."""
     libc: str
+    scope: tuple[str, ...] = ()
+    """Names of C++ renamed in the same way: their symbols contain the name."""
+
+    @property
+    def has_cpp(self) -> bool:
+        """Whether a source is C++."""
+        return any(source.compiled and is_cpp(source.path.name) for source in self.sources)
+
+
+@dataclass(frozen=True, slots=True)
+class CppNeeds:
+    """What operators in C++ need of the firmware."""
+
+    language: bool
+    """CONFIG_CPP."""
+    library: bool
+    """CONFIG_REQUIRES_FULL_LIBCPP."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,6 +379,7 @@ class Model:
     builds: tuple[TargetBuild, ...]
     externals: tuple[External, ...]
     needs_full_libc: bool
+    cpp: CppNeeds
     needs_tvm: bool
     """Whether it calls functions of CONFIG_OPWEST_TVM."""
     application: Application

@@ -19,14 +19,15 @@ from opwest.model.context import Context, located_items
 from opwest.model.dataflow import resolve_steps
 from opwest.model.files import Files
 from opwest.model.identifiers import check_name
-from opwest.model.link import needs_full_libc, needs_tvm, resolve_builds
+from opwest.model.link import cpp_needs, needs_full_libc, needs_tvm, resolve_builds
 from opwest.model.model import Model
 from opwest.model.stack_need import stack_needs
 from opwest.model.step_names import Names, constant_types
 from opwest.model.vectors import suite
 from opwest.model.workspace import resolve_workspace
+from opwest.objects.languages import HEADER_SUFFIXES, SOURCE_SUFFIXES
 
-SOURCE_SUFFIXES = (".c", ".h", ".S", ".inc")
+APPLICATION_SUFFIXES = (*SOURCE_SUFFIXES, *HEADER_SUFFIXES, ".S", ".inc")
 
 
 def resolve(context: Context, files: Files, boards: Sequence[str] = ()) -> Model:
@@ -75,6 +76,7 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = ()) -> Model
         builds=tuple(builds),
         externals=tuple(externals.values()),
         needs_full_libc=needs_full_libc(files),
+        cpp=cpp_needs(files),
         needs_tvm=needs_tvm(files) or any(o.is_bridged for o in operators.values()),
         application=application,
         suite=tests,
@@ -110,10 +112,12 @@ def _application(context: Context) -> Application:
             continue
         if not path.is_file():
             seen = "is a directory" if path.is_dir() else "does not exist"
-            context.faults.error(f"application source {file!r} {seen}", at, expected="a C file or a header")
-        elif path.suffix not in SOURCE_SUFFIXES:
+            context.faults.error(f"application source {file!r} {seen}", at, expected="a C or C++ file, or a header")
+        elif path.suffix not in APPLICATION_SUFFIXES:
             context.faults.error(
-                f"application source {file!r} is not a C file", at, expected=" or ".join(SOURCE_SUFFIXES)
+                f"application source {file!r} is not a C or C++ file",
+                at,
+                expected=" or ".join(APPLICATION_SUFFIXES),
             )
         elif path.name in files:
             context.faults.error(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read objects and C sources from the disk and return their facts."""
+"""Read objects, C and C++ sources from the disk and return their facts."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from opwest.objects.facts import (
     Symbol,
     SymbolKind,
 )
+from opwest.objects.languages import SOURCE_SUFFIXES
 from opwest.objects.magic import ARCHIVE, ELF, is_known_binary, looks_like, not_an_object
 
 LARGEST_FILE = 1 << 30
@@ -33,17 +34,21 @@ _LTO_HINT = "compile without -flto (add -fno-lto)"
 
 
 def inspect_object(path: Path) -> ObjectFile | CSource:
-    """Return the facts about an ELF object, an archive or a C source; by its content, then its name."""
+    """Return the facts about an ELF object, an archive or a source; by its content, then its name."""
     content = _read(path)
     if content.startswith(ELF):
         return ObjectFile(path, "elf", (read_member(path.name, content),))
     if content.startswith(ARCHIVE):
         return ObjectFile(path, "archive", tuple(_archive(content)))
-    if path.suffix == ".c" and content and not is_known_binary(content):
-        # Load tree-sitter only for C sources.
-        from opwest.objects.csource import read_c_source
+    if path.suffix in SOURCE_SUFFIXES and content and not is_known_binary(content):
+        # Load tree-sitter only for sources.
+        if path.suffix == ".c":
+            from opwest.objects.csource import read_c_source
 
-        return read_c_source(path, content)
+            return read_c_source(path, content)
+        from opwest.objects.cppheaders import read_with_headers
+
+        return read_with_headers(path, content)
     raise not_an_object(content)
 
 

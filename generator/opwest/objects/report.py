@@ -33,13 +33,14 @@ def as_json(path_label: str, item: ObjectFile | CSource) -> dict[str, Any]:
     if isinstance(item, CSource):
         return {
             "file": path_label,
-            "kind": "c",
+            "kind": "c" if item.language == "C" else "c++",
             "functions": [
                 {
                     "name": f.name,
                     "returns": f.returns,
                     "parameters": f.parameters,
                     "static": f.is_static,
+                    **({"mangled": f.mangled} if item.language == "C++" else {}),
                     "line": f.line,
                 }
                 for f in item.functions
@@ -143,7 +144,7 @@ def printable(text: str) -> str:
 
 def _heading(label: str, item: ObjectFile | CSource) -> str:
     if isinstance(item, CSource):
-        return f"{printable(label)}: C source, compiled with the firmware"
+        return f"{printable(label)}: {item.language} source, compiled with the firmware"
     if item.kind == "elf":
         return f"{printable(label)}: ELF object"
     count = len(item.members)
@@ -250,7 +251,7 @@ def _source_lines(source: CSource) -> list[str]:
     for function in source.functions:
         count = function.parameters
         arguments = "variable arguments" if count is None else f"{count} argument{'' if count == 1 else 's'}"
-        linkage = "static" if function.is_static else ""
+        linkage = "static" if function.is_static else "C++ linkage" if function.mangled else ""
         functions.append((function.name, function.returns, arguments, f"line {function.line}", linkage))
     calls = [f"{name}{' (libm)' if 'libm' in usual_providers(name, '') else ''}" for name in source.calls]
     return [
@@ -264,6 +265,10 @@ def _source_lines(source: CSource) -> list[str]:
         *_row("calls", *([", ".join(map(printable, calls))] if calls else [])),
         *_row(
             "unread",
-            *([f"not parsed as C: line {', '.join(map(str, source.unread[:8]))}"] if source.unread else []),
+            *(
+                [f"not parsed as {source.language}: line {', '.join(map(str, source.unread[:8]))}"]
+                if source.unread
+                else []
+            ),
         ),
     ]

@@ -53,6 +53,7 @@ def model_files(
             kconfig=names.kconfig,
             title=kconfig_string(f"opwest model {model.name}"),
             full_libc=model.needs_full_libc,
+            cpp=model.cpp,
             tvm=model.needs_tvm,
             manifest=manifest_name(model),
         ),
@@ -139,6 +140,7 @@ def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> 
         targets=targets,
         sources=sources,
         full_libc=model.needs_full_libc,
+        cpp=model.cpp,
         has_drivers=has_drivers(model),
         has_devices=has_devices(model) or not in_c,
         runtime=[
@@ -257,5 +259,10 @@ def _objects(render: Renderer, model: Model) -> dict[str, bytes]:
             # Every TVM source defines a context; the linker keeps one for all.
             weak = dict.fromkeys(CONTEXTS, "__attribute__((weak)) ")
             rows = [{"symbol": symbol, "renamed": weak.get(symbol, "") + name} for symbol, name in renamed.items()]
-            files[rename_header(build)] = render("models/model/rename.h", model=model.name, renames=rows)
+            files[rename_header(build)] = render(
+                "models/model/rename.h",
+                model=model.name,
+                renames=rows,
+                scope=[{"symbol": name, "renamed": names.operator(name)} for name in build.scope],
+            )
     return files
