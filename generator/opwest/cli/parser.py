@@ -273,6 +273,11 @@ def _add_import(command: argparse.ArgumentParser) -> None:
     mlf.add_argument("--module", metavar="NAME", help="module to import, if the archive contains several")
     mlf.add_argument("--target", metavar="NAME", help="target of compiled objects (default: detected)")
     mlf.add_argument(
+        "--compat",
+        choices=["tvmgen"],
+        help="tvmgen: microTVM's C interface tvmgen_<module>.h, for applications that were written for it",
+    )
+    mlf.add_argument(
         "--tensor",
         metavar="NAME=[DTYPE:]SHAPE",
         action="append",

@@ -155,8 +155,10 @@ def build_program(
         folder = project / "models" / model["name"]
         headers = runtime / "include_tvm"
         _add_model(folder, model, build, compiler, includes, headers, in_c=record["metadata"] == "c")
+    # An application of microTVM can include TVM's headers.
+    tvm = ["-idirafter", str(runtime / "include_tvm")] if any(m.get("tvmgen") for m in record["models"]) else []
     for source in sources:
-        compiler.compile(source, includes)
+        compiler.compile(source, includes, tvm)
     # Operators may be position dependent, as in Zephyr's native_sim.
     compiler.link(program, ["-no-pie", "-pthread", "-lm"])
 
@@ -180,6 +182,8 @@ def _add_model(
             compiler.compile(folder / "constants.S", includes, [f"-I{folder / 'constants'}"])
     else:
         compiler.objects.append(str(folder / metadata_object(name, build["target"])))
+    if model.get("tvmgen"):
+        compiler.compile(folder / "src" / f"{name}_tvmgen.c", includes)
     if any(tensor["reached"] for tensor in model["tensors"]):
         compiler.compile(folder / "src" / f"{name}_devices.c", includes)
     for source in build["sources"]:

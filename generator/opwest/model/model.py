@@ -328,6 +328,22 @@ class CppNeeds:
 
 
 @dataclass(frozen=True, slots=True)
+class Tvmgen:
+    """microTVM's C interface of a model: `tvmgen_<module>.h`."""
+
+    module: str
+    names: tuple[tuple[str, str], ...]
+    """Inputs, outputs and devices whose member has another name, with that name."""
+    pools: tuple[str, ...]
+    """The members of struct tvmgen_<module>_workspace_pools; without one, the memory is static."""
+    location: Location
+
+    def member(self, name: str) -> str:
+        """Return the member of an input, output or device."""
+        return dict(self.names).get(name, name)
+
+
+@dataclass(frozen=True, slots=True)
 class StackNeed:
     """The stack that run needs on one target, computed by model/stack_need.py."""
 
@@ -379,7 +395,6 @@ class Model:
     builds: tuple[TargetBuild, ...]
     externals: tuple[External, ...]
     needs_full_libc: bool
-    cpp: CppNeeds
     needs_tvm: bool
     """Whether it calls functions of CONFIG_OPWEST_TVM."""
     application: Application
@@ -391,6 +406,9 @@ class Model:
     location: Location
     stack: tuple[StackNeed, ...] = ()
     """One per target; empty if all operators are C sources."""
+    cpp: CppNeeds = CppNeeds(language=False, library=False)
+    tvmgen: Tvmgen | None = None
+    """microTVM's C interface, if the manifest requests it."""
 
     @property
     def programs(self) -> tuple[Program, ...]:

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from opwest.diagnostics import Location
 from opwest.manifest.located import Mapping
@@ -23,6 +24,7 @@ from opwest.model.link import cpp_needs, needs_full_libc, needs_tvm, resolve_bui
 from opwest.model.model import Model
 from opwest.model.stack_need import stack_needs
 from opwest.model.step_names import Names, constant_types
+from opwest.model.tvmgen import tvmgen
 from opwest.model.vectors import suite
 from opwest.model.workspace import resolve_workspace
 from opwest.objects.languages import HEADER_SUFFIXES, SOURCE_SUFFIXES
@@ -80,12 +82,20 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = ()) -> Model
         needs_tvm=needs_tvm(files) or any(o.is_bridged for o in operators.values()),
         application=application,
         suite=tests,
-        compat=manifest.get("compat"),
+        compat=_table(manifest),
+        tvmgen=tvmgen(context, name, workspace.inputs, workspace.outputs, tuple(devices.values())),
         inputs_read=_hashes(context),
         location=manifest.value_location("model"),
     )
     check_names(model, context.faults)
     return replace(model, stack=stack_needs(model, context.examined))
+
+
+def _table(manifest: Mapping) -> Literal["tvm-crt", "tvm-crt-all"] | None:
+    """Return the operators of the table in microTVM's layout."""
+    compat = manifest.get("compat")
+    table = compat.get("table") if isinstance(compat, Mapping) else compat
+    return table if table in ("tvm-crt", "tvm-crt-all") else None
 
 
 def _hashes(context: Context) -> tuple[tuple[str, str], ...]:

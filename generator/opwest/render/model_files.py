@@ -20,6 +20,7 @@ from opwest.render.c.layout_checks import layout_checks
 from opwest.render.c.metadata import render_metadata, render_registry
 from opwest.render.c.run import render_internal, render_run
 from opwest.render.c.system_library import render_system_library
+from opwest.render.c.tvmgen import render_tvmgen
 from opwest.render.call_arrays import has_bridges
 from opwest.render.devices import device_rows, reach_rows
 from opwest.render.literals import c_comment, cmake_string, kconfig_string
@@ -62,6 +63,7 @@ def model_files(
         **_devices(render, model, plan, common, in_c=compiled is None),
         **_driver_checks(render, model, common),
         **_objects(render, model),
+        **render_tvmgen(render, model, plan),
     }
     if service:
         tensors = interface_rows(model)
@@ -141,6 +143,7 @@ def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> 
         sources=sources,
         full_libc=model.needs_full_libc,
         cpp=model.cpp,
+        tvmgen=model.tvmgen is not None,
         has_drivers=has_drivers(model),
         has_devices=has_devices(model) or not in_c,
         runtime=[

@@ -101,6 +101,7 @@ def _model_record(model: Model, plan: MemoryPlan, library: Library | None) -> di
         "constants": bool(model.constants or model.programs),
         "bridges": has_bridges(model),
         "tvm_crt": library is not None and (library.lead == model.name or bool(adapted(model))),
+        "tvmgen": model.tvmgen is not None,
         "full_libc": model.needs_full_libc,
         "steps": [step.operator.name for step in model.steps],
         "memory": {

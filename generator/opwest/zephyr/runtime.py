@@ -104,6 +104,7 @@ FEATURES: Mapping[str, Feature] = {
         needs=("shell",),
         option="CONFIG_OPWEST_SERVICE",
     ),
+    "tvmgen": Feature(_headers("exclusive"), needs=("tvm",)),
     "vectors": Feature((*_headers("compare"), *_sources("compare.c"))),
 }
 """The features that are copied into applications."""
@@ -157,6 +158,8 @@ def _used(model: Model) -> Iterator[str]:
         yield "drivers"  # a driver of the application may use the class and its context
     if model.needs_tvm or model.compat or any(operator.is_bridged for operator in model.operators):
         yield "tvm"
+    if model.tvmgen:
+        yield "tvmgen"
     if model.suite.vectors:
         yield "vectors"
     if any(device.host_latency_us is not None for device in model.devices):

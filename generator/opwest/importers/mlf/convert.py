@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
+from typing import Literal
 
 from opwest.diagnostics import nearest
 from opwest.drafting.targets import fitting
@@ -17,6 +18,7 @@ from opwest.importers.mlf.code import Code, read_code
 from opwest.importers.mlf.corrections import corrected
 from opwest.importers.mlf.draft import Draft, TensorOption
 from opwest.importers.mlf.graph import Graph
+from opwest.importers.mlf.interface import interface_of
 from opwest.importers.mlf.library import Library, read_library
 from opwest.importers.mlf.manifest import manifest_text
 from opwest.importers.mlf.metadata import Metadata, read_metadata
@@ -44,6 +46,8 @@ class Options:
     target: str | None = None
     """The named target of compiled objects; None: the target in the objects."""
     tensors: Mapping[str, TensorOption] = field(default_factory=dict)
+    compat: Literal["tvmgen"] | None = None
+    """microTVM's C interface for applications that use it."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,8 @@ class Imported:
     workspace_bytes: int
     remarks: tuple[str, ...]
     warnings: tuple[str, ...]
+    header: str | None
+    """The header of microTVM's C interface in the format; None without one."""
 
 
 def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Imported:
@@ -81,7 +87,8 @@ def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Impo
         result = _graph(library, code, metadata, origin)
     _add_code(result, code, metadata, origin, options.target, str(path))
     name = options.model or _model_name(path, metadata)
-    files = {**result.files, "manifest.yaml": manifest_text(name, result, origin).encode()}
+    interface = interface_of(result, header, metadata, str(path)) if options.compat else None
+    files = {**result.files, "manifest.yaml": manifest_text(name, result, origin, interface).encode()}
     write_folder(folder, files)
     pools = [a.shape[0] for o in result.operators for a in o.args if a.direction == "scratch"]
     return Imported(
@@ -95,6 +102,7 @@ def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Impo
         max(pools, default=0) + max((o.workspace for o in result.operators), default=0),
         tuple(result.remarks),
         tuple(result.warnings),
+        f"tvmgen_{metadata.module}.h" if header.inputs or header.outputs else None,
     )
 
 

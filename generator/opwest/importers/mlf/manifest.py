@@ -6,16 +6,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opwest.importers.mlf.draft import Argument, Constant, Draft, Operator, Tensor
+from opwest.importers.mlf.interface import Interface
 from opwest.importers.text import opening
 from opwest.manifest import writer
 from opwest.manifest.marks import MARK
 from opwest.model.conventions import UNPACKED
 
 
-def manifest_text(model: str, draft: Draft, origin: str) -> str:
+def manifest_text(model: str, draft: Draft, origin: str, interface: Interface | None = None) -> str:
     """Return the manifest; ends with a line end."""
     return writer.document(
         opening(model, origin, (*draft.remarks, *draft.warnings)),
+        () if interface is None else interface.lines(),
         ["objects:", *(line for target, file in draft.objects for line in writer.object_entry([file], target))],
         _devices(draft),
         ["operators:", *(line for operator in draft.operators for line in _operator(operator))],
