@@ -12,9 +12,10 @@ from opwest.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ApplicationFile:
-    """A user's file for src/, copied once."""
+    """A user's file, copied once."""
 
     name: str
+    """The path in the application: `src/main.c`; for an overlay, in the manifest's directory."""
     content: bytes = field(repr=False)
     location: Location
 
@@ -35,7 +36,7 @@ class Application:
     @property
     def has_main(self) -> bool:
         """Whether the sources include main.c, or main in C++."""
-        return any(f.name.startswith("main.") and f.name.endswith(SOURCE_SUFFIXES) for f in self.files)
+        return any(f.name.startswith("src/main.") and f.name.endswith(SOURCE_SUFFIXES) for f in self.files)
 
     @property
     def has_cpp(self) -> bool:

@@ -8,17 +8,19 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from opwest.diagnostics import Location
 from opwest.manifest.located import Mapping
 from opwest.model import declarations, hardware
 from opwest.model.application import Application, ApplicationFile
+from opwest.model.application_places import places
 from opwest.model.c_names import check_names
 from opwest.model.context import Context, located_items
 from opwest.model.dataflow import resolve_steps
 from opwest.model.files import Files
+from opwest.model.headers import normal
 from opwest.model.identifiers import check_name
 from opwest.model.link import cpp_needs, needs_full_libc, needs_tvm, resolve_builds
 from opwest.model.model import Model
@@ -114,8 +116,7 @@ def _hashes(context: Context) -> tuple[tuple[str, str], ...]:
 
 def _application(context: Context) -> Application:
     section = context.section("application")
-    files: dict[str, ApplicationFile] = {}
-    first: dict[str, Location] = {}
+    contents: dict[str, tuple[bytes, Location]] = {}
     for file, at in located_items(context.items("sources", section)):
         path = context.file(file, at)
         if path is None:
@@ -129,16 +130,21 @@ def _application(context: Context) -> Application:
                 at,
                 expected=" or ".join(APPLICATION_SUFFIXES),
             )
-        elif path.name in files:
+        else:
+            contents.setdefault(normal(PurePosixPath(file)), (path.read_bytes(), at))
+    files: dict[str, ApplicationFile] = {}
+    every = places({file: content for file, (content, _) in contents.items()})
+    for file, place in ((file, place) for file, found in every.items() for place in found):
+        content, at = contents[file]
+        if place in files:
             context.faults.error(
-                f"duplicate application source {path.name!r}",
+                f"duplicate application source {PurePosixPath(place).name!r}",
                 at,
                 expected="unique file names",
-                hint=f"first defined at line {first[path.name].line}",
+                hint=f"first defined at line {files[place].location.line}",
             )
         else:
-            files[path.name] = ApplicationFile(path.name, path.read_bytes(), at)
-            first[path.name] = at
+            files[place] = ApplicationFile(place, content, at)
     console = located_items(context.items("console", section))
     for expression, at in console:
         try:

@@ -42,7 +42,7 @@ def render_project(
     and target, None where it is C.
     """
     own = application_files(render, planned, vendored=runtime is not None) if layout == "application" else {}
-    copies = {f"src/{file.name}" for model, _ in planned for file in model.application.files}
+    copies = {file.name for model, _ in planned for file in model.application.files}
     files = [
         ProjectFile(PurePosixPath(path), content, "copy" if path in copies else "user") for path, content in own.items()
     ]
