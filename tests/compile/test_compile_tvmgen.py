@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from c_support import SANITIZED, build, execute, golden_app, includes, run
+from c_support import RUNTIME, SANITIZED, build, execute, golden_app, includes, run
 from requirements_support import absent, fault_of_compiler, need, need_compiler
 
 SOURCE = Path(__file__).parent / "programs" / "tvmgen.c"
@@ -43,3 +43,39 @@ def test_headers_in_cpp(tmp_path):
         "#include <tvmgen_default.h>\n#include <tvmgen_detection.h>\nint main() { return tvmgen_default_close(); }\n"
     )
     run(["g++", "-std=c++11", "-Wall", "-Wextra", "-Werror", *includes(app), "-c", source], tmp_path)
+
+
+_HEADERS_OF_TVM = """
+#include <tvm/runtime/c_runtime_api.h>
+#include <tvm/runtime/crt/logging.h>
+#include <tvm/runtime/crt/platform.h>
+#include <tvm/runtime/crt/stack_allocator.h>
+
+int main(void)
+{
+	static uint8_t memory[64];
+	tvm_workspace_t workspace;
+	void *a, *b, *c;
+	int wrong = StackMemoryManager_Init(&workspace, memory, sizeof(memory)) != kTvmErrorNoError;
+
+	wrong |= StackMemoryManager_Allocate(&workspace, 17, &a) != kTvmErrorNoError || a != memory;
+	wrong |= StackMemoryManager_Allocate(&workspace, 32, &b) != kTvmErrorNoError || b != memory + 32;
+	wrong |= StackMemoryManager_Allocate(&workspace, 1, &c) != kTvmErrorPlatformNoMemory || c != NULL;
+	wrong |= StackMemoryManager_Allocate(&workspace, -1, &c) != kTvmErrorPlatformNoMemory;
+	wrong |= StackMemoryManager_Free(&workspace, b) != kTvmErrorNoError;
+	wrong |= StackMemoryManager_Free(&workspace, b) != kTvmErrorPlatformStackAllocBadFree;
+	wrong |= StackMemoryManager_Allocate(&workspace, 32, &b) != kTvmErrorNoError || b != memory + 32;
+	return wrong;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "g++"])
+def test_replacements_of_the_runtime_headers(compiler, tmp_path):
+    need(compiler)
+    source = tmp_path / ("main.c" if compiler == "gcc" else "main.cpp")
+    source.write_text(_HEADERS_OF_TVM)
+    flags = [flag for flag in SANITIZED if compiler == "gcc" or not flag.startswith("-std")]
+    folders = [f"-I{RUNTIME / folder}" for folder in ("include", "include_tvm")]
+    run([compiler, *flags, *folders, source, "-o", tmp_path / "program"], tmp_path)
+    assert execute(tmp_path / "program").returncode == 0

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest import mlf --compat tvmgen`: an application of microTVM's C interface builds unchanged."""
+
+import json
+import subprocess
+import sys
+
+import interface_project
+import mlf_made as made
+import numpy as np
+import pytest
+from requirements_support import need
+
+X = np.array([interface_project.INPUT], np.float32)
+
+
+def opwest(*arguments):
+    command = [sys.executable, "-m", "opwest", *map(str, arguments)]
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
+
+
+def imported(files, folder, *options):
+    tar = folder / "net.tar"
+    tar.write_bytes(made.tar_of(files))
+    done = opwest("import", "mlf", tar, "-o", folder / "net", *options)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.mark.parametrize("make", [made.usmp, made.workspace, made.packed, made.graph])
+def test_application_runs_on_the_host(make, tmp_path):
+    need("cc", "g++")
+    files = {name: content.replace(b"#include <math.h>\n", b"") for name, content in make().items()}
+    imported(files, tmp_path, "--compat", "tvmgen")
+    manifest = interface_project.add_application(tmp_path / "net")
+    done = opwest("generate", manifest, "-o", tmp_path / "app")
+    assert done.returncode == 0, done.stderr
+    for name, place in (("src/main.c", "src/main.c"), ("include/labels.h", "include/labels.h")):
+        assert (tmp_path / "app" / place).read_text() == interface_project.FILES[name]
+    done = opwest("run", tmp_path / "app", "--host", "--json")
+    assert done.returncode == 0, done.stderr or done.stdout
+    assert json.loads(done.stdout)["result"]["stdout"].splitlines() == (
+        interface_project.lines(tuple(made.reference(X)[0])).splitlines()
+    )
+
+
+def header_of(tmp_path, files):
+    imported(files, tmp_path, "--compat", "tvmgen")
+    done = opwest("generate", tmp_path / "net/manifest.yaml", "-o", tmp_path / "app")
+    assert done.returncode == 0, done.stderr
+    return next((tmp_path / "app/models").glob("*/include/tvmgen_*.h")).read_text()
+
+
+def test_names_of_the_header(tmp_path):
+    files = made.usmp("kws")
+    for name, content in files.items():
+        if name.endswith("tvmgen_kws.h"):
+            files[name] = content.replace(b"void* x;", b"void* serving_default_input_0;").replace(
+                b"void* y;", b"void* PartitionedCall_0;"
+            )
+        elif name.endswith("lib0.c"):
+            files[name] = content.replace(b"inputs->x", b"inputs->serving_default_input_0").replace(
+                b"outputs->y", b"outputs->PartitionedCall_0"
+            )
+    header = header_of(tmp_path, files)
+    assert "#define TVMGEN_KWS_SERVING_DEFAULT_INPUT_0_SIZE 16\n" in header
+    assert "#define TVMGEN_KWS_PARTITIONEDCALL_0_SIZE 8\n" in header
+    assert "\tvoid *serving_default_input_0;\n" in header and "\tvoid *PartitionedCall_0;\n" in header
+
+
+def test_pools_of_the_caller(tmp_path):
+    files = made.usmp()
+    header = "codegen/host/include/tvmgen_default.h"
+    pools = b"struct tvmgen_default_workspace_pools {\n  void* sram;\n};\n#define TVMGEN_DEFAULT_WORKSPACE_SIZE"
+    files[header] = files[header].replace(b"#define TVMGEN_DEFAULT_WORKSPACE_SIZE", pools)
+    text = header_of(tmp_path, files)
+    assert "struct tvmgen_default_workspace_pools *workspace_pools\n);" in text
+    assert "#define TVMGEN_DEFAULT_SRAM_WORKSPACE_POOL_SIZE " in text
+
+
+def test_the_option_is_offered(tmp_path):
+    done = imported(made.usmp(), tmp_path)
+    assert "for an application that includes tvmgen_default.h: import with --compat tvmgen" in done.stdout
+    assert "compat" not in (tmp_path / "net/manifest.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b"struct tvmgen_default_inputs tvmgen_default_map_inputs(void);", "inputs in workspaces"),
+        (b"#define TVMGEN_DEFAULT_FLASH_INIT_DATA {0}", "constants in memory of the caller"),
+    ],
+)
+def test_unsupported_interfaces(text, words, tmp_path):
+    files = made.usmp()
+    header = "codegen/host/include/tvmgen_default.h"
+    files[header] += text + b"\n"
+    (tmp_path / "net.tar").write_bytes(made.tar_of(files))
+    done = opwest("import", "mlf", tmp_path / "net.tar", "-o", tmp_path / "net", "--compat", "tvmgen")
+    assert done.returncode == 1
+    assert f"error: --compat tvmgen does not support {words} in tvmgen_default.h" in done.stderr
+    assert not (tmp_path / "net").exists()
+    assert opwest("import", "mlf", tmp_path / "net.tar", "-o", tmp_path / "net").returncode == 0
