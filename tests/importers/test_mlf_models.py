@@ -114,7 +114,7 @@ def test_cmsis_nn_is_linked_and_its_errors_are_returned(tmp_path):
     source = (tmp_path / "mine/operators/default_lib2.c").read_text()
     assert "switch (status)" in source and "!status" not in source
     assert any("replaced by `switch (status)` (count: 1)" in r for r in done.remarks)
-    assert "#if !(defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE))" in source
+    assert "#if defined(__arm__) && !(defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE))" in source
     assert "kconfig: CONFIG_CMSIS_NN_SOFTMAX" in text and "CONFIG_CMSIS_NN: y" in text
     assert "#error" not in (tmp_path / "mine/operators/default_lib1.c").read_text()
 
@@ -122,9 +122,9 @@ def test_cmsis_nn_is_linked_and_its_errors_are_returned(tmp_path):
 @pytest.mark.parametrize(
     ("cpu", "condition"),
     [
-        ("cortex-m3", "#if !(!defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE))"),
+        ("cortex-m3", "#if defined(__arm__) && !(!defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE))"),
         ("cortex-m55", "#if !(defined(__ARM_FEATURE_MVE))"),
-        ("cortex-m55+nomve", "#if !(defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE))"),
+        ("cortex-m55+nomve", "#if defined(__arm__) && !(defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE))"),
     ],
 )
 def test_cmsis_nn_code_requires_its_instruction_set(cpu, condition, tmp_path):

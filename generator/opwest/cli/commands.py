@@ -185,6 +185,10 @@ def run(options: argparse.Namespace, faults: Diagnostics) -> Result:
         from opwest.host.run import run_on_host
 
         return run_on_host(options, faults)
+    for action in options.host_actions:
+        if getattr(options, action.dest) != action.default:
+            faults.error(f"{action.option_strings[0]} requires --host")
+    faults.raise_if_errors()
     from opwest.board.run import run_on_board
 
     return run_on_board(options, faults)

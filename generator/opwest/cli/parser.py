@@ -175,7 +175,7 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     run.add_argument("--repeat", metavar="N", type=_count, default=1, help="run N times (default: 1)")
     run.add_argument("--profile", action="store_true", help="measure every step")
     run.add_argument("--output-profile", metavar="FILE", type=Path, help="write the measurements to FILE as JSON")
-    run.add_argument("--bits", type=int, choices=(32, 64), help="compile with -m32 or -m64")
+    _add_host(run)
     _add_board(run)
     _add_json(run)
     run.set_defaults(function=commands.run)
@@ -314,6 +314,20 @@ def _add_zephyr(command: argparse.ArgumentParser) -> None:
         type=Path,
         help="Zephyr tree (default: $ZEPHYR_BASE, or the workspace of the current directory)",
     )
+
+
+def _add_host(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument_group("with --host").add_argument
+    actions = [
+        add("--bits", type=int, choices=(32, 64), help="compile with -m32 or -m64"),
+        add(
+            "--cmsis-nn",
+            metavar="DIR",
+            type=Path,
+            help="CMSIS-NN, for operators that call it (default: $CMSIS_NN, or the module of the Zephyr workspace)",
+        ),
+    ]
+    command.set_defaults(host_actions=actions)
 
 
 def _add_board(command: argparse.ArgumentParser) -> None:

@@ -54,7 +54,7 @@ def _run_application(
     if not sources:
         raise fail("no source file in src/", project, hint="give --input to run the model without an application")
     program = work / "application"
-    build_program(project, record, compiler, sources, program)
+    build_program(project, record, compiler, sources, program, options.cmsis_nn)
     done = subprocess.run(
         [program], check=False, stdout=subprocess.PIPE if options.json else None, text=True, errors="replace"
     )
@@ -101,7 +101,7 @@ def _run_model(
         )
     )
     program = work / "harness"
-    build_program(project, {**record, "models": [model]}, compiler, [harness], program)
+    build_program(project, {**record, "models": [model]}, compiler, [harness], program, options.cmsis_nn)
     paths = [work / f"{row['role']}_{row['name']}.bin" for row in rows]
     for tensor, path in zip(inputs, paths, strict=False):
         path.write_bytes(arrays[tensor["name"]].tobytes())
