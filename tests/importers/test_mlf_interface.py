@@ -105,6 +105,61 @@ def test_unsupported_interfaces(text, words, tmp_path):
     assert opwest("import", "mlf", tmp_path / "net.tar", "-o", tmp_path / "net").returncode == 0
 
 
+def with_headers():
+    """A model whose operators include headers in subdirectories."""
+    files = {name: content.replace(b"#include <math.h>\n", b"") for name, content in made.usmp().items()}
+    lib = "codegen/host/src/default_lib1.c"
+    files[lib] = files[lib].replace(
+        b'#include "tvm/runtime/c_backend_api.h"\n',
+        b'#include "tvm/runtime/c_backend_api.h"\n#include <kernels/float/dense.h>\n#include "own/limits.h"\n',
+    )
+    files["codegen/host/include/kernels/float/dense.h"] = (
+        b'#include "types.h"\n#include <kernels/common.h>\n#define KEPT(x) ((sum_t)(x) + ZERO)\n'
+    )
+    files["codegen/host/include/kernels/float/types.h"] = b"typedef float sum_t;\n"
+    files["codegen/host/include/kernels/common.h"] = b'#pragma once\n#include "float/dense.h"\n#define ZERO 0\n'
+    files["codegen/host/src/own/limits.h"] = b"#define LIMIT 1\n"
+    files["codegen/host/include/unused.h"] = b"#error unused\n"
+    files[lib] = files[lib].replace(b"float sum = ", b"sum_t sum = LIMIT * KEPT(0) + ")
+    return files
+
+
+def test_headers_in_subdirectories(tmp_path):
+    need("cc")
+    done = imported(with_headers(), tmp_path)
+    assert "warning" not in done.stderr
+    operators = tmp_path / "net/operators"
+    found = {path.relative_to(operators).as_posix() for path in operators.rglob("*.h")}
+    assert found == {"kernels/float/dense.h", "kernels/float/types.h", "kernels/common.h", "own/limits.h"}
+    assert '#include "kernels/float/dense.h"' in (operators / "default_lib1.c").read_text()
+    assert '#include "../common.h"' in (operators / "kernels/float/dense.h").read_text()
+    done = opwest("generate", tmp_path / "net/manifest.yaml", "-o", tmp_path / "app")
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    np.save(tmp_path / "x.npy", X)
+    run = ("run", tmp_path / "app", "--host", "--input", f"x={tmp_path}/x.npy", "--output-dir", tmp_path / "out")
+    assert opwest(*run).returncode == 0
+    np.testing.assert_allclose(np.load(tmp_path / "out/y.npy"), made.reference(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a b/x.h", b"", "invalid file name 'a b/x.h' for a manifest"),
+        ("a/x.h", b"\xff", "the header is not UTF-8"),
+        ("a/x.h", b"\0", "NUL character in the header"),
+    ],
+)
+def test_unusable_headers(name, content, words, tmp_path):
+    files = made.usmp()
+    lib = "codegen/host/src/default_lib1.c"
+    files[lib] = f'#include "{name}"\n'.encode() + files[lib]
+    files[f"codegen/host/include/{name}"] = content
+    (tmp_path / "net.tar").write_bytes(made.tar_of(files))
+    done = opwest("import", "mlf", tmp_path / "net.tar", "-o", tmp_path / "net")
+    assert done.returncode == 1 and f"error: {words}" in done.stderr
+    assert not (tmp_path / "net").exists()
+
+
 @pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55"])
 def test_imports_with_cmsis_nn_on_the_host(cpu, tmp_path):
     """Buffers for DSP are large enough for plain C; those for MVE need not be."""

@@ -18,6 +18,7 @@ from opwest.importers.mlf.code import Code, read_code
 from opwest.importers.mlf.corrections import corrected
 from opwest.importers.mlf.draft import Draft, TensorOption
 from opwest.importers.mlf.graph import Graph
+from opwest.importers.mlf.headers import Sources, with_headers
 from opwest.importers.mlf.interface import interface_of
 from opwest.importers.mlf.library import Library, read_library
 from opwest.importers.mlf.manifest import manifest_text
@@ -85,7 +86,10 @@ def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Impo
         result = draft(Model(metadata, relay, header, code, options.tensors, str(path)))
     else:
         result = _graph(library, code, metadata, origin)
-    _add_code(result, code, metadata, origin, options.target, str(path))
+    sources = with_headers(library, code.texts)
+    code.texts = dict(sources.texts)
+    result.files |= {f"operators/{name}": text.encode() for name, text in sources.headers.items()}
+    _add_code(result, code, metadata, origin, options.target, str(path), sources)
     name = options.model or _model_name(path, metadata)
     interface = interface_of(result, header, metadata, str(path)) if options.compat else None
     files = {**result.files, "manifest.yaml": manifest_text(name, result, origin, interface).encode()}
@@ -144,7 +148,15 @@ def _header(library: Library, metadata: Metadata) -> Header:
     return read_header(content.decode("utf-8", "replace"))
 
 
-def _add_code(result: Draft, code: Code, metadata: Metadata, origin: str, target: str | None, place: str) -> None:
+def _add_code(
+    result: Draft,
+    code: Code,
+    metadata: Metadata,
+    origin: str,
+    target: str | None,
+    place: str,
+    sources: Sources,
+) -> None:
     """Add sources and objects with their dependencies: libraries, an instruction set."""
     needs = needs_of(code.texts.values(), _defined(code))
     targets = [*_comments(code), *metadata.targets]
@@ -169,7 +181,7 @@ def _add_code(result: Draft, code: Code, metadata: Metadata, origin: str, target
         file = f"objects/{chosen}/{name}"
         result.files[file] = content
         result.objects.append((chosen, file))
-    _add_libraries(result, code, needs)
+    _add_libraries(result, code, needs, sources)
 
 
 def _guards(needs: Needs, targets: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -208,23 +220,23 @@ def _object_target(code: Code, name: str, target: str | None, place: str) -> str
     return names[0]
 
 
-def _add_libraries(result: Draft, code: Code, needs: Needs) -> None:
+def _add_libraries(result: Draft, code: Code, needs: Needs, sources: Sources) -> None:
     """Add external symbols: those of CMSIS-NN by its Kconfig symbols, others by name."""
     for symbol, option in needs.cmsis_nn.items():
         result.externals[symbol] = (_CMSIS_NN, option)
     if needs.cmsis_nn or needs.cmsis_nn_headers:
         result.kconfig["CONFIG_CMSIS_NN"] = "y"
         result.kconfig["CONFIG_CMSIS_NN_NNSUPPORT"] = "y"
-    for header in needs.headers:
+    for header in (one for one in needs.headers if one not in sources.headers):
         result.warnings.append(f"the operators include <{header}>, which is not in a known Zephyr module")
-    for symbol in _unknown_calls(code, needs):
+    for symbol in _unknown_calls(code, needs, sources.defined):
         result.externals[symbol] = ("a library that you add to the application", None)
         result.warnings.append(f"the operators call {symbol}, which is not in a known Zephyr module")
 
 
-def _unknown_calls(code: Code, needs: Needs) -> list[str]:
-    """Return called functions that are neither defined nor known."""
-    known = _defined(code) | set(needs.cmsis_nn) | set(needs.intrinsics)
+def _unknown_calls(code: Code, needs: Needs, provided: set[str]) -> list[str]:
+    """Return called functions that are neither defined nor known; headers define `provided`."""
+    known = provided | _defined(code) | set(needs.cmsis_nn) | set(needs.intrinsics)
     called = dict.fromkeys(call for text in code.texts.values() for call in foreign_calls(text))
     return [
         call
