@@ -27,6 +27,7 @@ EMULATION_SOURCES = (
 RUNTIME_SOURCES = (
     "accelerator.c",
     "call.c",
+    "device_calls.c",
     "devices.c",
     "metadata.c",
     "port_host.c",

@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 /** The version of the structures below; generated code checks it. */
-#define OPWEST_METADATA_VERSION 3
+#define OPWEST_METADATA_VERSION 4
 
 struct opwest_program;
 
@@ -99,6 +99,8 @@ enum opwest_direction {
 #define OPWEST_DEVICE_HOOKS 0x01U
 /** The handle is no struct device, but a type of its vendor. */
 #define OPWEST_DEVICE_FOREIGN 0x02U
+/** The device shares the processor's view of memory: no cache maintenance is required. */
+#define OPWEST_DEVICE_COHERENT 0x04U
 
 /** The device of a step that runs on the CPU. */
 #define OPWEST_NO_DEVICE UINT16_MAX

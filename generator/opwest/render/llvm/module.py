@@ -19,7 +19,7 @@ from opwest.render.llvm.system_library import library_ir
 from opwest.render.llvm.tables import Tables
 from opwest.render.llvm.text import ir_extension, ir_result, ir_type
 from opwest.render.records import layout
-from opwest.render.records.model_records import callable_by_name
+from opwest.render.records.model_records import DEVICE_CALL, callable_by_name
 from opwest.render.records.workspace import workspace_struct
 from opwest.render.tensors import interface_rows
 
@@ -76,6 +76,8 @@ def _declarations(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
             "declare signext i32 @opwest_devices_sync(ptr, ptr, ptr, i32 signext)",
             "declare zeroext i1 @opwest_devices_abandon(ptr, ptr)",
         ]
+    if any(operator.takes_device for operator in model.operators):
+        lines.append(f"declare signext i32 @{DEVICE_CALL}(ptr, ptr, ptr)")
     operations = {a.operation for a in actions(model, plan) if isinstance(a, Cache)}
     if any(b.role == "constant" for b in model.buffers):
         operations.add("flush")

@@ -22,7 +22,7 @@ from opwest.render.records.types import (
     Union,
 )
 
-METADATA_VERSION = 3
+METADATA_VERSION = 4
 """OPWEST_METADATA_VERSION of the runtime that generated code is made for."""
 
 DTYPE = Enumeration(
@@ -42,7 +42,7 @@ TENSOR_FLAGS = Flags("OPWEST_TENSOR_", ("scalar",))
 TENSOR_ALIGN_SHIFT = 4
 """The flags of a tensor hold the binary logarithm of its alignment from this bit on: OPWEST_TENSOR_ALIGN()."""
 OPERATOR_FLAGS = Flags("OPWEST_OPERATOR_", ("status", "device", "stateful", "async"))
-DEVICE_FLAGS = Flags("OPWEST_DEVICE_", ("hooks", "foreign"))
+DEVICE_FLAGS = Flags("OPWEST_DEVICE_", ("hooks", "foreign", "coherent"))
 SLOT_FLAGS = Flags("OPWEST_SLOT_", ("active", "open", "lost"))
 
 NO_STEP = Constant("OPWEST_NO_STEP", 0xFFFF)
@@ -123,11 +123,19 @@ MODEL = Struct.make(
     pool_count=U16,
     device_count=U16,
 )
+REQUIREMENT = Struct.make(
+    "opwest_requirement",
+    _REGISTRY_H,
+    type=String(),
+    program=String(),
+    call=Function("opwest_device_call_t"),
+)
 ENTRY = Struct.make(
     "opwest_entry",
     _REGISTRY_H,
     info=Pointer(OPERATOR, is_unique=True),
     adapter=Function("opwest_adapter_t"),
+    requirement=Pointer(REQUIREMENT, is_unique=True),
 )
 REGISTRY = Struct.make(
     "opwest_registry",
@@ -200,7 +208,21 @@ DL_TENSOR = Struct.typedef(
 TVM_FFI_ANY = Struct.typedef("TVMFFIAny", "opwest/tvm_ffi.h", type_index=I32, zero_padding=U32, v_int64=Union(I64))
 """v_int64 is the widest member of an anonymous union."""
 
-METADATA = (QUANTIZATION, TENSOR, OPERATOR, STEP, POOL, PROGRAM, DEVICE, DEVICE_SET, MODEL, ENTRY, REGISTRY, POINT)
+METADATA = (
+    QUANTIZATION,
+    TENSOR,
+    OPERATOR,
+    STEP,
+    POOL,
+    PROGRAM,
+    DEVICE,
+    DEVICE_SET,
+    MODEL,
+    REQUIREMENT,
+    ENTRY,
+    REGISTRY,
+    POINT,
+)
 """Structures of constants."""
 ARRAYS = (DL_DEVICE, DL_DATA_TYPE, DL_TENSOR, TVM_FFI_ANY)
 """Structures of argument arrays: see model/conventions.py."""

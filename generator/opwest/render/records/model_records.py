@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from opwest.model.c_names import CNames
 from opwest.model.dtypes import TensorType
-from opwest.model.model import STRUCT_DEVICE, Argument, Direction, Interface, Model, Operator, Quantization
+from opwest.model.model import STRUCT_DEVICE, Argument, Device, Direction, Interface, Model, Operator, Quantization
 from opwest.plan.memory import MemoryPlan
 from opwest.records import dataclass
 from opwest.render.perfect_hash import perfect_hash
@@ -19,6 +19,9 @@ from opwest.render.records.workspace import used_pools
 
 _QUANTIZATIONS = "quantizations"
 _PROGRAMS = "programs"
+_REQUIREMENTS = "requirements"
+DEVICE_CALL = "opwest_call_on_device"
+"""The function of the runtime that calls operators on devices: <opwest/device_calls.h>."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,16 +217,38 @@ def _operator(operator: Operator, arguments: Sequence[Definition]) -> Record:
     )
 
 
+def _requirement(operator: Operator) -> tuple[str | None, str | None]:
+    """Return the type and the program that an operator requires of its device."""
+    return operator.device_type, operator.device_program
+
+
+def _requirement_record(type_: str | None, program: str | None) -> Record:
+    return Record(
+        layout.REQUIREMENT,
+        {
+            "type": Text(type_) if type_ else NULL,
+            "program": Text(program) if program else NULL,
+            "call": Reference(DEVICE_CALL),
+        },
+    )
+
+
 def _registry(model: Model) -> list[Definition]:
     names = CNames(model.name)
     table = perfect_hash([operator.name for operator in model.operators])
+    requirements = {_requirement(o): None for o in model.operators if o.takes_device}
+    places = {requirement: index for index, requirement in enumerate(requirements)}
     entries: list[Value] = []
     for index in table.order:
         operator = model.operators[index]
         adapter = Reference(names.adapter(operator.name)) if callable_by_name(operator) else NULL
-        info = Reference(names.function("operators"), index)
-        entries.append(Record(layout.ENTRY, {"info": info, "adapter": adapter}))
-    fields: dict[str, Value] = {
+        fields: dict[str, Value] = {
+            "info": Reference(names.function("operators"), index),
+            "adapter": adapter,
+            "requirement": Reference(_REQUIREMENTS, places[_requirement(operator)]) if operator.takes_device else NULL,
+        }
+        entries.append(Record(layout.ENTRY, fields))
+    fields = {
         "entries": Reference("entries"),
         "displacements": Reference("displacements"),
         "seed": Number(table.seed),
@@ -232,6 +257,7 @@ def _registry(model: Model) -> list[Definition]:
     }
     record = Record(layout.REGISTRY, fields)
     return [
+        *_table(_REQUIREMENTS, layout.REQUIREMENT, [_requirement_record(*pair) for pair in requirements]),
         *_table("entries", layout.ENTRY, entries),
         _numbers("displacements", layout.U16, table.displacements),
         Definition(names.function("registry"), layout.REGISTRY, (record,), linkage="public"),
@@ -262,7 +288,7 @@ def _devices(model: Model) -> list[Definition]:
                 "type": Text(device.type) if device.type else NULL,
                 "program": Reference(_PROGRAMS, places[device.program.content]) if device.program else NULL,
                 "timeout_ms": Number(device.timeout_ms),
-                "flags": Number(layout.DEVICE_FLAGS.bits(hooks=device.has_hooks, foreign=device.handle is not None)),
+                "flags": Number(_device_flags(device)),
             },
         )
         for device in model.devices
@@ -275,8 +301,12 @@ def _devices(model: Model) -> list[Definition]:
     return [
         *_table(_PROGRAMS, layout.PROGRAM, programs, is_kept=True),
         Definition(table, Table(layout.DEVICE, len(devices)), tuple(devices), linkage="public", is_kept=True),
-        Definition("device_set", layout.DEVICE_SET, (device_set,), is_kept=True),
+        Definition(names.function("device_set"), layout.DEVICE_SET, (device_set,), linkage="public", is_kept=True),
     ]
+
+
+def _device_flags(device: Device) -> int:
+    return layout.DEVICE_FLAGS.bits(hooks=device.has_hooks, foreign=device.handle is not None, coherent=device.coherent)
 
 
 def _points(model: Model, plan: MemoryPlan) -> Definition:

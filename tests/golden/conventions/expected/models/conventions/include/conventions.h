@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opwest/device_calls.h>
 #include <opwest/devices.h>
 #include <opwest/model.h>
 #include <opwest/port.h>
@@ -183,7 +184,7 @@ struct conventions_workspace {
 	 * Set by conventions_open(), cleared by conventions_close() and when a device times out.
 	 */
 	bool opened;
-	/** The state of each device. */
+	/** The state of each device: see conventions_call_device(). */
 	struct opwest_slot slots[2];
 #ifdef CONFIG_OPWEST_PROFILE
 	/** Measurements of conventions_run(). They accumulate: see opwest_profile_reset(). */
@@ -289,6 +290,37 @@ extern const struct opwest_model conventions_model;
 
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry conventions_registry;
+
+/** The devices, for conventions_call_device(). */
+extern const struct opwest_device_set conventions_device_set;
+
+/** @name Indices of devices in the device context
+ * @{
+ */
+#define CONVENTIONS_DEVICE_NPU_INDEX 0U
+#define CONVENTIONS_DEVICE_DMA_INDEX 1U
+/** @} */
+
+/**
+ * @brief Return a device of an open workspace, for opwest_call().
+ *
+ * @param workspace The workspace; no run of it may be in progress during calls.
+ * @param index     The index in the device context: CONVENTIONS_DEVICE_NPU_INDEX, ...
+ *
+ * @return The device; it refers to the workspace
+ */
+static inline struct opwest_call_device conventions_call_device(
+	struct conventions_workspace *workspace, uint32_t index)
+{
+	struct opwest_call_device device;
+
+	device.set = &conventions_device_set;
+	device.slots = workspace->slots;
+	device.status = &workspace->status;
+	device.opened = &workspace->opened;
+	device.index = index;
+	return device;
+}
 
 #ifdef CONFIG_OPWEST_PROFILE
 /** The measured points of conventions_run(), in the order of execution. */
