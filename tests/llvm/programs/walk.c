@@ -23,11 +23,38 @@ static _Alignas(128) uint8_t arena[MOST_ARGS][SLOT];
 /* Programs have to be merged. */
 static struct seen programs;
 
-/* All fields of all records, and data outside of them: names of the runtime, shared programs. */
-static void describe(const struct opwest_model *model, const struct opwest_registry *registry)
+/* The ABI differs between targets: it is compared with that of this code. */
+static void show_details(const struct opwest_details *details)
 {
+	const struct opwest_build *const build = details->build;
+	struct opwest_details rest = *details;
+	struct opwest_build common = *build;
+
+	text(build->machine == OPWEST_ABI_MACHINE && build->float_abi == OPWEST_ABI_FLOAT &&
+			     build->pointer_size == sizeof(void *) && build->big_endian == OPWEST_ABI_BIG_ENDIAN &&
+			     strcmp(build->target, TARGET) == 0
+		     ? ""
+		     : "an impossible ABI\n");
+	common.machine = 0;
+	common.float_abi = 0;
+	common.pointer_size = 0;
+	common.target = "";
+	rest.build = &common;
+	show_opwest_details(&rest);
+	for (uint16_t i = 0; i < details->constant_count; i++) {
+		name(details->constants[i].tensor.name);
+		bytes(details->constants[i].data, details->constants[i].tensor.size);
+		text("\n");
+	}
+}
+
+/* All fields of all records, and data outside of them: names of the runtime, shared programs. */
+static void describe(const struct opwest_details *details, const struct opwest_registry *registry)
+{
+	const struct opwest_model *const model = details->model;
+
 	of_model.count = 0;
-	show_opwest_model(model);
+	show_details(details);
 	show_opwest_registry(registry);
 	for (uint16_t i = 0; i <= model->step_count; i++) {
 		text("step");
@@ -523,10 +550,10 @@ void walk(void)
 	fourth.sram = conventions_memory_sram;
 	text("begin\n");
 	dtypes();
-	describe(&accelerated_model, &accelerated_registry);
-	describe(&many_kinds_model, &many_kinds_registry);
-	describe(&asynchronous_model, &asynchronous_registry);
-	describe(&conventions_model, &conventions_registry);
+	describe(&accelerated_details, &accelerated_registry);
+	describe(&many_kinds_details, &many_kinds_registry);
+	describe(&asynchronous_details, &asynchronous_registry);
+	describe(&conventions_details, &conventions_registry);
 	look_up(&accelerated_model, &accelerated_registry);
 	look_up(&many_kinds_model, &many_kinds_registry);
 	look_up(&asynchronous_model, &asynchronous_registry);

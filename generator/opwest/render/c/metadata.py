@@ -20,7 +20,7 @@ def render_metadata(render: Renderer, model: Model, records: ModelRecords) -> by
         "models/model/src/model_metadata.c",
         model=model.name,
         manifest=manifest_name(model),
-        definitions=c_definitions(records.metadata),
+        definitions=c_definitions((*records.metadata, *records.details)),
     )
 
 

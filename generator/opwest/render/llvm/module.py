@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from opwest.model.c_names import CNames
 from opwest.model.crt_table import Library
-from opwest.model.model import Model, Operator
+from opwest.model.model import Model, Operator, Target
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Cache, actions
 from opwest.render.llvm.bridges import Bridges, declarations, entry_parameters
@@ -24,15 +24,16 @@ from opwest.render.records.workspace import workspace_struct
 from opwest.render.tensors import interface_rows
 
 
-def render_ir(model: Model, plan: MemoryPlan, pointer_bits: int, library: Library | None = None) -> str:
+def render_ir(model: Model, plan: MemoryPlan, target: Target, library: Library | None = None) -> str:
     """Return the module as textual IR without triple and data layout: compiling it adds the target's.
 
     `library` is the application's table in microTVM's layout if one of its models requests it.
     """
+    pointer_bits = target.bits
     parts = [
         _types(model, plan, pointer_bits),
         _declarations(model, plan, pointer_bits),
-        *Tables(model, plan).define(),
+        *Tables(model, plan, target).define(),
     ]
     lifecycle = Lifecycle(model, plan, pointer_bits)
     parts += [lifecycle.open(), lifecycle.close(), *lifecycle.abandoned()]

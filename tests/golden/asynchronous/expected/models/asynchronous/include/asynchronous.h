@@ -356,6 +356,23 @@ int asynchronous_close(struct asynchronous_workspace *workspace,
 /** The description of the model: operators, tensors, pools, devices. */
 extern const struct opwest_model asynchronous_model;
 
+/** @name Optional parts of the metadata: the linker drops those that nothing refers to.
+ * @{
+ */
+/** The generator, the content and the ABI of the model. */
+extern const struct opwest_build asynchronous_build;
+/** The constants in flash. */
+extern const struct opwest_constant asynchronous_constants[2];
+/** The tensors in the workspace. */
+extern const struct opwest_buffer asynchronous_buffers[11];
+/** The regions and the reach of the pools. */
+extern const struct opwest_pool_place asynchronous_pool_places[2];
+/** The arguments of the steps. */
+extern const struct opwest_step_bindings asynchronous_step_bindings[10];
+/** All optional parts of the metadata: keeps each of them. */
+extern const struct opwest_details asynchronous_details;
+/** @} */
+
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry asynchronous_registry;
 

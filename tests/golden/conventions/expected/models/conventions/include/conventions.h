@@ -288,6 +288,23 @@ int conventions_close(struct conventions_workspace *workspace,
 /** The description of the model: operators, tensors, pools, devices. */
 extern const struct opwest_model conventions_model;
 
+/** @name Optional parts of the metadata: the linker drops those that nothing refers to.
+ * @{
+ */
+/** The generator, the content and the ABI of the model. */
+extern const struct opwest_build conventions_build;
+/** The constants in flash. */
+extern const struct opwest_constant conventions_constants[1];
+/** The tensors in the workspace. */
+extern const struct opwest_buffer conventions_buffers[13];
+/** The regions and the reach of the pools. */
+extern const struct opwest_pool_place conventions_pool_places[1];
+/** The arguments of the steps. */
+extern const struct opwest_step_bindings conventions_step_bindings[11];
+/** All optional parts of the metadata: keeps each of them. */
+extern const struct opwest_details conventions_details;
+/** @} */
+
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry conventions_registry;
 

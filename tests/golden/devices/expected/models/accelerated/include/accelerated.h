@@ -249,6 +249,21 @@ int accelerated_close(struct accelerated_workspace *workspace,
 /** The description of the model: operators, tensors, pools, devices. */
 extern const struct opwest_model accelerated_model;
 
+/** @name Optional parts of the metadata: the linker drops those that nothing refers to.
+ * @{
+ */
+/** The generator, the content and the ABI of the model. */
+extern const struct opwest_build accelerated_build;
+/** The tensors in the workspace. */
+extern const struct opwest_buffer accelerated_buffers[10];
+/** The regions and the reach of the pools. */
+extern const struct opwest_pool_place accelerated_pool_places[2];
+/** The arguments of the steps. */
+extern const struct opwest_step_bindings accelerated_step_bindings[10];
+/** All optional parts of the metadata: keeps each of them. */
+extern const struct opwest_details accelerated_details;
+/** @} */
+
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry accelerated_registry;
 
