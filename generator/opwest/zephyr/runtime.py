@@ -89,7 +89,8 @@ FEATURES: Mapping[str, Feature] = {
         ),
         option="CONFIG_OPWEST_TVM",
     ),
-    "shell": Feature((*_headers("zephyr"), *_sources("models.ld", "shell.c")), option="CONFIG_OPWEST_SHELL"),
+    "model_list": Feature((*_headers("model_list"), *_sources("models.ld")), option="CONFIG_OPWEST_MODEL_LIST"),
+    "shell": Feature(_sources("shell.c"), needs=("model_list",), option="CONFIG_OPWEST_SHELL"),
     "profile": Feature(
         (
             *_headers("port_profile"),
