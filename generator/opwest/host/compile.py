@@ -17,6 +17,7 @@ from opwest.host.cmsis_nn import find_cmsis_nn, required_sources, uses_cmsis_nn
 from opwest.host.runtime import installed_runtime
 from opwest.objects.languages import is_cpp
 from opwest.render.model_files import metadata_object
+from opwest.render.records.details import ANY_TARGET
 
 EMULATION_SOURCES = (
     "accelerator_context.c",
@@ -30,6 +31,7 @@ EMULATION_SOURCES = (
 RUNTIME_SOURCES = (
     "accelerator.c",
     "call.c",
+    "device_calls.c",
     "devices.c",
     "metadata.c",
     "port_host.c",
@@ -195,7 +197,8 @@ def _add_model(
     if in_c:
         optional = [part for part in ("bridges", "tvm_crt") if model.get(part)]
         for part in ("metadata", "registry", "run", *optional):
-            compiler.compile(folder / "src" / f"{name}_{part}.c", includes)
+            named = [f'-DOPWEST_TARGET="{build["target"] or ANY_TARGET}"'] if part == "metadata" else []
+            compiler.compile(folder / "src" / f"{name}_{part}.c", includes, named)
         if model["constants"]:
             compiler.compile(folder / "constants.S", includes, [f"-I{folder / 'constants'}"])
     else:

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opwest/device_calls.h>
 #include <opwest/devices.h>
 #include <opwest/model.h>
 #include <opwest/port.h>
@@ -101,7 +102,7 @@ struct detection_workspace {
 	struct opwest_status status;
 	/** Set by detection_open(), cleared by detection_close() and when a device times out. */
 	bool opened;
-	/** The state of each device. */
+	/** The state of each device: see detection_call_device(). */
 	struct opwest_slot slots[2];
 	/**
 	 * Inputs in the workspace. Write them before each run, because a run may reuse their
@@ -220,8 +221,54 @@ int detection_close(struct detection_workspace *workspace, const struct detectio
 /** The description of the model: operators, tensors, pools, devices. */
 extern const struct opwest_model detection_model;
 
+/** @name Optional parts of the metadata: the linker drops those that nothing refers to.
+ * @{
+ */
+/** The generator, the content and the ABI of the model. */
+extern const struct opwest_build detection_build;
+/** The tensors in the workspace. */
+extern const struct opwest_buffer detection_buffers[5];
+/** The regions and the reach of the pools. */
+extern const struct opwest_pool_place detection_pool_places[2];
+/** The arguments of the steps. */
+extern const struct opwest_step_bindings detection_step_bindings[3];
+/** All optional parts of the metadata: keeps each of them. */
+extern const struct opwest_details detection_details;
+/** @} */
+
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry detection_registry;
+
+/** The devices, for detection_call_device(). */
+extern const struct opwest_device_set detection_device_set;
+
+/** @name Indices of devices in the device context
+ * @{
+ */
+#define DETECTION_DEVICE_NPU_INDEX 0U
+#define DETECTION_DEVICE_OTHER_INDEX 1U
+/** @} */
+
+/**
+ * @brief Return a device of an open workspace, for opwest_call().
+ *
+ * @param workspace The workspace; no run of it may be in progress during calls.
+ * @param index     The index in the device context: DETECTION_DEVICE_NPU_INDEX, ...
+ *
+ * @return The device; it refers to the workspace
+ */
+static inline struct opwest_call_device detection_call_device(struct detection_workspace *workspace,
+	uint32_t index)
+{
+	struct opwest_call_device device;
+
+	device.set = &detection_device_set;
+	device.slots = workspace->slots;
+	device.status = &workspace->status;
+	device.opened = &workspace->opened;
+	device.index = index;
+	return device;
+}
 
 #ifdef CONFIG_OPWEST_PROFILE
 /** The measured points of detection_run(), in the order of execution. */

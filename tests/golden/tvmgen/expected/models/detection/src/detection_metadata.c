@@ -6,6 +6,13 @@
 
 #include "detection_internal.h"
 
+/* The target of the operators, defined by the build. */
+#ifndef OPWEST_TARGET
+#define OPWEST_TARGET "any"
+#endif
+
+static const char opwest_target[] = OPWEST_TARGET;
+
 static const uint32_t shape_3[] = {3U};
 
 static const struct opwest_tensor inputs[] = {
@@ -68,4 +75,93 @@ const struct opwest_model detection_model = {
 	.step_count = 3U,
 	.pool_count = 2U,
 	.device_count = 2U,
+};
+
+static const char build_string_0[] = "0.1.0";
+static const char build_string_1[] =
+	"867d8847fd0497419eb0b99a1e90eea637bf4bd882ddb8da3df0eeb1fc856e19";
+
+const struct opwest_build detection_build = {
+	.generator = build_string_0,
+	.model_hash = build_string_1,
+	.target = opwest_target,
+	.machine = OPWEST_ABI_MACHINE,
+	.float_abi = OPWEST_ABI_FLOAT,
+	.pointer_size = sizeof(void *),
+	.big_endian = OPWEST_ABI_BIG_ENDIAN,
+};
+
+static const char buffers_string_0[] = "a";
+static const char buffers_string_1[] = "b";
+static const char buffers_string_2[] = "work of step 1";
+static const char buffers_string_3[] = "x";
+static const char buffers_string_4[] = "y";
+
+const struct opwest_buffer detection_buffers[5] = {
+	{.tensor = {.name = buffers_string_0, .shape = shape_3, .quantization = NULL, .size = 12U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x30U},
+		.offset = 0U, .pool = 1U, .first_step = 0U, .last_step = 1U,
+		.role = OPWEST_BUFFER_INTERMEDIATE},
+	{.tensor = {.name = buffers_string_1, .shape = shape_3, .quantization = NULL, .size = 12U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x30U},
+		.offset = 16U, .pool = 1U, .first_step = 1U, .last_step = 2U,
+		.role = OPWEST_BUFFER_INTERMEDIATE},
+	{.tensor = {.name = buffers_string_2, .shape = shape_3, .quantization = NULL, .size = 12U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x30U},
+		.offset = 0U, .pool = 0U, .first_step = 1U, .last_step = 1U,
+		.role = OPWEST_BUFFER_SCRATCH},
+	{.tensor = {.name = buffers_string_3, .shape = shape_3, .quantization = NULL, .size = 12U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x30U},
+		.offset = 16U, .pool = 1U, .first_step = 0U, .last_step = 0U,
+		.role = OPWEST_BUFFER_INPUT},
+	{.tensor = {.name = buffers_string_4, .shape = shape_3, .quantization = NULL, .size = 12U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x30U},
+		.offset = 0U, .pool = 1U, .first_step = 2U, .last_step = 2U,
+		.role = OPWEST_BUFFER_OUTPUT},
+};
+
+static const uint16_t reach_1[] = {0U, 1U};
+
+const struct opwest_pool_place detection_pool_places[2] = {
+	{.regions = NULL, .devices = NULL, .cache_line = 0U, .region_count = 0U, .device_count = 0U,
+		.flags = OPWEST_POOL_CPU},
+	{.regions = NULL, .devices = reach_1, .cache_line = 0U, .region_count = 0U,
+		.device_count = 2U, .flags = OPWEST_POOL_CPU},
+};
+
+static const struct opwest_binding bindings_0[] = {
+	{.kind = OPWEST_BINDING_BUFFER, .index = 3U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 0U},
+};
+
+static const struct opwest_binding bindings_1[] = {
+	{.kind = OPWEST_BINDING_BUFFER, .index = 0U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 1U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 2U},
+};
+
+static const struct opwest_binding bindings_2[] = {
+	{.kind = OPWEST_BINDING_BUFFER, .index = 1U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 4U},
+};
+
+const struct opwest_step_bindings detection_step_bindings[3] = {
+	{.bindings = bindings_0, .binding_count = 2U},
+	{.bindings = bindings_1, .binding_count = 3U},
+	{.bindings = bindings_2, .binding_count = 2U},
+};
+
+const struct opwest_details detection_details = {
+	.model = &detection_model,
+	.build = &detection_build,
+	.constants = NULL,
+	.buffers = detection_buffers,
+	.pool_places = detection_pool_places,
+	.step_bindings = detection_step_bindings,
+	.scalars = NULL,
+	.constant_count = 0U,
+	.buffer_count = 5U,
+	.pool_count = 2U,
+	.step_count = 3U,
+	.scalar_count = 0U,
 };

@@ -36,7 +36,7 @@ const struct opwest_device detection_device_table[2] = {
 	{.name = "other", .type = NULL, .program = NULL, .timeout_ms = -1, .flags = 0U},
 };
 
-static const struct opwest_device_set device_set = {
+const struct opwest_device_set detection_device_set = {
 	.model = "detection",
 	.devices = detection_device_table,
 	.count = 2U,
@@ -60,7 +60,8 @@ int detection_open(struct detection_workspace *workspace, const struct detection
 	workspace->slots[0].dev = devices->npu;
 	workspace->slots[1].dev = devices->other;
 
-	const int rc = opwest_devices_activate(&device_set, workspace->slots, &workspace->status);
+	const int rc = opwest_devices_activate(&detection_device_set, workspace->slots,
+		&workspace->status);
 
 	if (rc != 0) {
 		return rc;
@@ -84,13 +85,14 @@ int detection_close(struct detection_workspace *workspace, const struct detectio
 	}
 	workspace->opened = false;
 	opwest_status_clear(&workspace->status);
-	return opwest_devices_deactivate(&device_set, workspace->slots, &workspace->status);
+	return opwest_devices_deactivate(&detection_device_set, workspace->slots,
+		&workspace->status);
 }
 
 /* Failure paths are separate functions, so that they add no cost to a run without failures. */
 static int __attribute__((noinline, cold)) abandoned(int rc, struct detection_workspace *workspace)
 {
-	workspace->opened = opwest_devices_abandon(&device_set, workspace->slots);
+	workspace->opened = opwest_devices_abandon(&detection_device_set, workspace->slots);
 	return rc;
 }
 
@@ -126,7 +128,7 @@ int detection_run(
 
 	uint8_t *const pool_sram = workspace->sram;
 	uint8_t *const pool_shared = workspace->shared;
-	int rc = opwest_devices_open(&device_set, workspace->slots, &workspace->status);
+	int rc = opwest_devices_open(&detection_device_set, workspace->slots, &workspace->status);
 	int32_t status;
 
 	if (rc != 0) {
@@ -161,7 +163,7 @@ int detection_run(
 		return failed(status, workspace, 2U);
 	}
 
-	rc = opwest_devices_close(&device_set, workspace->slots, &workspace->status);
+	rc = opwest_devices_close(&detection_device_set, workspace->slots, &workspace->status);
 	OPWEST_PROFILE_END(workspace->profile, detection_points, 0);
 	return rc;
 }

@@ -167,6 +167,21 @@ int labels_close(struct labels_workspace *workspace, const struct labels_devices
 /** The description of the model: operators, tensors, pools, devices. */
 extern const struct opwest_model labels_model;
 
+/** @name Optional parts of the metadata: the linker drops those that nothing refers to.
+ * @{
+ */
+/** The generator, the content and the ABI of the model. */
+extern const struct opwest_build labels_build;
+/** The tensors in the workspace. */
+extern const struct opwest_buffer labels_buffers[1];
+/** The regions and the reach of the pools. */
+extern const struct opwest_pool_place labels_pool_places[1];
+/** The arguments of the steps. */
+extern const struct opwest_step_bindings labels_step_bindings[2];
+/** All optional parts of the metadata: keeps each of them. */
+extern const struct opwest_details labels_details;
+/** @} */
+
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry labels_registry;
 

@@ -14,7 +14,7 @@ static int32_t opwest_call_twice(const struct opwest_value *args, const struct d
 }
 
 static const struct opwest_entry entries[] = {
-	{.info = &labels_operators[0], .adapter = opwest_call_twice},
+	{.info = &labels_operators[0], .adapter = opwest_call_twice, .requirement = NULL},
 };
 
 static const uint16_t displacements[] = {0U};
