@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief A flag that one thread at a time can set, without waiting. For C sources.
+ * @brief A flag that one thread at a time can set, without waiting.
  */
 #ifndef OPWEST_EXCLUSIVE_H_
 #define OPWEST_EXCLUSIVE_H_
@@ -37,20 +37,16 @@ static inline void opwest_exclusive_give(opwest_exclusive_t *flag)
 	(void)atomic_set(flag, 0);
 }
 #else
-#include <stdatomic.h>
-
-typedef atomic_int opwest_exclusive_t;
+typedef int opwest_exclusive_t;
 
 static inline bool opwest_exclusive_take(opwest_exclusive_t *flag)
 {
-	int clear = 0;
-
-	return atomic_compare_exchange_strong(flag, &clear, 1);
+	return __atomic_exchange_n(flag, 1, __ATOMIC_ACQUIRE) == 0;
 }
 
 static inline void opwest_exclusive_give(opwest_exclusive_t *flag)
 {
-	atomic_store(flag, 0);
+	__atomic_store_n(flag, 0, __ATOMIC_RELEASE);
 }
 #endif
 
