@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mains in C as steps: bit-identical to the original main, never with more memory; otherwise one operator."""
 
+import importlib.util
+import re
+import subprocess
+
 import mlf_made as made
 import mlf_mains as mains
 import pytest
-from importers_support import planned
+from importers_support import ROOT, planned
+from opwest.diagnostics import Diagnostics, OpwestError
+from opwest.host.compile import HostCompiler, build_program
 from opwest.importers.mlf import Options, import_mlf
+from opwest.write.writer import read_record
+from projects import check, generate
 from unpacked_support import compared
 
 LIB1 = "codegen/host/src/default_lib1.c"
@@ -194,3 +202,156 @@ def test_reasons_to_keep_main(case, tmp_path):
     assert done.remarks[0].startswith(f"main is not unpacked, but one operator: {reason}")
     assert done.steps == 1 and done.tvm_workspace_bytes is None
     planned(tmp_path / "mine")
+
+
+COUNTED = """\
+#include <stdio.h>
+#include <string.h>
+#include <mine.h>
+#include <opwest/npu_emul_host.h>
+#include "tvmgen_default.h"
+
+OPWEST_NPU_EMUL_HOST_DEFINE(npu_a, 0);
+OPWEST_NPU_EMUL_HOST_DEFINE(npu_b, 0);
+MINE_WORKSPACE_DEFINE(workspace);
+
+int32_t tvmgen_default_run(struct tvmgen_default_inputs *inputs, struct tvmgen_default_outputs *outputs,
+			   struct tvmgen_default_devices *devices);
+
+static const uint8_t program[] __attribute__((aligned(16))) = {PROGRAM};
+static const struct opwest_program loaded = {"npu", program, sizeof(program)};
+
+#define HOOKS(name)                                                                                \
+	int32_t TVMDevice##name##Activate(void *dev) { return opwest_accelerator_activate(dev, &loaded); }             \
+	int32_t TVMDevice##name##Open(void *dev) { return opwest_accelerator_open(dev, 1000); }             \
+	int32_t TVMDevice##name##Close(void *dev) { return opwest_accelerator_close(dev); }             \
+	int32_t TVMDevice##name##Deactivate(void *dev) { return opwest_accelerator_deactivate(dev); }
+HOOKS(NpuA)
+HOOKS(NpuB)
+
+static void print_counts(const char *who)
+{
+	const struct device *const devices[] = {&npu_a, &npu_b};
+
+	for (int i = 0; i < 2; i++) {
+		struct opwest_npu_emul_counts counts;
+
+		opwest_npu_emul_count(devices[i], &counts);
+		printf("%s %s: activate %u, open %u, close %u, deactivate %u\\n", who, devices[i]->name,
+		       counts.calls[OPWEST_NPU_EMUL_ACTIVATE], counts.calls[OPWEST_NPU_EMUL_OPEN],
+		       counts.calls[OPWEST_NPU_EMUL_CLOSE], counts.calls[OPWEST_NPU_EMUL_DEACTIVATE]);
+		opwest_npu_emul_reset(devices[i]);
+	}
+}
+
+int main(void)
+{
+	const struct mine_devices context = {.npu_a = &npu_a, .npu_b = &npu_b};
+	int8_t wanted[5][64];
+	int different = 0;
+
+	for (int run = 0; run < 5; run++) {
+		int8_t x[64];
+
+		for (int i = 0; i < 64; i++) {
+			x[i] = (int8_t)(i * 7 + run * 31);
+		}
+		if (tvmgen_default_run(&(struct tvmgen_default_inputs){x}, &(struct tvmgen_default_outputs){wanted[run]},
+				       &(struct tvmgen_default_devices){(void *)&npu_a, (void *)&npu_b}) != 0) {
+			return 1;
+		}
+	}
+	print_counts("TVM");
+	if (mine_open(&workspace, &context) != 0) {
+		return 2;
+	}
+	for (int run = 0; run < 5; run++) {
+		for (int i = 0; i < 64; i++) {
+			workspace.input.x[i] = (int8_t)(i * 7 + run * 31);
+		}
+		int8_t result[64];
+
+		if (mine_run(&(struct mine_inputs){0}, &(struct mine_outputs){.Identity = result}, &workspace, &context) != 0) {
+			return 3;
+		}
+		different += memcmp(result, wanted[run], 64) != 0;
+	}
+	if (mine_close(&workspace, &context) != 0) {
+		return 4;
+	}
+	print_counts("opwest");
+	printf("%d different\\n", different);
+	return 0;
+}
+"""
+
+
+def emulated(folder):
+    """Import the network on two accelerators, and complete its manifest for emulated ones."""
+    spec = importlib.util.spec_from_file_location("npu", ROOT / "zephyr_module/drivers/npu_emul/make_program.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    done = import_mlf(unpacked(mains.devices(), folder / "lib"), folder / "mine", Options("mine"))
+    path = folder / "mine/manifest.yaml"
+    text = path.read_text()
+    assert text.count("devicetree: {nodelabel: FILL_IN}") == 2
+    text = re.sub(
+        r"  (npu_[ab]):\n    devicetree: \{nodelabel: FILL_IN\}",
+        r"  \1:\n    program: npu.onpu\n    host: {driver: npu-emul}\n    devicetree: {nodelabel: \1}",
+        text,
+    )
+    path.write_text(text)
+    program = module.make_program([("add", {"id": 1})])
+    (folder / "mine/npu.onpu").write_bytes(program)
+    return done, program
+
+
+@pytest.mark.needs("cc")
+def test_accelerators_are_programmed_once(tmp_path):
+    """TVM's main activates both devices in every inference, the imported model when it is opened."""
+    done, program = emulated(tmp_path)
+    assert done.steps == 3
+    assert not any("TVMDevice" in w for w in done.warnings)
+    app = tmp_path / "app"
+    generate([tmp_path / "mine/manifest.yaml"], app, vendored=True, faults=Diagnostics())
+    (tmp_path / "objects").mkdir()
+    compiler = HostCompiler(tmp_path / "objects", None)
+    headers = tmp_path / "lib/codegen/host/include"
+    for name in ("default_lib0", "default_lib1"):
+        source = tmp_path / f"lib/codegen/host/src/{name}.c"
+        folders = [ROOT / "zephyr_module" / one for one in ("include", "include_tvm")]
+        compiler.compile(source, [headers, *folders], ["-w"])
+    driver = COUNTED.replace("PROGRAM", ", ".join(map(str, program)), 1).replace("tvmgen_", f"{headers}/tvmgen_", 1)
+    (tmp_path / "driver.c").write_text(driver)
+    build_program(app, read_record(app), compiler, [tmp_path / "driver.c"], tmp_path / "driver")
+    printed = subprocess.run([tmp_path / "driver"], check=True, capture_output=True, text=True, timeout=60).stdout
+    often, once = "activate 5, open 5, close 5, deactivate 5", "activate 1, open 5, close 5, deactivate 1"
+    assert printed.splitlines() == [
+        *(f"TVM npu_{n}: {often}" for n in "ab"),
+        *(f"opwest npu_{n}: {once}" for n in "ab"),
+        "0 different",
+    ]
+
+
+def test_asynchronous_devices_overlap(tmp_path):
+    """Both devices work at the same time: `run` waits for the first only before the step that reads its result."""
+    emulated(tmp_path)
+    path = tmp_path / "mine/manifest.yaml"
+    path.write_text(re.sub(r"(    device: \{type: npu_[ab]\})", r"\1\n    async: true", path.read_text()))
+    [(model, plan)] = check([path], Diagnostics())
+    assert [s.device for s in model.steps] == ["npu_a", "npu_b", None]
+    assert [[sync.device for sync in syncs] for syncs in plan.schedule.syncs][:3] == [[], [], ["npu_a", "npu_b"]]
+
+
+def test_devices_without_hooks_are_handles(tmp_path):
+    done = import_mlf(unpacked(mains.devices(hooks=False), tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+    text = (tmp_path / "mine/manifest.yaml").read_text()
+    assert done.steps == 3
+    assert text.count("handle: {type: FILL_IN, header: FILL_IN, expression: FILL_IN}") == 2
+    assert "- {call: npu_b_main, device: npu_b, args: [x, x, sid_2]}" in text
+
+
+def test_several_devices_of_a_main_that_is_kept(tmp_path):
+    files = mains.devices(tail="  for (;;) {\n  }\n")
+    with pytest.raises(OpwestError, match=r"main takes 2 device contexts: npu_a, npu_b; main is not unpacked"):
+        import_mlf(unpacked(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
