@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mains in C as steps: bit-identical to the original main, never with more memory; otherwise one operator."""
 
+import contextlib
 import importlib.util
 import re
 import subprocess
@@ -14,7 +15,9 @@ from opwest.host.compile import HostCompiler, build_program
 from opwest.importers.mlf import Options, import_mlf
 from opwest.write.writer import read_record
 from projects import check, generate
-from unpacked_support import compared
+from requirements_support import skip_here
+from unpacked_models import VARIABLE, models
+from unpacked_support import NotHere, Real, compared
 
 LIB1 = "codegen/host/src/default_lib1.c"
 
@@ -50,8 +53,9 @@ NETWORKS = {
 @pytest.mark.parametrize("network", NETWORKS)
 def test_outputs_are_identical_and_memory_is_not_larger(network, tmp_path):
     files, wanted = NETWORKS[network]
-    done, plan = compared(unpacked(files, tmp_path / "lib"), tmp_path, Options("mine"), 50)
-    assert plan == wanted
+    result = compared(Real(unpacked(files, tmp_path / "lib"), Options("mine")), tmp_path, 50)
+    done = result.done
+    assert result.plan == wanted
     assert (done.tvm_workspace_bytes, done.workspace_bytes) == wanted[2:]
     _, memory = planned(tmp_path / "mine")
     assert memory.pools["sram"].size == wanted[3]
@@ -355,3 +359,37 @@ def test_several_devices_of_a_main_that_is_kept(tmp_path):
     files = mains.devices(tail="  for (;;) {\n  }\n")
     with pytest.raises(OpwestError, match=r"main takes 2 device contexts: npu_a, npu_b; main is not unpacked"):
         import_mlf(unpacked(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+
+
+def test_real_directories(tmp_path):
+    """The directories of OPWEST_MLF_MODELS on this host; `make unpacked-models` runs them in QEMU too."""
+    chosen = models([])
+    if not chosen:
+        skip_here(f"{VARIABLE} is not set")
+    for number, one in enumerate(chosen):
+        work = tmp_path / str(number)
+        work.mkdir()
+        with contextlib.suppress(NotHere):
+            compared(one, work, 20)
+
+
+def test_names_are_kept(tmp_path):
+    done = import_mlf(unpacked(mains.usmp(), tmp_path / "lib"), tmp_path / "mine", Options())
+    assert "    Identity: {dtype: int8, shape: [64]}\n" in (tmp_path / "mine/manifest.yaml").read_text()
+    assert done.model == "model_default"
+    assert [r for r in done.remarks if "named" in r] == [
+        "the model is named 'model_default': 'default' is a keyword of C; --model selects another name"
+    ]
+
+
+def test_names_that_c_forbids_are_changed_with_a_note(tmp_path):
+    files = {n: c.replace(b"Identity", b"register").replace(b"->x", b"->arm") for n, c in mains.usmp().items()}
+    header = "codegen/host/include/tvmgen_default.h"
+    files[header] = files[header].replace(b"void* x;", b"void* arm;")
+    files["metadata.json"] = files["metadata.json"].replace(b'"x"', b'"arm"')
+    done = import_mlf(unpacked(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+    assert done.remarks[:2] == (
+        "the input is named 'input_arm': 'arm' is a macro of the compiler or the C library",
+        "the output is named 'output_register': 'register' is a keyword of C",
+    )
+    planned(tmp_path / "mine")
