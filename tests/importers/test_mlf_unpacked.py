@@ -3,6 +3,7 @@
 
 import contextlib
 import importlib.util
+import json
 import re
 import subprocess
 
@@ -393,3 +394,19 @@ def test_names_that_c_forbids_are_changed_with_a_note(tmp_path):
         "the output is named 'output_register': 'register' is a keyword of C",
     )
     planned(tmp_path / "mine")
+
+
+def test_metadata_of_several_tvm_devices(tmp_path):
+    """metadata.json has one entry of main for each kind of device; their inputs and outputs must agree."""
+    files = mains.devices()
+    whole = json.loads(files["metadata.json"])
+    [main] = whole["modules"]["default"]["memory"]["functions"]["main"]
+    entries = [{**main, "device": 12}, {"device": 14, "workspace_size_bytes": 64}, main]
+    whole["modules"]["default"]["memory"]["functions"]["main"] = entries
+    files["metadata.json"] = json.dumps(whole).encode()
+    done = import_mlf(unpacked(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+    assert done.steps == 3
+    entries[0]["inputs"] = {"x": {"dtype": "int8", "size": 32}}
+    files["metadata.json"] = json.dumps(whole).encode()
+    with pytest.raises(OpwestError, match="main has different inputs for different TVM devices"):
+        import_mlf(unpacked(files, tmp_path / "other"), tmp_path / "theirs", Options("mine"))
