@@ -44,6 +44,7 @@ def walk(target, apps, work):
     options = [
         "-Wno-address-of-packed-member",
         "-fno-strict-aliasing",
+        f'-DTARGET="{target}"',
         f"-I{PROGRAMS}",
         write_show(work),
         *includes(app),

@@ -38,7 +38,7 @@ from opwest.result import Result
 from opwest.zephyr.checks import check_board
 from opwest.zephyr.workspace import Workspace, find_workspace
 
-_INSTALL = "pip install 'opwest[board]'"
+_INSTALL = "pip install 'smpclient[serial]'"
 _ENDING = 1.0
 """Seconds to wait for an image to exit after its device disappeared."""
 
@@ -168,7 +168,8 @@ def _find_tools(options: argparse.Namespace) -> tuple[Workspace, str]:
         raise LinkError("no Zephyr workspace found", "set ZEPHYR_BASE, run in the workspace, or give --zephyr-base")
     missing = [*([] if west else ["west"]), *missing_tools()]
     if west is None or missing:
-        raise LinkError(f"missing tools for Zephyr in '{workspace.base}': {', '.join(missing)}")
+        hint = None if west else "run pip install west"
+        raise LinkError(f"missing tools for Zephyr in '{workspace.base}': {', '.join(missing)}", hint)
     return workspace, west
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
 from opwest.result import Result
 
 if TYPE_CHECKING:
@@ -117,21 +117,13 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 
 def inspect(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Print machine, ABI, symbols and sizes of objects, and whether they can be linked."""
-    from opwest.objects.facts import ObjectError
-    from opwest.objects.inspect import inspect_object
-    from opwest.objects.report import as_json, as_text
+    """Print machine, ABI, symbols and sizes of objects, C sources and LLVM IR, and whether they can be linked.
 
-    texts, values = [], []
-    for path in options.files:
-        try:
-            item = inspect_object(path)
-        except ObjectError as error:
-            faults.error(error.message, Location(str(path)), expected=error.expected, hint=error.hint)
-            continue
-        texts.append(as_text(str(path), item))
-        values.append(as_json(str(path), item))
-    return Result("\n\n".join(texts), values or None)
+    Each file is judged alone, as 'check' judges it in a manifest without other files.
+    """
+    from opwest.cli.inspect import inspect as inspect_files
+
+    return inspect_files(options, faults)
 
 
 def init(options: argparse.Namespace, faults: Diagnostics) -> Result:

@@ -145,7 +145,12 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     _add_import(verbs.add_parser("import", help="import a model or the output of another compiler"))
 
     inspect = verbs.add_parser("inspect", help="print the content of objects", description=commands.inspect.__doc__)
-    inspect.add_argument("files", metavar="FILE", nargs="+", type=Path, help="a .o, .a or .c file")
+    inspect.add_argument("files", metavar="FILE", nargs="+", type=Path, help="a .o, .a, .c, .ll or .bc file")
+    inspect.add_argument(
+        "--target",
+        metavar="NAME",
+        help="judge the files for a target of 'opwest targets' (default: each for its own machine and ABI)",
+    )
     _add_json(inspect)
     inspect.set_defaults(function=commands.inspect)
 

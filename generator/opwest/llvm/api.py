@@ -52,7 +52,7 @@ def missing() -> LlvmError:
     """Return the error for missing llvmlite."""
     return LlvmError(
         "missing Python package llvmlite, required for LLVM IR",
-        hint="install it with 'pip install llvmlite'",
+        hint="run pip install llvmlite",
     )
 
 
