@@ -22,11 +22,15 @@ def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
     from opwest import pipeline
     from opwest.request import Request
 
+    if options.target and options.metadata != "llvm":
+        faults.error("--target requires --metadata=llvm")
+        faults.raise_if_errors()
     request = Request(
         tuple(options.manifests),
         options.output,
         vendored=options.runtime == "vendored",
         metadata=options.metadata,
+        targets=tuple(dict.fromkeys(options.target)),
         layout=options.layout,
         template=options.template,
         zephyr=_zephyr(options),

@@ -17,7 +17,7 @@ from opwest.model.headers import copy_source
 from opwest.model.ir_files import IrFile, is_ir
 from opwest.model.model import SourceFile, Target
 from opwest.model.stack_files import StackFiles, read_stack_files
-from opwest.model.targets import target_abi, targets_used
+from opwest.model.targets import read_targets, target_abi
 from opwest.objects.compat import abi_warnings
 from opwest.objects.facts import CSource, Member, ObjectError, ObjectFile
 from opwest.objects.inspect import inspect_object
@@ -64,6 +64,8 @@ class Files:
 
     named: dict[str, Target] = field(default_factory=dict)
     """The usable targets that `objects` names."""
+    declared: tuple[Target, ...] = ()
+    """The usable targets that the manifest declares."""
     targets: dict[str, list[Linkable]] = field(default_factory=dict)
     sources: list[Linkable] = field(default_factory=list)
     copies: list[SourceFile] = field(default_factory=list)
@@ -88,7 +90,7 @@ class Files:
 
 def inspect_objects(context: Context) -> Files:
     """Read every file of `objects`; report unusable files, and a manifest without a usable file."""
-    found = _read_files(context, targets_used(context))
+    found = _read_files(context, *read_targets(context))
     if not found.targets and not found.sources and not found.rejected:
         context.faults.error(
             "no object file exists for any target",
@@ -100,8 +102,8 @@ def inspect_objects(context: Context) -> Files:
     return found
 
 
-def _read_files(context: Context, targets: dict[str, Target]) -> Files:
-    found = Files(targets)
+def _read_files(context: Context, targets: dict[str, Target], declared: tuple[Target, ...]) -> Files:
+    found = Files(targets, declared)
     cache: dict[Path, ObjectFile | CSource] = {}
     seen: dict[tuple[str | None, str], Location] = {}
     ir_files: list[IrFile] = []

@@ -73,6 +73,7 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = ()) -> Model
         reorder=context.section("run").get("order") == "any",
         memory_planner=context.section("run").get("memory_planner", "greedy"),
         builds=tuple(builds),
+        declared_targets=files.declared,
         externals=tuple(externals.values()),
         needs_full_libc=needs_full_libc(files),
         needs_tvm=needs_tvm(files) or any(o.is_bridged for o in operators.values()),
