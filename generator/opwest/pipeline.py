@@ -35,7 +35,7 @@ def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project
     models = [resolve(*both, request.zephyr.boards) for both in zip(contexts, objects, strict=True)]
     check_together(models, faults)
     check_zephyr(models, request.zephyr, faults)
-    if request.metadata == "llvm":
+    if request.metadata == "llvm" and not faults.has_errors:  # otherwise objects can be missing
         models = with_metadata_targets(models, request, faults)
     planned = [plan_model(model, faults) for model in models]
     found = [Examination(*plan, *context.seen) for plan, context in zip(planned, contexts, strict=True)]

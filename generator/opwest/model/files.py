@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from opwest.diagnostics import Location
 from opwest.manifest.located import Mapping
-from opwest.model.context import Context, located_items
+from opwest.model.context import Context, fault_of_file, located_items
 from opwest.model.examined import Examined
 from opwest.model.headers import copy_source
 from opwest.model.ir_files import IrFile, is_ir
@@ -128,11 +128,11 @@ def _read_files(context: Context, targets: dict[str, Target], declared: tuple[Ta
                 )
                 continue
             seen[name, file] = at
-            path = context.file(file, at)
+            path = _existing(context, file, name, at)
             if path is not None and is_ir(path):
                 ir_files.append(IrFile(file, path, at, entry))
                 continue
-            item = _read(context, file, name, at, cache)
+            item = None if path is None else _read(context, file, path, name, at, cache)
             if item is None:
                 found.reject(file, name)
             elif isinstance(item, CSource):
@@ -175,12 +175,12 @@ def _examine_without_target(
     if _left_out(context, entry):
         return
     for file, at in located_items(entry["files"]):
-        path = context.file(file, at)
+        path = _existing(context, file, name, at)
         if path is not None and is_ir(path):
             context.examine(file, name).refuse(f"invalid target {name!r}")
             found.reject(file)
             continue
-        item = _read(context, file, name, at, cache)
+        item = None if path is None else _read(context, file, path, name, at, cache)
         if isinstance(item, ObjectFile):
             for label, member in _members(item, file):
                 examined = context.examine(label, name, _kind(item))
@@ -225,13 +225,18 @@ def _left_out(context: Context, entry: Mapping) -> bool:
     return True
 
 
-def _read(
-    context: Context, file: str, target: str | None, at: Location, cache: dict[Path, ObjectFile | CSource]
-) -> ObjectFile | CSource | None:
-    path = context.file(file, at)
+def _existing(context: Context, file: str, target: str | None, at: Location) -> Path | None:
+    """Return the path of a file; report and record one that cannot be read."""
+    path = context.regular_file(file, at, "an existing file", "list the objects in it")
     if path is None:
-        context.examine(file, target).refuse("invalid path")
-        return None
+        reason = fault_of_file(context.folder / file)
+        context.examine(file, target).refuse(f"cannot read the file: {reason}" if reason else "invalid path")
+    return path
+
+
+def _read(
+    context: Context, file: str, path: Path, target: str | None, at: Location, cache: dict[Path, ObjectFile | CSource]
+) -> ObjectFile | CSource | None:
     if path not in cache:
         try:
             cache[path] = inspect_object(path)

@@ -142,8 +142,8 @@ def find_workspace(given: Path | None = None) -> Workspace | None:
     if given is not None:
         return Workspace(given)
     base = os.environ.get("ZEPHYR_BASE")
-    if base and os.path.isfile(os.path.join(base, "VERSION")):  # noqa: PTH113, PTH118 -- False if it is inaccessible
-        return Workspace(Path(base))
+    if base:
+        return None if fault_of_base() else Workspace(Path(base))
     for folder in (Path.cwd(), *Path.cwd().parents):
         if (folder / ".west").is_dir():
             config = read_text(folder / ".west" / "config")
@@ -151,6 +151,14 @@ def find_workspace(given: Path | None = None) -> Workspace | None:
             tree = folder / (found[1] if found else "zephyr")
             return Workspace(tree) if (tree / "VERSION").is_file() else None
     return None
+
+
+def fault_of_base() -> str | None:
+    """Return the fault of $ZEPHYR_BASE: it is set, but no Zephyr tree. None if it is unset or a tree."""
+    base = os.environ.get("ZEPHYR_BASE")
+    if not base or os.path.isfile(os.path.join(base, "VERSION")):  # noqa: PTH113, PTH118 -- False if it is inaccessible
+        return None
+    return f"ZEPHYR_BASE is {base!r}, which is not a Zephyr tree: missing file 'VERSION'"
 
 
 def _board_entries(file: Path) -> list[dict[str, Any]]:
