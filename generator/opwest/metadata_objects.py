@@ -38,7 +38,7 @@ def compile_metadata(planned: Sequence[Planned], faults: Diagnostics) -> Metadat
                 )
             else:
                 keys.append((model.name, build.target.name))
-                text = render_ir(model, plan, build.target.bits, library)
+                text = render_ir(model, plan, build.target, library)
                 jobs.append(CompileJob(text.encode(), build.target.llvm, name=f"the metadata of {model.name}"))
     objects = {}
     for key, result in zip(keys, compile_many(jobs), strict=True):

@@ -274,7 +274,8 @@ def metadata_objects(machine: Machine, target: str, app: Path, work: Path, optio
             continue
         parts = ("metadata", "registry", "run", *(part for part in ("bridges", "tvm_crt") if model[part]))
         sources = [folder / "src" / f"{name}_{part}.c" for part in parts]
-        found += compile_sources(machine, work / name, sources, [*includes(app), *options])
+        named = f'-DOPWEST_TARGET="{target}"'
+        found += compile_sources(machine, work / name, sources, [*includes(app), named, *options])
         if model["constants"]:
             own = [f"-Wa,-I{folder / 'constants'}"]
             found += compile_sources(machine, work / f"{name}_constants", [folder / "constants.S"], own)

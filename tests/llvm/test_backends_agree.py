@@ -47,6 +47,7 @@ def walk(target, apps, work, program="walk.c"):
     options = [
         "-Wno-address-of-packed-member",
         "-fno-strict-aliasing",
+        f'-DTARGET="{target}"',
         f"-I{PROGRAMS}",
         write_show(work),
         *includes(app),

@@ -132,9 +132,9 @@ endfunction()
 
 # opwest_model_files(<model> <directory> <sources> <operators> <rename>)
 #
-# Sets <sources> to the files to compile or link for this build, <operators> to the C sources of operators, and
-# <rename> to the header that adds the model's prefix to their symbols; all of them below <directory>. The variables of
-# the model's model.cmake must be set.
+# Sets <model>_TARGET to the target of the objects that this build uses, <sources> to the files to compile or link,
+# <operators> to the C sources of operators, and <rename> to the header that adds the model's prefix to their symbols;
+# all files are below <directory>. The variables of the model's model.cmake must be set.
 function(opwest_model_files model folder sources operators rename)
   set(externals ${${model}_EXTERNALS})
   while(externals)
@@ -172,19 +172,21 @@ function(opwest_model_files model folder sources operators rename)
   if(${model}_CONSTANTS)
     list(APPEND files constants.S)
   endif()
+  list(APPEND files note.S)
   list(TRANSFORM files PREPEND "${folder}/")
   if(CONFIG_OPWEST_SERVICE)
     opwest_model_service(service ${model} "${folder}")
     list(APPEND files "${service}")
   endif()
-  if(CONFIG_OPWEST_SHELL)
+  if(CONFIG_OPWEST_MODEL_LIST)
     set(listed "${CMAKE_CURRENT_BINARY_DIR}/${model}_listed.c")
     file(CONFIGURE OUTPUT "${listed}" @ONLY
-      CONTENT "#include <opwest/zephyr.h>\n\n#include <@model@.h>\n\nOPWEST_LIST_MODEL(@model@);\n")
+      CONTENT "#include <opwest/model_list.h>\n\n#include <@model@.h>\n\nOPWEST_LIST_MODEL(@model@);\n")
     list(APPEND files "${listed}")
   endif()
   set(compiled ${${model}_OPERATORS})
   list(TRANSFORM compiled PREPEND "${folder}/")
+  set(${model}_TARGET ${target} PARENT_SCOPE)
   set(${sources} "${files}" PARENT_SCOPE)
   set(${operators} "${compiled}" PARENT_SCOPE)
   set(${rename} "${folder}/objects/${target}/rename.h" PARENT_SCOPE)
@@ -198,6 +200,8 @@ endfunction()
 #
 # Sets the compile options of single files, for targets of the current directory or of <scope>.
 function(opwest_model_properties model folder operators rename)
+  set_source_files_properties("${folder}/src/${model}_metadata.c" ${ARGN} PROPERTIES
+    COMPILE_DEFINITIONS "OPWEST_TARGET=\"${${model}_TARGET}\"")
   if(${model}_CONSTANTS)
     set(included ${${model}_CONSTANTS})
     list(TRANSFORM included PREPEND "${folder}/constants/")

@@ -27,6 +27,11 @@ int opwest_port_device_power(const struct device *dev, bool on)
 	return on ? pm_device_runtime_get(dev) : pm_device_runtime_put(dev);
 }
 
+uint32_t opwest_port_cache_line(void)
+{
+	return (uint32_t)sys_cache_data_line_size_get();
+}
+
 /* Without a cache, or a driver for it, the functions return -ENOTSUP. */
 static int done(int rc)
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opwest inspect`: objects, archives, C sources and LLVM IR, each judged alone."""
+"""`opwest inspect`: objects, archives, C sources and LLVM IR, each judged alone, and images with their models."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from opwest.diagnostics import Diagnostics, Location, nearest
 from opwest.model.ir_files import is_ir
 from opwest.model.model import Target
 from opwest.model.targets import make_target, target_abi
+from opwest.objects.elf import parse_elf
 from opwest.objects.facts import ObjectError
-from opwest.objects.inspect import inspect_object
+from opwest.objects.image import is_image, read_image
+from opwest.objects.image_report import image_json, image_text
+from opwest.objects.inspect import inspect_object, read_file
+from opwest.objects.magic import ELF
 from opwest.objects.report import Requirement, as_json, as_text
 from opwest.result import Result
 from opwest.targets import named_targets
@@ -46,12 +50,27 @@ def _requirement(target: Target | None, compiled_for: str | None = None) -> Requ
 
 def _object(path: Path, target: Target | None, faults: Diagnostics) -> tuple[str, dict[str, Any]] | None:
     try:
+        image = _image(path)
+        if image is not None:
+            return image
         item = inspect_object(path)
     except ObjectError as error:
         faults.error(error.message, Location(str(path)), expected=error.expected, hint=error.hint)
         return None
     requirement = _requirement(target)
     return as_text(str(path), item, requirement), as_json(str(path), item, requirement)
+
+
+def _image(path: Path) -> tuple[str, dict[str, Any]] | None:
+    """Return the description of a linked image, None for another file."""
+    content = read_file(path)
+    if not content.startswith(ELF):
+        return None
+    elf = parse_elf(content)
+    if not is_image(elf):
+        return None
+    image = read_image(elf)
+    return image_text(str(path), elf, image), image_json(str(path), elf, image)
 
 
 def _ir(path: Path, target: Target | None, faults: Diagnostics) -> tuple[str, dict[str, Any]] | None:

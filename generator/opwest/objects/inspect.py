@@ -36,7 +36,7 @@ _LTO_HINT = "compile without -flto (add -fno-lto)"
 
 def inspect_object(path: Path) -> ObjectFile | CSource:
     """Return the facts about an ELF object, an archive or a C source; by its content, then its name."""
-    content = _read(path)
+    content = read_file(path)
     if content.startswith(ELF):
         return ObjectFile(path, "elf", (read_member(path.name, content),))
     if content.startswith(ARCHIVE):
@@ -49,7 +49,7 @@ def inspect_object(path: Path) -> ObjectFile | CSource:
     raise not_an_object(content)
 
 
-def _read(path: Path) -> bytes:
+def read_file(path: Path) -> bytes:
     """Return the content of a regular file."""
     try:
         status = path.stat()

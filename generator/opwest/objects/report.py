@@ -205,7 +205,8 @@ def _columns(rows: Iterable[Sequence[str]]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
 
 
-def _abi_words(abi: Abi) -> str:
+def abi_words(abi: Abi) -> str:
+    """Return the machine and its ABI in words."""
     words = [abi.machine, f"{abi.bits} bits", f"{abi.endian}-endian"]
     if abi.arch:
         words.append(abi.arch)
@@ -243,7 +244,7 @@ def _verdict_rows(item: Member | CSource, reasons: Sequence[Reason]) -> list[str
 
 def _member_lines(member: Member, reasons: Sequence[Reason]) -> list[str]:
     return [
-        *_row("machine", _abi_words(member.abi)),
+        *_row("machine", abi_words(member.abi)),
         *_row("size", _size_words(member.sizes)),
         *_row("state", printable(str(state_of(member)))),
         *_row("defines", *(_columns(_definition_rows(member)) or ["none"])),
