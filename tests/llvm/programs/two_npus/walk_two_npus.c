@@ -8,7 +8,7 @@
 #include <two_npus.h>
 #include <two_npus_serial.h>
 
-#include "show.h"
+#include "details.h"
 
 static uint32_t calls, failing_call;
 
@@ -33,6 +33,38 @@ bool opwest_port_device_has_hooks(const struct device *dev)
 int opwest_port_device_power(const struct device *dev, bool on)
 {
 	return called("power", dev, on);
+}
+
+uint32_t opwest_port_cache_line(void)
+{
+	return 32U;
+}
+
+static int no_cache(void)
+{
+	text("  cache\n");
+	return 0;
+}
+
+int opwest_port_cache_flush(const uint8_t *data, uint32_t size)
+{
+	(void)data;
+	(void)size;
+	return no_cache();
+}
+
+int opwest_port_cache_flush_and_invalidate(uint8_t *data, uint32_t size)
+{
+	(void)data;
+	(void)size;
+	return no_cache();
+}
+
+int opwest_port_cache_invalidate(uint8_t *data, uint32_t size)
+{
+	(void)data;
+	(void)size;
+	return no_cache();
 }
 
 void opwest_port_log_hook(const char *model, const char *device, const char *hook, int32_t code)
@@ -118,10 +150,12 @@ static _Alignas(128) uint8_t serial_memory[TWO_NPUS_SERIAL_POOL_SRAM_SIZE];
 static struct two_npus_workspace workspace;
 static struct two_npus_serial_workspace serial_workspace;
 
-static void describe(const struct opwest_model *model, const struct opwest_registry *registry)
+static void describe(const struct opwest_details *details, const struct opwest_registry *registry)
 {
+	const struct opwest_model *const model = details->model;
+
 	of_model.count = 0;
-	show_opwest_model(model);
+	show_details(details);
 	show_opwest_registry(registry);
 	for (uint16_t i = 0; i <= model->step_count; i++) {
 		text("step");
@@ -174,8 +208,8 @@ void walk(void)
 	workspace.sram = memory;
 	serial_workspace.sram = serial_memory;
 	text("begin\n");
-	describe(&two_npus_model, &two_npus_registry);
-	describe(&two_npus_serial_model, &two_npus_serial_registry);
+	describe(&two_npus_details, &two_npus_registry);
+	describe(&two_npus_serial_details, &two_npus_serial_registry);
 	RUN(two_npus, workspace);
 	RUN(two_npus_serial, serial_workspace);
 	text("end\n");
