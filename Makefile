@@ -10,6 +10,7 @@
 # make mutated-models   300 damaged model files through the importer
 # make mutation  mutants of planning, checks and the lock, each against its own unit tests: slow
 # make mutate-mlf  10,000 damaged Model Library Format tars through the importer
+# make unpacked-models  real directories in Model Library Format (MODELS="DIRECTORY..."), against TVM's own main
 #
 # The tier of a test. `make test` runs all tests but
 #   - the directories of REST in tests/conftest.py: zephyr, importers, fuzz, llvm, accelerators, docs, examples,
@@ -37,7 +38,7 @@ BARE_TESTS := $(addprefix tests/,cli/test_cli_packages.py golden invalid llvm/te
 	unit/llvm)
 BARE_LACKS := llvmlite smpclient serial cbor2 west
 
-.PHONY: demo test test-all test-rest test-without-packages bench fuzz mutated-models mutate-mlf mutation clean
+.PHONY: demo test test-all test-rest test-without-packages bench fuzz mutated-models mutate-mlf unpacked-models mutation clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -92,6 +93,9 @@ mutated-models: $(VENV)/.installed-all
 
 mutate-mlf: $(VENV)/.installed-dev
 	@OPWEST_MUTATED_TARS=10000 $(BIN)/pytest -q -s tests/importers/test_mlf_mutations.py
+
+unpacked-models: $(VENV)/.installed-dev
+	@$(BIN)/python tests/importers/unpacked_models.py $(MODELS)
 
 # A separate environment: Zephyr's scripts use the Python of the workspace.
 $(VENV)/.created:

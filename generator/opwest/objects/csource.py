@@ -48,7 +48,12 @@ def read_c_source(path: Path, content: bytes) -> CSource:
     """Return the facts about a C source; raise ObjectError if the content cannot be C."""
     check_text(content, "C")
     text = mask(content)
-    return SourceReader(text, parse(_LANGUAGE, text)).source(path, content)
+    return SourceReader(text, syntax_tree(text)).source(path, content)
+
+
+def syntax_tree(text: bytes) -> Node:
+    """Return the syntax tree of C, as `parse`."""
+    return parse(_LANGUAGE, text)
 
 
 def check_text(content: bytes, language: str) -> None:
@@ -60,7 +65,7 @@ def check_text(content: bytes, language: str) -> None:
 
 
 def parse(grammar: Language, text: bytes) -> Node:
-    """Return the syntax tree. A time limit applies, since error recovery can be slow."""
+    """Return the syntax tree. Raises ObjectError after a time limit, since error recovery can be slow."""
     deadline = time.monotonic() + SECONDS
 
     def chunk(offset: int, _point: object) -> bytes:

@@ -64,7 +64,7 @@ def _fill(
     """Plan the buffers of a pool; while it overflows, move buffers with further pools to the next one."""
     while True:
         blocks = [_block(pool, b, schedule) for b in model.buffers if choices[b.name][0] == pool.name]
-        plan = _plan(blocks, shares, model.memory_planner)
+        plan = plan_blocks(blocks, shares, model.memory_planner)
         if pool.size is None or plan.size <= pool.size:
             return blocks, plan
         above = [b for b in blocks if plan.offsets[b.name] + b.size > pool.size]
@@ -76,7 +76,7 @@ def _fill(
         choices[max(movable, key=lambda b: (b.size, b.name)).name].pop(0)
 
 
-def _plan(blocks: Sequence[Block], shares: Sequence[Share], planner: Planner) -> PoolPlan:
+def plan_blocks(blocks: Sequence[Block], shares: Sequence[Share], planner: Planner) -> PoolPlan:
     """Return the best plan of three: with all allowed sharing, with sharing between equal sizes, without sharing.
 
     Sharing can increase the size if a small result extends the lifetime of a large argument.

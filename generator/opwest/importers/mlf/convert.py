@@ -23,11 +23,11 @@ from opwest.importers.mlf.interface import interface_of
 from opwest.importers.mlf.library import Library, read_library
 from opwest.importers.mlf.manifest import manifest_text
 from opwest.importers.mlf.metadata import Metadata, read_metadata
+from opwest.importers.mlf.names import kept_name
 from opwest.importers.mlf.params import read_params
 from opwest.importers.mlf.processor import Needs, dsp_guard, extension_of, guard, needs_of
 from opwest.importers.mlf.relay import Relay, read_relay
 from opwest.importers.mlf.wrapper import Header, read_header
-from opwest.importers.text import identifier
 from opwest.objects.providers import provider_of
 from opwest.records import dataclass
 from opwest.targets import named_targets
@@ -41,7 +41,7 @@ class Options:
     """The request for an import."""
 
     model: str | None = None
-    """The model's name; None: the module's, or the file's if the module is TVM's `default`."""
+    """The model's name; None: the module's."""
     module: str | None = None
     """The selected module of an archive with several."""
     target: str | None = None
@@ -64,6 +64,8 @@ class Imported:
     steps: int
     constant_bytes: int
     workspace_bytes: int
+    tvm_workspace_bytes: int | None
+    """Bytes of memory in TVM's plan, if main is unpacked."""
     remarks: tuple[str, ...]
     warnings: tuple[str, ...]
     header: str | None
@@ -90,7 +92,7 @@ def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Impo
     code.texts = dict(sources.texts)
     result.files |= {f"operators/{name}": text.encode() for name, text in sources.headers.items()}
     _add_code(result, code, metadata, origin, options.target, str(path), sources)
-    name = options.model or _model_name(path, metadata)
+    name = options.model or _model_name(metadata, result)
     interface = interface_of(result, header, metadata, str(path)) if options.compat else None
     files = {**result.files, "manifest.yaml": manifest_text(name, result, origin, interface).encode()}
     write_folder(folder, files)
@@ -103,7 +105,10 @@ def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Impo
         len(result.operators),
         len(result.steps),
         sum(len(c) for n, c in files.items() if n.startswith("constants")),
-        max(pools, default=0) + max((o.workspace for o in result.operators), default=0),
+        result.memory[1]
+        if result.memory
+        else max(pools, default=0) + max((o.workspace for o in result.operators), default=0),
+        result.memory[0] if result.memory else None,
         tuple(result.remarks),
         tuple(result.warnings),
         f"tvmgen_{metadata.module}.h" if header.inputs or header.outputs else None,
@@ -131,9 +136,11 @@ def _graph(library: Library, code: Code, metadata: Metadata, origin: str) -> Dra
     return result
 
 
-def _model_name(path: Path, metadata: Metadata) -> str:
-    name = metadata.module if metadata.module != "default" else path.resolve().name.split(".")[0]
-    return identifier(name, "model")
+def _model_name(metadata: Metadata, result: Draft) -> str:
+    remarks: list[str] = []
+    name = kept_name(metadata.module, "model", set(), remarks)
+    result.remarks += [f"{remark}; --model selects another name" for remark in remarks]
+    return name
 
 
 def _relay(library: Library, metadata: Metadata) -> Relay:
