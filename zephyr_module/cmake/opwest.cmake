@@ -98,7 +98,8 @@ function(opwest_select_target variable model)
     endif()
     message(FATAL_ERROR "opwest: model ${model} ${fault}.\n"
       "Exactly one target must match. The conditions and their values:\n${report}"
-      "Compile the operators for this board and add them under `objects:` in the manifest, then generate again.")
+      "Compile the operators for this board and add them under `objects:` in the manifest, then generate again. Of a "
+      "model with C sources only, the metadata has the targets of `boards:` in the manifest and of --target.")
   endif()
   set(${variable} ${matches} PARENT_SCOPE)
   message(STATUS "opwest: model ${model}: objects for ${matches}")
@@ -227,7 +228,7 @@ function(opwest_model_library model)
   opwest_model_properties(${model} "${folder}" "${operators}" "${rename}")
 endfunction()
 
-# opwest_add_model(<model> MANIFEST <file> [METADATA c|llvm] [TEMPLATE <directory>])
+# opwest_add_model(<model> MANIFEST <file> [METADATA c|llvm] [TARGET <name>...] [TEMPLATE <directory>])
 #
 # Generates the model that a manifest declares into the build directory, and adds it as a library to link with:
 #
@@ -238,10 +239,10 @@ endfunction()
 # find_package(Zephyr), which processes Kconfig and devicetree. <model> must be the name in the manifest. Relative paths
 # start at the directory of the CMakeLists.txt.
 function(opwest_add_model model)
-  cmake_parse_arguments(PARSE_ARGV 1 given "" "MANIFEST;METADATA;TEMPLATE" "")
+  cmake_parse_arguments(PARSE_ARGV 1 given "" "MANIFEST;METADATA;TEMPLATE" "TARGET")
   if(NOT given_MANIFEST OR given_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "opwest_add_model(${model}): expected MANIFEST <file> [METADATA c|llvm] [TEMPLATE <directory>], "
-      "found: ${ARGN}")
+    message(FATAL_ERROR "opwest_add_model(${model}): expected MANIFEST <file> [METADATA c|llvm] [TARGET <name>...] "
+      "[TEMPLATE <directory>], found: ${ARGN}")
   endif()
   if(NOT CONFIG_OPWEST)
     message(FATAL_ERROR "opwest_add_model(${model}): CONFIG_OPWEST is off: set CONFIG_OPWEST=y in prj.conf.")
@@ -258,6 +259,9 @@ function(opwest_add_model model)
   if(given_METADATA)
     list(APPEND options --metadata ${given_METADATA})
   endif()
+  foreach(target IN LISTS given_TARGET)
+    list(APPEND options --target ${target})
+  endforeach()
   if(given_TEMPLATE)
     get_filename_component(template "${given_TEMPLATE}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
     list(APPEND options --template "${template}")

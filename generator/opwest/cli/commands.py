@@ -22,11 +22,16 @@ def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
     from opwest import pipeline
     from opwest.request import Request
 
+    if options.target and options.metadata != "llvm":
+        faults.error("--target requires --metadata=llvm")
+        faults.raise_if_errors()
+    _warn_of_base(options, faults)
     request = Request(
         tuple(options.manifests),
         options.output,
         vendored=options.runtime == "vendored",
         metadata=options.metadata,
+        targets=tuple(dict.fromkeys(options.target)),
         layout=options.layout,
         template=options.template,
         zephyr=_zephyr(options),
@@ -58,7 +63,17 @@ def update(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """
     from opwest.cli.update import update as update_projects
 
+    _warn_of_base(options, faults)
     return update_projects(options, faults, _zephyr)
+
+
+def _warn_of_base(options: argparse.Namespace, faults: Diagnostics) -> None:
+    """Warn about a ZEPHYR_BASE that is no Zephyr tree."""
+    from opwest.zephyr.workspace import fault_of_base
+
+    wrong = fault_of_base() if options.zephyr_base is None else None
+    if wrong is not None:
+        faults.warning(wrong, hint="boards, modules and Kconfig symbols are not checked")
 
 
 def _zephyr(options: argparse.Namespace) -> ZephyrOptions:
@@ -99,6 +114,7 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
     from opwest.model.exportability import exportability
     from opwest.request import Request
 
+    _warn_of_base(options, faults)
     request = Request(tuple(options.manifests), zephyr=_zephyr(options))
     found = pipeline.run(request, faults, "plan").found
     texts, values = [], []

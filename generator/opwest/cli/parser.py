@@ -81,6 +81,14 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
         default="c",
         help="form of run, metadata and registry: c (default): C sources; llvm: one object per target",
     )
+    generate.add_argument(
+        "--target",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="with --metadata=llvm, a target of the models that have only C sources; repeatable (default: the targets "
+        "of their boards, and those that they declare)",
+    )
     _add_zephyr(generate)
     generate.add_argument(
         "--template",

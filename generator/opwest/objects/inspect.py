@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
 from pathlib import Path
 
@@ -52,19 +54,17 @@ def read_file(path: Path) -> bytes:
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
-            raise ObjectError("is a directory", "a file", "list the objects in it")
+            raise ObjectError(f"cannot read the file: {os.strerror(errno.EISDIR)}", "a file", "list the objects in it")
         if not stat.S_ISREG(status.st_mode):
-            raise ObjectError("not a regular file", "a regular file")
+            raise ObjectError("cannot read the file: not a regular file", "a regular file")
         if status.st_size > LARGEST_FILE:
             raise ObjectError(f"the file has {status.st_size} bytes", f"at most {LARGEST_FILE} bytes")
         return path.read_bytes()
-    except FileNotFoundError as fault:
-        raise ObjectError("file not found", "an existing file") from fault
-    except PermissionError as fault:
-        raise ObjectError("cannot read the file: permission denied", hint="check its permissions") from fault
     except (OSError, ValueError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else str(fault)
-        raise ObjectError(f"cannot read the file: {reason}") from fault
+        expected = "an existing file" if isinstance(fault, FileNotFoundError) else None
+        hint = "check its permissions" if isinstance(fault, PermissionError) else None
+        raise ObjectError(f"cannot read the file: {reason}", expected, hint) from fault
 
 
 def _archive(content: bytes) -> list[Member]:
