@@ -41,11 +41,27 @@ def changed(files, *pairs):
     return {**files, LIB1: text.encode()}
 
 
+def without_status():
+    """Return the network with an operator that returns void."""
+    add = mains.ADD.format(pools=", uint8_t* global_const_workspace_6_var, uint8_t* global_workspace_7_var")
+    plain = add.replace("int32_t tvmgen_default_add", "void tvmgen_default_add").replace("  return 0;\n", "")
+    return changed(
+        mains.usmp(),
+        (add, plain),
+        ("  if (tvmgen_default_add(", "  (void)(tvmgen_default_add("),
+        (
+            "Identity_buffer_var, global_const_workspace_0_var, global_workspace_1_var) != 0 ) return -1;",
+            "Identity_buffer_var, global_const_workspace_0_var, global_workspace_1_var));",
+        ),
+    )
+
+
 NETWORKS = {
     # Steps, tensors, bytes in TVM's plan and in opwest's.
     "pools": (mains.usmp(), (3, 2, 512, 416)),
     "constants of main": (mains.usmp(constants="main"), (3, 2, 512, 416)),
     "allocations": (mains.allocated(), (6, 5, 544, 432)),
+    "no status": (without_status(), (3, 2, 512, 416)),
     "floats": (made.usmp(), (2, 1, 48, 32)),
 }
 
@@ -152,6 +168,10 @@ KEPT = {
     "constants between two constants": (
         changed(mains.usmp(), ("global_const_workspace_2_var[16]", "global_const_workspace_2_var[18]")),
         "'tvmgen_default_widen' reads constants at 18, where none begins",
+    ),
+    "a constant that is read beyond its end": (
+        changed(mains.usmp(), ("((int16_t*)table_let)[j]", "((int16_t*)table_let)[(j + 1)]")),
+        "'tvmgen_default_widen' reads 18 bytes of the constant at 16, 16 bytes",
     ),
     "a macro": (
         changed(mains.usmp(), ("#define TVM_EXPORTS\n", "#define TVM_EXPORTS\n#define sum total\n")),
@@ -410,3 +430,9 @@ def test_metadata_of_several_tvm_devices(tmp_path):
     files["metadata.json"] = json.dumps(whole).encode()
     with pytest.raises(OpwestError, match="main has different inputs for different TVM devices"):
         import_mlf(unpacked(files, tmp_path / "other"), tmp_path / "theirs", Options("mine"))
+
+
+def test_allocation_of_unknown_size_is_reported_with_its_file(tmp_path):
+    files = changed(mains.allocated(), ("(uint64_t)160", "(uint64_t)sizeof(table)"))
+    with pytest.raises(OpwestError, match=r"default_lib1\.c: error: 'tvmgen_default_window' allocates a workspace of"):
+        import_mlf(unpacked(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from math import prod
 
+from opwest.diagnostics import OpwestError
 from opwest.importers.mlf.c_text import Array, Function, arrays, values
 from opwest.importers.mlf.draft import Constant, Operator, Step
 from opwest.importers.mlf.draft import Tensor as Port
@@ -14,7 +15,7 @@ from opwest.importers.mlf.unpack.accesses import Role, read_operator
 from opwest.importers.mlf.unpack.edits import Source, changed_sources
 from opwest.importers.mlf.unpack.functions import Trees
 from opwest.importers.mlf.unpack.main_body import Main, Place, read_main
-from opwest.importers.mlf.unpack.memory import Base, Budget
+from opwest.importers.mlf.unpack.memory import Base, Budget, extent_of
 from opwest.importers.mlf.unpack.naming import Naming
 from opwest.importers.mlf.unpack.planned import alignment_of, common_alignment, plan, shared_by_tvm
 from opwest.importers.mlf.unpack.scratch import Group, constant_groups, member_content, moved_scratch, parts_of
@@ -81,6 +82,8 @@ def unpack(request: Request) -> Unpacked:
         return _Unpacking(request).result()
     except RecursionError:
         raise NotUnpackedError("its code is nested too deeply") from None
+    except OpwestError as error:  # a constant or an allocation; if it prevents the import too, it is reported again
+        raise NotUnpackedError(error.diagnostics[0].message) from None
 
 
 class _Unpacking:
@@ -234,9 +237,20 @@ class _Unpacking:
             for base, role in zip(self.calls.operators[name].bases, roles, strict=True):
                 if role == "constants" and base.parts:
                     used.setdefault(name, set()).update(base.parts)
-                    if any(p.accesses and any(a.writes for a in p.accesses.values()) for p in base.parts.values()):
-                        raise NotUnpackedError(f"'{name}' writes constants")
+                    self._check_constants(name, base, pools)
         return constant_groups(used, pools[0], ALIGN) if pools else {}
+
+    def _check_constants(self, name: str, base: Base, pools: Sequence[Pool]) -> None:
+        """Check that an operator reads each constant within its size."""
+        for offset, part in base.parts.items():
+            if any(access.writes for access in part.accesses.values()):
+                raise NotUnpackedError(f"'{name}' writes constants")
+            known = {start: count * DTYPES[dtype].size for _, dtype, count, start in pools[0].members}
+            read = extent_of(part, self.budget).size
+            if read is not None and read > known.get(offset, read):
+                raise NotUnpackedError(
+                    f"'{name}' reads {read} bytes of the constant at {offset}, {known[offset]} bytes"
+                )
 
     def _passed(self) -> set[str]:
         """Return the constant arrays that main passes."""
