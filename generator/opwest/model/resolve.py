@@ -20,7 +20,8 @@ from opwest.model.dataflow import resolve_steps
 from opwest.model.files import Files
 from opwest.model.identifiers import check_name
 from opwest.model.link import needs_full_libc, needs_tvm, resolve_builds
-from opwest.model.model import Model
+from opwest.model.model import MemoryPlanner, Model
+from opwest.model.offsets import fixed_plan, memory_planner
 from opwest.model.stack_need import stack_needs
 from opwest.model.step_names import Names, constant_types
 from opwest.model.vectors import suite
@@ -29,10 +30,10 @@ from opwest.model.workspace import resolve_workspace
 SOURCE_SUFFIXES = (".c", ".h", ".S", ".inc")
 
 
-def resolve(context: Context, files: Files, boards: Sequence[str] = ()) -> Model:
+def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner: MemoryPlanner | None = None) -> Model:
     """Return the model. It is valid only if `context.faults` has no errors afterwards.
 
-    `files` holds the inspected objects; `boards` are added to those of the manifest.
+    `files` holds the inspected objects; `boards` are added to those of the manifest; `planner` replaces its planner.
     """
     manifest = context.manifest
     name = manifest["model"]
@@ -48,11 +49,13 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = ()) -> Model
     names = Names(operators, devices, pools, inputs, outputs, constants, context.section("constants"))
     flow = resolve_steps(context, names)
     workspace = resolve_workspace(context, names, flow)
+    planner = memory_planner(context, planner)
 
     if files.modules:
         from opwest.model.ir import check_signatures
 
         check_signatures(context, files.modules, operators)
+    fixed = fixed_plan(context, pools) if planner == "fixed" else None
     builds = resolve_builds(context, files, operators, externals)
 
     application = _application(context)
@@ -71,7 +74,7 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = ()) -> Model
         buffers=workspace.buffers,
         steps=workspace.steps,
         reorder=context.section("run").get("order") == "any",
-        memory_planner=context.section("run").get("memory_planner", "greedy"),
+        memory_planner=planner,
         builds=tuple(builds),
         externals=tuple(externals.values()),
         needs_full_libc=needs_full_libc(files),
@@ -81,6 +84,7 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = ()) -> Model
         compat=manifest.get("compat"),
         inputs_read=_hashes(context),
         location=manifest.value_location("model"),
+        fixed=fixed,
     )
     check_names(model, context.faults)
     return replace(model, stack=stack_needs(model, context.examined))
