@@ -5,6 +5,7 @@
 # make test-all   all tests: make test, then make test-rest
 # make test-rest  the tests that the last make test did not pass, and those of an environment without llvmlite
 # make bench  the benchmarks: one table of all figures, in build/bench
+# make plans  MiniMalloc's eleven problems, each in 60 s of processor time
 # make fuzz   mutated inputs for every reader, and libFuzzer for the code on devices; RUNS=N inputs each (default:
 #             200,000, and 2,000,000 of libFuzzer), SECONDS=S at most for each reader
 # make mutated-models   300 damaged model files through the importer
@@ -36,7 +37,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BARE_TESTS := $(addprefix tests/,golden invalid llvm/test_llvmlite_absent.py unit/drafting unit/llvm)
 BARE_LACKS := llvmlite smpclient serial cbor2
 
-.PHONY: demo test test-all test-rest test-without-llvmlite bench fuzz mutated-models mutate-mlf mutation clean
+.PHONY: demo test test-all test-rest test-without-llvmlite bench plans fuzz mutated-models mutate-mlf mutation clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -77,6 +78,9 @@ test-without-llvmlite: $(BARE)/.installed
 
 bench: $(VENV)/.installed-dev
 	@$(BIN)/python benchmarks
+
+plans: $(VENV)/.installed-dev
+	@$(BIN)/python benchmarks/planner.py
 
 # Findings are stored in tests/fuzz/regressions, which the tests replay.
 fuzz: $(VENV)/.installed-dev
