@@ -3,7 +3,7 @@
 # make demo   the digits example, from C operators to a classified image
 # make test   lint, types, and the tests that need only Python and a C compiler: 6 minutes on 2 cores
 # make test-all   all tests: make test, then make test-rest
-# make test-rest  the tests that the last make test did not pass, and those of an environment without llvmlite
+# make test-rest  the tests that the last make test did not pass, and those of an environment without llvmlite and west
 # make bench  the benchmarks: one table of all figures, in build/bench
 # make plans  MiniMalloc's eleven problems, each in 60 s of processor time
 # make fuzz   mutated inputs for every reader, and libFuzzer for the code on devices; RUNS=N inputs each (default:
@@ -11,6 +11,7 @@
 # make mutated-models   300 damaged model files through the importer
 # make mutation  mutants of planning, checks and the lock, each against its own unit tests: slow
 # make mutate-mlf  10,000 damaged Model Library Format tars through the importer
+# make unpacked-models  real directories in Model Library Format (MODELS="DIRECTORY..."), against TVM's own main
 #
 # The tier of a test. `make test` runs all tests but
 #   - the directories of REST in tests/conftest.py: zephyr, importers, fuzz, llvm, accelerators, docs, examples,
@@ -26,18 +27,19 @@ PYTHON ?= python3
 JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
-BARE := build/without-llvmlite
+BARE := build/without-packages
 # Python compiles the modules that are imported.
 PIP := --quiet --disable-pip-version-check --no-compile
 # The tests of a file share what they build.
 PYTEST := -m pytest -q -n $(JOBS) --dist loadfile
 # Without compiled modules each of the many child processes compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
-# The tests of opwest without llvmlite. The packages of [test] lack these modules.
-BARE_TESTS := $(addprefix tests/,golden invalid llvm/test_llvmlite_absent.py unit/drafting unit/llvm)
-BARE_LACKS := llvmlite smpclient serial cbor2
+# The tests of opwest where packages of single features cannot be installed, and the modules of these packages.
+BARE_TESTS := $(addprefix tests/,cli/test_cli_packages.py golden invalid llvm/test_llvmlite_absent.py unit/drafting \
+	unit/llvm)
+BARE_LACKS := llvmlite smpclient serial cbor2 west
 
-.PHONY: demo test test-all test-rest test-without-llvmlite bench plans fuzz mutated-models mutate-mlf mutation clean
+.PHONY: demo test test-all test-rest test-without-packages bench plans fuzz mutated-models mutate-mlf unpacked-models mutation clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -68,12 +70,14 @@ test-rest: $(VENV)/.installed-all
 	@$(BIN)/coverage combine --quiet --append
 	@$(BIN)/coverage json --quiet
 	@$(BIN)/python scripts/check_coverage.py --tier=all build/coverage/coverage.json
-	@$(MAKE) --no-print-directory test-without-llvmlite
+	@$(MAKE) --no-print-directory test-without-packages
 
-# llvmlite is optional: code that depends on it is also tested in an environment without it.
-test-without-llvmlite: $(BARE)/.installed
-	@echo "== tests without llvmlite"
-	@! $(BARE)/bin/python -c 'import llvmlite' 2>/dev/null || { echo "llvmlite is installed in $(BARE)"; exit 1; }
+# All other features also work where llvmlite, west or smpclient cannot be installed.
+test-without-packages: $(BARE)/.installed
+	@echo "== tests without llvmlite, west and smpclient"
+	@for module in $(BARE_LACKS); do \
+		! $(BARE)/bin/python -c "import $$module" 2>/dev/null || { echo "$$module is installed in $(BARE)"; exit 1; }; \
+	done
 	@OPWEST_TESTS_WITHOUT="$(BARE_LACKS)" $(BARE)/bin/python $(PYTEST) $(BARE_TESTS)
 
 bench: $(VENV)/.installed-dev
@@ -93,6 +97,9 @@ mutated-models: $(VENV)/.installed-all
 
 mutate-mlf: $(VENV)/.installed-dev
 	@OPWEST_MUTATED_TARS=10000 $(BIN)/pytest -q -s tests/importers/test_mlf_mutations.py
+
+unpacked-models: $(VENV)/.installed-dev
+	@$(BIN)/python tests/importers/unpacked_models.py $(MODELS)
 
 # A separate environment: Zephyr's scripts use the Python of the workspace.
 $(VENV)/.created:
@@ -121,7 +128,9 @@ $(VENV)/.installed-all: pyproject.toml | $(VENV)/.created
 $(BARE)/.installed: pyproject.toml | $(VENV)/.created
 	@echo "== creating the environment $(BARE)"
 	@$(BIN)/python -m venv --clear $(BARE)
-	@$(BARE)/bin/python -m pip install $(PIP) -e '.[test]'
+	@$(BIN)/python scripts/requirements.py --extra test --without llvmlite smpclient west >$(BARE)/requirements.txt
+	@$(BARE)/bin/python -m pip install $(PIP) -r $(BARE)/requirements.txt
+	@$(BARE)/bin/python -m pip install $(PIP) --no-deps -e .
 	@touch $@
 
 clean:

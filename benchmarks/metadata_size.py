@@ -7,6 +7,7 @@ The modules are linked with --gc-sections (arm-none-eabi-gcc -Os for C), each ti
   registry    the additional bytes of <model>_registry: entries, displacements, adapters
   run         <model>_open, _run and _close alone
   unused      metadata and registry that remain if only run is called: must be 0
+  <part>      the additional bytes of an optional part, in an image with <model>_model
 
 The linker replaces operators by a stub, so that only the module is counted. The limits: at most 32 bytes per operator
 plus its name, 24 per argument and 4 per dimension for the metadata, equal shapes and strings stored once. The
@@ -46,10 +47,13 @@ FLAGS = shlex.split(
 BACK_ENDS = ("c", "llvm")
 KINDS = ("text", "rodata", "data", "bss")
 PER_OPERATOR, PER_ARGUMENT, PER_DIMENSION = 32, 24, 4
+PARTS = ("build", "constants", "buffers", "pool_places", "step_bindings", "details")
+"""The optional parts; `details` refers to all of them."""
 ROOTS = {
     "metadata": ("chain_model",),
     "metadata+registry": ("chain_model", "chain_registry"),
     "run": ("chain_open", "chain_run", "chain_close"),
+    **{part: ("chain_model", f"chain_{part}") for part in PARTS},
     "all": ("chain_model", "chain_registry", "chain_open", "chain_run", "chain_close"),
 }
 
@@ -134,6 +138,11 @@ def measure_size(report: Report, work: Path, count: int) -> None:
             sizes[back_end, what] = found = link(work, objects, roots)
             rows.append([f"{back_end}: {what}", *(found[kind] for kind in KINDS), sum(found.values())])
     report.table(f"{count} operators of {len(DENSE)} arguments, bytes", ("module", *KINDS, "all"), rows, "bytes")
+    parts = [
+        [back_end, *(sum(sizes[back_end, part].values()) - sum(sizes[back_end, "metadata"].values()) for part in PARTS)]
+        for back_end in BACK_ENDS
+    ]
+    report.table(f"{count} operators: additional bytes of optional parts", ("back end", *PARTS), parts, "bytes")
     each: list[list[Any]] = []
     for back_end in BACK_ENDS:
         metadata, both = sizes[back_end, "metadata"], sizes[back_end, "metadata+registry"]

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects for tests, built from C with an installed compiler."""
+"""Objects for tests, built from C with an installed compiler.
+
+`opwest inspect` and `opwest check` must have the same judgement on each.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from judgements import compare_judgements
 from requirements_support import need
 
 
@@ -28,6 +32,7 @@ def compile_object(
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     if result.returncode:
         pytest.fail(f"{' '.join(command)}:\n{result.stderr}")
+    compare_judgements(target)
     return target
 
 
@@ -36,4 +41,5 @@ def make_archive(path: Path, members: Sequence[Path], tool: str = "ar", flags: s
     need(tool)
     path.unlink(missing_ok=True)
     subprocess.run([tool, flags, path, *members], check=True, capture_output=True)
+    compare_judgements(path)
     return path

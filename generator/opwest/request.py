@@ -37,6 +37,8 @@ class Request:
     vendored: bool = True
     """Whether to copy the runtime into the application."""
     metadata: Metadata = "c"
+    targets: tuple[str, ...] = ()
+    """For metadata as objects: the targets of models that have only C sources; empty: those of their boards."""
     layout: Layout = "application"
     template: Path | None = None
     """A directory of the user's own templates."""

@@ -89,14 +89,72 @@ def test_each_object_is_exportable_or_has_a_reason(opwest, manifest, tmp_path):
     assert [row[:4] for row in rows_of(done)] == [
         ["lib.a(relu.o)", "archive member", "cortex-m3", "yes"],
         ["m4.o", "ELF object", "cortex-m3", "no: compiled for the Arm architecture v7E-M"],
-        ["needs.o", "ELF object", "cortex-m3", "yes"],  # symbols are not checked after an error in a file
-        ["absent.o", "ELF object", "cortex-m3", "no: file not found"],
+        ["needs.o", "ELF object", "cortex-m3", "no: undefined symbol 'vendor'"],
+        ["absent.o", "ELF object", "cortex-m3", "no: cannot read the file: No such file or directory"],
         ["text.o", "ELF object", "cortex-m3", "no: not an object: this is text"],
         ["state.o", "ELF object", "cortex-m7", "no: writable state of 4 bytes: state"],
         ["m4.o", "ELF object", "cortex-m4", "yes"],
         ["source.c", "C source", "any", "no: C source in an entry with 'target'"],
         ["relu.o", "ELF object", "cortex-m99", "no: invalid target 'cortex-m99'"],
     ]
+
+
+FAULTY = (
+    "files: [needs.o, relu.o, again.o, absent.o]",
+    "files: [needs.o, relu.o, again.o, m4.o]",
+    "files: [needs.o, relu.o, again.o, lto.o]",
+    "files: [needs.o, relu.o, again.o, text.o]",
+)
+
+
+@pytest.mark.parametrize("entry", FAULTY)
+def test_symbols_are_checked_beside_other_faults(opwest, manifest, tmp_path, entry):
+    """An undefined symbol and a duplicate one are reported although another file is faulty."""
+    compile_object(tmp_path, RELU, ARM, M3, "relu.o")
+    compile_object(tmp_path, RELU, ARM, M3, "again.o")
+    compile_object(tmp_path, RELU.replace("relu", "spare"), ARM, ["-mcpu=cortex-m4", *M3[1:]], "m4.o")
+    compile_object(tmp_path, RELU.replace("relu", "bytecode"), ARM, [*M3, "-flto"], "lto.o")
+    compile_object(tmp_path, "void vendor(void); void start(void) { vendor(); }", ARM, M3, "needs.o")
+    (tmp_path / "text.o").write_text("no object\n")
+    done = opwest("check", manifest(f"target: cortex-m3, {entry}"))
+    assert done.code == 1
+    faulty = entry.rsplit(" ", 1)[1].rstrip("]")
+    assert [(row[0], row[3].partition(":")[0]) for row in rows_of(done)] == [
+        ("needs.o", "no"),
+        ("relu.o", "yes"),
+        ("again.o", "no"),
+        (faulty, "no"),
+    ]
+    assert "undefined symbol 'vendor' in needs.o for target 'cortex-m3'" in done.err
+    assert "multiple definitions of symbol 'relu' for target 'cortex-m3': in relu.o and again.o" in done.err
+    assert done.err.endswith("opwest: 3 errors\n")
+    assert ("hint: lto.o may define it" in done.err) == (faulty == "lto.o")
+
+
+def test_definitions_of_faulty_objects_count(opwest, manifest, tmp_path):
+    """An object for another processor defines its symbols: the only fault is its architecture."""
+    compile_object(tmp_path, RELU.replace("int32_t relu", "int32_t helper"), ARM, ["-mcpu=cortex-m4", *M3[1:]], "m4.o")
+    source = RELU.replace("b[0] = a[0]", "return helper(a, b)").replace(
+        "int32_t relu", "int32_t helper();\nint32_t relu"
+    )
+    compile_object(tmp_path, source, ARM, M3, "relu.o")
+    done = opwest("check", manifest("target: cortex-m3, files: [relu.o, m4.o]"))
+    assert [row[3] for row in rows_of(done)] == ["yes", "no: compiled for the Arm architecture v7E-M"]
+    assert done.err.count("error:") == 1
+
+
+def test_objects_without_a_target_are_in_the_table(opwest, manifest, tmp_path):
+    compile_object(tmp_path, RELU, ARM, M3, "relu.o")
+    compile_object(tmp_path, RELU + "int state;\nint more(void) { return state++; }\n", ARM, M3, "state.o")
+    make_archive(tmp_path / "lib.a", [tmp_path / "relu.o", tmp_path / "state.o"], "arm-none-eabi-ar")
+    done = opwest("check", manifest("target: cortex-m33x, files: [relu.o]", "files: [lib.a]"))
+    rows = rows_of(done)
+    assert [row[:4] for row in rows] == [
+        ["relu.o", "ELF object", "cortex-m33x", "no: invalid target 'cortex-m33x'"],
+        ["lib.a(relu.o)", "archive member", "any", "no: no 'target' in its entry"],
+        ["lib.a(state.o)", "archive member", "any", "no: no 'target' in its entry"],
+    ]
+    assert all(int(row[4]) > 0 for row in rows) and [row[6] for row in rows] == ["0", "0", "4"]
 
 
 def test_undefined_symbols(opwest, manifest, tmp_path):

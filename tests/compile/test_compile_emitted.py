@@ -106,7 +106,7 @@ def test_zephyr_only_files_compile_against_stubs(app, compiler, tmp_path):
     names = [model["name"] for model in record["models"]]
     includes_of_models = [f"#include <{name}.h>" for name in names]
     entries = [f"OPWEST_LIST_MODEL({name});" for name in names]
-    listed.write_text("\n".join(["#include <opwest/zephyr.h>", *includes_of_models, *entries, ""]))
+    listed.write_text("\n".join(["#include <opwest/model_list.h>", *includes_of_models, *entries, ""]))
     compile_all(tmp_path / "shell", [listed], compiler, flags, options)
     # Those of the models, and those that `opwest run --board` generates from the record.
     services = [path for name, folder in folders if (path := folder / f"{name}_service.c").exists()]

@@ -25,8 +25,7 @@ FILES.remove(PACKAGE / "model/ir.py")  # needs llvmlite: tests/llvm/test_ir_erro
 
 # Errors that no manifest in this directory can cause: parts of their text, with another test or the reason.
 ELSEWHERE = {
-    "examined.error(fault, item.file.location)": "tests/llvm/test_link_checks.py",
-    "examined.error(text, at)": "tests/llvm/test_link_checks.py",
+    "examined.error(reason.text, item.file.location": "tests/llvm/test_link_checks.py",
     "does not fit operator": "tests/llvm/test_link_checks.py",
     "the manifest is a directory": "test_invalid_files.py",
     "the manifest is not a regular file": "test_invalid_files.py",

@@ -307,3 +307,5 @@ _DERIVED: dict[str, Callable[[Workshop, Path], None]] = {
     "loop.o": _link("loop.o"),
     "dangling.o": _link("nowhere.o"),
 }
+FILE_NAMES = (*_OBJECTS, *_TEXT, *_ARRAYS, *_DERIVED)
+"""All files that `Workshop.make` creates."""

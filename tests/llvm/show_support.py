@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from opwest.render.records import layout
-from opwest.render.records.types import Field, Function, Pointer, Scalar, String, Struct
+from opwest.render.records.types import Field, Function, Nested, Pointer, Scalar, String, Struct
 
-ROOTS = (layout.MODEL, layout.REGISTRY, layout.POINT)
+ROOTS = (layout.MODEL, layout.REGISTRY, layout.POINT, layout.DETAILS)
 
 
 def reachable(struct: Struct) -> Iterator[Struct]:
@@ -18,6 +18,8 @@ def reachable(struct: Struct) -> Iterator[Struct]:
     for field in struct.fields:
         if isinstance(field.type, Pointer) and isinstance(field.type.to, Struct):
             yield from reachable(field.type.to)
+        if isinstance(field.type, Nested):
+            yield from reachable(field.type.struct)
     yield struct
 
 
@@ -44,6 +46,12 @@ def _show(field: Field) -> list[str]:
             return [_number(value, type_)]
         case Function():
             return [f'text({value} == NULL ? " NULL" : " set");']
+        case Nested(to):
+            return [f"show_{to.name}(&{value});"]
+        case Pointer("void"):  # the content is written by the programs
+            return [f'text({value} == NULL ? " NULL" : " set");']
+        case Pointer(Struct() as to, None, is_unique=False):
+            return [f"show_{to.name}({value});"]
         case Pointer(Struct() as to, None, is_unique=True):
             return [f"if (identity(&of_model, {value})) {{ show_{to.name}({value}); }}"]
         case Pointer(Struct() as to, str() as count):

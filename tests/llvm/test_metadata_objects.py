@@ -32,10 +32,11 @@ RUNTIME_SYMBOLS = {
     *(f"opwest_devices_{name}" for name in ("activate", "deactivate", "open", "close", "sync", "abandon")),
     *(f"opwest_port_cache_{name}" for name in ("flush", "flush_and_invalidate", "invalidate")),
     *(f"opwest_tvm_{name}" for name in ("enter", "leave", "code")),
-    "memcpy",
+    *("opwest_call_on_device", "memcpy"),
 }
 REACHED = {"accelerated": ("control", "y"), "asynchronous": ("control", "raw", "report")}
-PUBLIC = ("open", "run", "run_profiled", "close", "model", "registry", "operators", "points")
+PARTS = ("build", "constants", "buffers", "pool_places", "step_bindings")
+PUBLIC = ("open", "run", "run_profiled", "close", "model", "registry", "operators", "points", "details", *PARTS)
 # Conversions of floats and 64 bits in libgcc, and symbols of position-independent code.
 SUPPORT = re.compile(r"__aeabi_[a-z0-9]+|__truncdfsf2|__extendsfdf2|_GLOBAL_OFFSET_TABLE_")
 
@@ -64,8 +65,10 @@ def test_object_fits_the_target(app, model, target):
         expected.add("TVMSystemLibEntryPoint")
         expected |= {f"conventions_packed_{name}" for name in ("add", "mix", "launch", "total", "negate")}
     if model != "many_kinds":
-        expected.add(f"{model}_device_table")
-    assert {name for name in member.defined if not re.search("constant|opwest_program", name)} == expected
+        expected |= {f"{model}_device_table", f"{model}_device_set"}
+    if not {name for name in member.defined if f"{model}_constant_" in name}:
+        expected.remove(f"{model}_constants")
+    assert {name for name in member.defined if not re.search("constant_|opwest_program", name)} == expected
 
 
 def _operators(model):
@@ -136,7 +139,7 @@ def test_unused_parts_are_dropped(app, target, tmp_path):
         program = link(machine, [*shared, *objects], tmp_path / f"{metadata}.elf")
         symbols = set(re.findall(r" (\S+)$", run_tool([nm, program], tmp_path), re.MULTILINE))
         assert "many_kinds_run" in symbols
-        left = [f"{model}_{part}" for model in MODELS for part in ("model", "registry", "operators")]
+        left = [f"{model}_{part}" for model in MODELS for part in ("model", "registry", "operators", "details", *PARTS)]
         assert not symbols.intersection(left), metadata
         # No uncalled parts of the model, no adapters and no functions that only they call.
         assert not [n for n in symbols if n.startswith(("accelerated", "opwest_call_", "many_kinds_close"))], metadata
@@ -149,11 +152,50 @@ def test_unused_parts_are_dropped(app, target, tmp_path):
         assert not [name for name in names if name in loaded], metadata
 
 
+PART = """
+#include <many_kinds.h>
+#include "port.h"
+void walk(void)
+{{
+	port_write((const char *)&many_kinds_{part});
+}}
+"""
+
+
+@pytest.mark.parametrize("part", [*PARTS, "model"])
+def test_each_part_is_kept_alone(app, part, tmp_path):
+    machine = machine_of("cortex-m3")
+    main = tmp_path / "main.c"
+    main.write_text(PART.format(part=part))
+    shared = compile_sources(
+        machine, tmp_path / "shared", [main, PROGRAMS / "port_bare.c"], [f"-I{PROGRAMS}", *includes(app["c"])]
+    )
+    for metadata in BACK_ENDS:
+        objects = metadata_objects(machine, "cortex-m3", app[metadata], tmp_path / metadata)
+        program = link(machine, [*shared, *objects], tmp_path / f"{metadata}.elf")
+        symbols = set(re.findall(r" (\S+)$", run_tool(["arm-none-eabi-nm", program], tmp_path), re.MULTILINE))
+        kept = {name for name in (*PARTS, "model", "details") if f"many_kinds_{name}" in symbols}
+        assert kept == {part}, metadata
+        # The strings of other parts have no symbols in objects of LLVM.
+        elf = ELFFile(io.BytesIO(program.read_bytes()))
+        loaded = b"\0".join(s.data() for s in elf.iter_sections() if s["sh_flags"] & 2 and s["sh_type"] != "SHT_NOBITS")
+        found = {name for name, text in TEXTS.items() if b"\0" + text + b"\0" in b"\0" + loaded}
+        assert found == {name for name in TEXTS if name == part}, metadata
+
+
+# Strings that the other parts do not contain.
+TEXTS = {"build": b"0.1.0", "model": b"copy_uint64"}
+
+
 def test_equal_strings_shapes_and_quantizations_are_stored_once(app):
     path = app["llvm"] / "models" / "many_kinds" / "objects" / "cortex-m3" / "many_kinds_metadata.o"
     elf = ELFFile(io.BytesIO(path.read_bytes()))
     # Those of run have separate sections, so that run does not keep all others.
-    tables = [s for s in elf.iter_sections() if s.name.startswith(".rodata") and "_run_string_" not in s.name]
+    tables = [
+        s
+        for s in elf.iter_sections()
+        if s.name.startswith(".rodata") and not re.search("_(run|details|buffers)_string_", s.name)
+    ]
     rodata = b"\0".join(s.data() for s in tables)
     for text in (b"copy_int8", b"copy_uint16", b"total", b"many_kinds", b"scratch"):
         assert rodata.count(b"\0" + text + b"\0") + rodata.startswith(text + b"\0") <= 1

@@ -98,7 +98,8 @@ function(opwest_select_target variable model)
     endif()
     message(FATAL_ERROR "opwest: model ${model} ${fault}.\n"
       "Exactly one target must match. The conditions and their values:\n${report}"
-      "Compile the operators for this board and add them under `objects:` in the manifest, then generate again.")
+      "Compile the operators for this board and add them under `objects:` in the manifest, then generate again. Of a "
+      "model with C sources only, the metadata has the targets of `boards:` in the manifest and of --target.")
   endif()
   set(${variable} ${matches} PARENT_SCOPE)
   message(STATUS "opwest: model ${model}: objects for ${matches}")
@@ -131,9 +132,9 @@ endfunction()
 
 # opwest_model_files(<model> <directory> <sources> <operators> <rename>)
 #
-# Sets <sources> to the files to compile or link for this build, <operators> to the C sources of operators, and
-# <rename> to the header that adds the model's prefix to their symbols; all of them below <directory>. The variables of
-# the model's model.cmake must be set.
+# Sets <model>_TARGET to the target of the objects that this build uses, <sources> to the files to compile or link,
+# <operators> to the C sources of operators, and <rename> to the header that adds the model's prefix to their symbols;
+# all files are below <directory>. The variables of the model's model.cmake must be set.
 function(opwest_model_files model folder sources operators rename)
   set(externals ${${model}_EXTERNALS})
   while(externals)
@@ -171,19 +172,21 @@ function(opwest_model_files model folder sources operators rename)
   if(${model}_CONSTANTS)
     list(APPEND files constants.S)
   endif()
+  list(APPEND files note.S)
   list(TRANSFORM files PREPEND "${folder}/")
   if(CONFIG_OPWEST_SERVICE)
     opwest_model_service(service ${model} "${folder}")
     list(APPEND files "${service}")
   endif()
-  if(CONFIG_OPWEST_SHELL)
+  if(CONFIG_OPWEST_MODEL_LIST)
     set(listed "${CMAKE_CURRENT_BINARY_DIR}/${model}_listed.c")
     file(CONFIGURE OUTPUT "${listed}" @ONLY
-      CONTENT "#include <opwest/zephyr.h>\n\n#include <@model@.h>\n\nOPWEST_LIST_MODEL(@model@);\n")
+      CONTENT "#include <opwest/model_list.h>\n\n#include <@model@.h>\n\nOPWEST_LIST_MODEL(@model@);\n")
     list(APPEND files "${listed}")
   endif()
   set(compiled ${${model}_OPERATORS})
   list(TRANSFORM compiled PREPEND "${folder}/")
+  set(${model}_TARGET ${target} PARENT_SCOPE)
   set(${sources} "${files}" PARENT_SCOPE)
   set(${operators} "${compiled}" PARENT_SCOPE)
   set(${rename} "${folder}/objects/${target}/rename.h" PARENT_SCOPE)
@@ -197,6 +200,8 @@ endfunction()
 #
 # Sets the compile options of single files, for targets of the current directory or of <scope>.
 function(opwest_model_properties model folder operators rename)
+  set_source_files_properties("${folder}/src/${model}_metadata.c" ${ARGN} PROPERTIES
+    COMPILE_DEFINITIONS "OPWEST_TARGET=\"${${model}_TARGET}\"")
   if(${model}_CONSTANTS)
     set(included ${${model}_CONSTANTS})
     list(TRANSFORM included PREPEND "${folder}/constants/")
@@ -223,7 +228,7 @@ function(opwest_model_library model)
   opwest_model_properties(${model} "${folder}" "${operators}" "${rename}")
 endfunction()
 
-# opwest_add_model(<model> MANIFEST <file> [METADATA c|llvm] [TEMPLATE <directory>])
+# opwest_add_model(<model> MANIFEST <file> [METADATA c|llvm] [TARGET <name>...] [TEMPLATE <directory>])
 #
 # Generates the model that a manifest declares into the build directory, and adds it as a library to link with:
 #
@@ -234,10 +239,10 @@ endfunction()
 # find_package(Zephyr), which processes Kconfig and devicetree. <model> must be the name in the manifest. Relative paths
 # start at the directory of the CMakeLists.txt.
 function(opwest_add_model model)
-  cmake_parse_arguments(PARSE_ARGV 1 given "" "MANIFEST;METADATA;TEMPLATE" "")
+  cmake_parse_arguments(PARSE_ARGV 1 given "" "MANIFEST;METADATA;TEMPLATE" "TARGET")
   if(NOT given_MANIFEST OR given_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "opwest_add_model(${model}): expected MANIFEST <file> [METADATA c|llvm] [TEMPLATE <directory>], "
-      "found: ${ARGN}")
+    message(FATAL_ERROR "opwest_add_model(${model}): expected MANIFEST <file> [METADATA c|llvm] [TARGET <name>...] "
+      "[TEMPLATE <directory>], found: ${ARGN}")
   endif()
   if(NOT CONFIG_OPWEST)
     message(FATAL_ERROR "opwest_add_model(${model}): CONFIG_OPWEST is off: set CONFIG_OPWEST=y in prj.conf.")
@@ -254,6 +259,9 @@ function(opwest_add_model model)
   if(given_METADATA)
     list(APPEND options --metadata ${given_METADATA})
   endif()
+  foreach(target IN LISTS given_TARGET)
+    list(APPEND options --target ${target})
+  endforeach()
   if(given_TEMPLATE)
     get_filename_component(template "${given_TEMPLATE}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
     list(APPEND options --template "${template}")

@@ -47,8 +47,8 @@ static bool fits(const struct opwest_tensor *declared, const struct opwest_value
 	       given->size >= declared->size;
 }
 
-int opwest_call(const struct opwest_entry *entry, const struct opwest_value *args, size_t count,
-		const struct device *dev)
+int opwest_call_check(const struct opwest_entry *entry, const struct opwest_value *args,
+		      size_t count, const struct opwest_call_device *device)
 {
 	if (entry == NULL) {
 		return -ENOENT;
@@ -64,14 +64,25 @@ int opwest_call(const struct opwest_entry *entry, const struct opwest_value *arg
 			return -EINVAL;
 		}
 	}
-	if ((dev != NULL) != ((info->flags & OPWEST_OPERATOR_DEVICE) != 0U)) {
+	if ((device != NULL) != (entry->requirement != NULL)) {
 		return -ENODEV;
 	}
-	if (entry->adapter == NULL) {
-		return -ENOTSUP;
+	return entry->adapter == NULL ? -ENOTSUP : 0;
+}
+
+int opwest_call(const struct opwest_entry *entry, const struct opwest_value *args, size_t count,
+		const struct opwest_call_device *device)
+{
+	const int rc = opwest_call_check(entry, args, count, device);
+
+	if (rc != 0) {
+		return rc;
+	}
+	if (entry->requirement != NULL) {
+		return entry->requirement->call(entry, args, device);
 	}
 
-	const int32_t code = entry->adapter(args, dev);
+	const int32_t code = entry->adapter(args, NULL);
 
 	return code > 0 ? -EIO : (int)code;
 }

@@ -4,7 +4,7 @@
 
 #include <zephyr/shell/shell.h>
 
-#include <opwest/zephyr.h>
+#include <opwest/model_list.h>
 
 static void print_tensor(const struct shell *sh, const char *role,
 			 const struct opwest_tensor *tensor)

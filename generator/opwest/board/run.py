@@ -36,9 +36,9 @@ from opwest.host.runtime import installed_runtime
 from opwest.render.boards import board_file
 from opwest.result import Result
 from opwest.zephyr.checks import check_board
-from opwest.zephyr.workspace import Workspace, find_workspace
+from opwest.zephyr.workspace import Workspace, fault_of_base, find_workspace
 
-_INSTALL = "pip install 'opwest[board]'"
+_INSTALL = "pip install 'smpclient[serial]'"
 _ENDING = 1.0
 """Seconds to wait for an image to exit after its device disappeared."""
 
@@ -158,6 +158,9 @@ def _check_board(board: str, workspace: Workspace, project: Path, faults: Diagno
 
 def _find_tools(options: argparse.Namespace) -> tuple[Workspace, str]:
     """Return the workspace and its west."""
+    wrong = fault_of_base() if options.zephyr_base is None else None
+    if wrong is not None:
+        raise LinkError(wrong, "correct or unset ZEPHYR_BASE, or give --zephyr-base")
     workspace = find_workspace(options.zephyr_base) or Workspace(Path.home() / "zephyrproject" / "zephyr")
     west = find_west(workspace)
     if options.no_build and options.no_flash and options.serial:
@@ -168,7 +171,8 @@ def _find_tools(options: argparse.Namespace) -> tuple[Workspace, str]:
         raise LinkError("no Zephyr workspace found", "set ZEPHYR_BASE, run in the workspace, or give --zephyr-base")
     missing = [*([] if west else ["west"]), *missing_tools()]
     if west is None or missing:
-        raise LinkError(f"missing tools for Zephyr in '{workspace.base}': {', '.join(missing)}")
+        hint = None if west else "run pip install west"
+        raise LinkError(f"missing tools for Zephyr in '{workspace.base}': {', '.join(missing)}", hint)
     return workspace, west
 
 

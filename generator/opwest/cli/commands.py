@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opwest.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
 from opwest.result import Result
 
 if TYPE_CHECKING:
@@ -22,11 +22,16 @@ def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
     from opwest import pipeline
     from opwest.request import Request
 
+    if options.target and options.metadata != "llvm":
+        faults.error("--target requires --metadata=llvm")
+        faults.raise_if_errors()
+    _warn_of_base(options, faults)
     request = Request(
         tuple(options.manifests),
         options.output,
         vendored=options.runtime == "vendored",
         metadata=options.metadata,
+        targets=tuple(dict.fromkeys(options.target)),
         layout=options.layout,
         template=options.template,
         zephyr=_zephyr(options),
@@ -58,7 +63,17 @@ def update(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """
     from opwest.cli.update import update as update_projects
 
+    _warn_of_base(options, faults)
     return update_projects(options, faults, _zephyr)
+
+
+def _warn_of_base(options: argparse.Namespace, faults: Diagnostics) -> None:
+    """Warn about a ZEPHYR_BASE that is no Zephyr tree."""
+    from opwest.zephyr.workspace import fault_of_base
+
+    wrong = fault_of_base() if options.zephyr_base is None else None
+    if wrong is not None:
+        faults.warning(wrong, hint="boards, modules and Kconfig symbols are not checked")
 
 
 def _zephyr(options: argparse.Namespace) -> ZephyrOptions:
@@ -99,6 +114,7 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
     from opwest.model.exportability import exportability
     from opwest.request import Request
 
+    _warn_of_base(options, faults)
     request = Request(tuple(options.manifests), zephyr=_zephyr(options))
     found = pipeline.run(request, faults, "plan").found
     texts, values = [], []
@@ -117,21 +133,13 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 
 def inspect(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Print machine, ABI, symbols and sizes of objects, and whether they can be linked."""
-    from opwest.objects.facts import ObjectError
-    from opwest.objects.inspect import inspect_object
-    from opwest.objects.report import as_json, as_text
+    """Print machine, ABI, symbols and sizes of objects, C sources and LLVM IR, and whether they can be linked.
 
-    texts, values = [], []
-    for path in options.files:
-        try:
-            item = inspect_object(path)
-        except ObjectError as error:
-            faults.error(error.message, Location(str(path)), expected=error.expected, hint=error.hint)
-            continue
-        texts.append(as_text(str(path), item))
-        values.append(as_json(str(path), item))
-    return Result("\n\n".join(texts), values or None)
+    Each file is judged alone, as 'check' judges it in a manifest without other files.
+    """
+    from opwest.cli.inspect import inspect as inspect_files
+
+    return inspect_files(options, faults)
 
 
 def init(options: argparse.Namespace, faults: Diagnostics) -> Result:

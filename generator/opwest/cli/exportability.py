@@ -25,7 +25,7 @@ def table(rows: Sequence[dict[str, Any]], most: int = 24) -> str:
     shown = [
         [
             _cell(row[key])
-            for key in ("object", "kind", "target", "exportable", "code", "constant", "state", "stack_text")
+            for key in ("object", "kind", "target", "exportable", "code", "constant", "state_text", "stack_text")
         ]
         for row in rows[:most]
     ]

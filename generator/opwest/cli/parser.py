@@ -81,6 +81,14 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
         default="c",
         help="form of run, metadata and registry: c (default): C sources; llvm: one object per target",
     )
+    generate.add_argument(
+        "--target",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="with --metadata=llvm, a target of the models that have only C sources; repeatable (default: the targets "
+        "of their boards, and those that they declare)",
+    )
     _add_zephyr(generate)
     generate.add_argument(
         "--template",
@@ -145,7 +153,12 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     _add_import(verbs.add_parser("import", help="import a model or the output of another compiler"))
 
     inspect = verbs.add_parser("inspect", help="print the content of objects", description=commands.inspect.__doc__)
-    inspect.add_argument("files", metavar="FILE", nargs="+", type=Path, help="a .o, .a or .c file")
+    inspect.add_argument("files", metavar="FILE", nargs="+", type=Path, help="a .o, .a, .c, .ll or .bc file")
+    inspect.add_argument(
+        "--target",
+        metavar="NAME",
+        help="judge the files for a target of 'opwest targets' (default: each for its own machine and ABI)",
+    )
     _add_json(inspect)
     inspect.set_defaults(function=commands.inspect)
 
@@ -284,7 +297,7 @@ def _add_import(command: argparse.ArgumentParser) -> None:
         "file", metavar="MODEL", type=Path, help="tar file in Model Library Format, or its unpacked directory"
     )
     mlf.add_argument("-o", "--output", metavar="DIR", type=Path, required=True, help="output directory: new or empty")
-    mlf.add_argument("--model", metavar="NAME", help="name of the model (default: name of the module or the file)")
+    mlf.add_argument("--model", metavar="NAME", help="name of the model (default: name of the module)")
     mlf.add_argument("--module", metavar="NAME", help="module to import, if the archive contains several")
     mlf.add_argument("--target", metavar="NAME", help="target of compiled objects (default: detected)")
     mlf.add_argument(

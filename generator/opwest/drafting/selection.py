@@ -12,12 +12,13 @@ from opwest.drafting.from_dwarf import ORIGIN as DWARF
 from opwest.drafting.from_ir import ORIGIN as IR
 from opwest.drafting.from_source import ORIGIN as SOURCE
 from opwest.drafting.signatures import Signature, enriched
-from opwest.drafting.targets import OwnTarget, faults_for, fitting, ir_targets, own_target
+from opwest.drafting.targets import OwnTarget, faults_for, fitting, own_target
 from opwest.llvm.facts import IrModule
 from opwest.model.identifiers import fault_of_name, is_symbol
-from opwest.model.link import DEFAULT_LIBC, RUNTIME_SYMBOLS
+from opwest.model.ir import matching_targets
 from opwest.objects.closure import needed_members
 from opwest.objects.facts import CSource, Member, ObjectFile
+from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, state_of
 from opwest.objects.providers import LIBCS, provider_of
 from opwest.records import dataclass
 from opwest.targets import named_targets
@@ -108,13 +109,13 @@ def _sort_by_target(linked: Sequence[Given], targets: Sequence[str], found: Sele
             entry = _entry_of_objects(given, given.item.members, targets, entries, found, faults)
             if entry is None:
                 continue
-            entry.state += [name for member in given.item.members for name in member.stateful_symbols]
+            entry.state += [name for member in given.item.members for name in state_of(member).names]
             for member in given.item.members:
                 for fault in member.faults:
                     faults.warning(f"{given.name}: {fault}", hint="'opwest check' reports it as an error")
         elif isinstance(given.item, CSource):
             entry = sources
-            entry.state += given.item.state
+            entry.state += state_of(given.item).names
         else:
             modules.append(given)
             continue
@@ -161,7 +162,8 @@ def _clashes(given: Given, entry: Entry | None) -> bool:
 
 def _add_module(given: Given, targets: Sequence[str], compiled: bool, found: Selection) -> None:
     """Put a module of IR into the entry for its targets."""
-    fits = ir_targets(given)
+    assert isinstance(given.item, IrModule)
+    fits = matching_targets(given.item, given.name)
     also: tuple[str, ...] = ()
     if targets:
         chosen = tuple(targets)
@@ -173,7 +175,6 @@ def _add_module(given: Given, targets: Sequence[str], compiled: bool, found: Sel
     if entry is None:
         entry = Entry(None, targets=chosen, is_ir=True, also=also)
         found.entries.append(entry)
-    assert isinstance(given.item, IrModule)
     entry.files.append(given.name)
     entry.units += given.units
     entry.state += given.item.state

@@ -7,9 +7,6 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from opwest.drafting.files import Given, llvm_target
-from opwest.llvm.api import contradictions
-from opwest.llvm.facts import IrModule
 from opwest.model.targets import make_target, target_abi
 from opwest.objects.compat import FLOAT_ABIS, Fault, TargetAbi, abi_faults, isa_extensions
 from opwest.objects.facts import Abi, Member
@@ -82,21 +79,3 @@ def own_target(abi: Abi) -> OwnTarget:
         keys.append(("float_abi", str(abi.float_abi)))
     words = [abi.machine, *(str(value) for key, value in keys if key in ("endian", "arch", "float_abi"))]
     return OwnTarget(re.sub(r"[^A-Za-z0-9_.+-]", "_", "-".join(words)), tuple(keys))
-
-
-def ir_targets(given: Given) -> list[str]:
-    """Return the named targets that match the triple of IR, the nearest first; none without a triple."""
-    module = given.item
-    assert isinstance(module, IrModule)
-    if not module.triple:
-        return []
-    ranked = []
-    for order, name in enumerate(named_targets()):
-        target = llvm_target(name)
-        if target is None or contradictions(module, target, target.data_layout):
-            continue
-        cpu = f"target-cpu={target.cpu}" not in module.target_attributes
-        architecture = target.triple.split("-")[0] != module.triple.split("-")[0]
-        folder = name not in PurePosixPath(given.name).parts[:-1]
-        ranked.append((folder, cpu, architecture, target.triple != module.triple, order, name))
-    return [one[-1] for one in sorted(ranked)]

@@ -14,6 +14,7 @@ from typing import Any
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.host.runtime import installed_runtime
 from opwest.render.model_files import metadata_object
+from opwest.render.records.details import ANY_TARGET
 
 EMULATION_SOURCES = (
     "accelerator_context.c",
@@ -27,6 +28,7 @@ EMULATION_SOURCES = (
 RUNTIME_SOURCES = (
     "accelerator.c",
     "call.c",
+    "device_calls.c",
     "devices.c",
     "metadata.c",
     "port_host.c",
@@ -139,7 +141,8 @@ def _add_model(
     if in_c:
         optional = [part for part in ("bridges", "tvm_crt") if model.get(part)]
         for part in ("metadata", "registry", "run", *optional):
-            compiler.compile(folder / "src" / f"{name}_{part}.c", includes)
+            named = [f'-DOPWEST_TARGET="{build["target"] or ANY_TARGET}"'] if part == "metadata" else []
+            compiler.compile(folder / "src" / f"{name}_{part}.c", includes, named)
         if model["constants"]:
             compiler.compile(folder / "constants.S", includes, [f"-I{folder / 'constants'}"])
     else:

@@ -160,7 +160,8 @@ def _identifiers(model: Model) -> Iterator[tuple[str, str, Location]]:
     names = CNames(model.name)
     for verb in (
         *("open", "run", "close", "model", "registry", "operators", "inputs", "outputs", "workspace", "devices"),
-        *("device_table", "points", "run_profiled"),
+        *("device_table", "device_set", "call_device", "points", "run_profiled"),
+        *("build", "constants", "buffers", "pool_places", "step_bindings", "details"),
     ):
         yield names.function(verb), f"{verb} of model {model.name!r}", model.location
     for constant in model.constants:

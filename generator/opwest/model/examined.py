@@ -8,7 +8,7 @@ from dataclasses import field
 from pathlib import PurePosixPath
 
 from opwest.diagnostics import Diagnostics, Location
-from opwest.objects.facts import Member
+from opwest.objects.facts import CSource, Member
 from opwest.objects.stack import StackEntry
 from opwest.records import dataclass
 
@@ -25,13 +25,19 @@ class Examined:
     kind: str
     target: str
     faults: Diagnostics = field(repr=False)
-    member: Member | None = None
+    item: Member | CSource | None = None
+    """None if the file could not be read."""
     stack_files: Mapping[str, StackEntry] = field(default_factory=dict, repr=False)
     """Stack use from the `.su` files of its entry, by function."""
     reasons: list[str] = field(default_factory=list)
     """The reasons why it cannot be linked; empty if exportable."""
     linked: bool = True
     """False for members of an archive that no operator needs."""
+
+    @property
+    def member(self) -> Member | None:
+        """The object; None for a C source and for a file that could not be read."""
+        return self.item if isinstance(self.item, Member) else None
 
     def refuse(self, reason: str) -> None:
         """Record why the object cannot be linked; the error is reported elsewhere."""

@@ -9,6 +9,7 @@ from typing import Any
 from opwest.model.examined import Examined
 from opwest.model.model import Model
 from opwest.objects.facts import Member, ObjectError
+from opwest.objects.judgement import state_of, verdict
 from opwest.objects.stack import StackUse, stack_usage
 
 _LONGEST_REASON = 60
@@ -23,16 +24,18 @@ def exportability(model: Model, objects: Sequence[Examined]) -> list[dict[str, A
 def _row(one: Examined, symbols: dict[str, str]) -> dict[str, Any]:
     member = one.member
     stack = _stack(one, member, symbols) if member else {}
-    exportable = "after compilation" if one.kind == "C source" else "yes"
+    state = None if one.item is None else state_of(one.item)
     return {
         "object": one.name,
         "kind": one.kind,
         "target": one.target,
-        "exportable": f"no: {_short(one.reasons[0])}" if one.reasons else exportable,
+        "exportable": verdict(one.reasons, one.item) + (f": {_short(one.reasons[0])}" if one.reasons else ""),
         "reasons": list(one.reasons),
         "code": member.sizes.code if member else None,
         "constant": member.sizes.constant if member else None,
-        "state": member.sizes.writable if member else None,
+        "state": state.bytes if state is not None else None,
+        "state_text": None if state is None else "unknown" if state.bytes is None else str(state.bytes),
+        "variables": list(state.names) if state is not None else [],
         "stack": {operator: use.bytes if use.known else None for operator, use in stack.items()},
         "stack_text": _stack_text(stack),
     }

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 from opwest.diagnostics import Location
 from opwest.manifest.located import Mapping
-from opwest.model.context import Context, located_items
+from opwest.model.context import Context, fault_of_file, located_items
 from opwest.model.examined import Examined
 from opwest.model.headers import copy_source
 from opwest.model.ir_files import IrFile, is_ir
 from opwest.model.model import SourceFile, Target
 from opwest.model.stack_files import StackFiles, read_stack_files
-from opwest.model.targets import target_abi, targets_used
-from opwest.objects.compat import abi_faults, abi_warnings
+from opwest.model.targets import read_targets, target_abi
+from opwest.objects.compat import abi_warnings
 from opwest.objects.facts import CSource, Member, ObjectError, ObjectFile
 from opwest.objects.inspect import inspect_object
-from opwest.objects.relocations import relocation_faults
+from opwest.objects.judgement import judge_file
 from opwest.records import dataclass
 
 if TYPE_CHECKING:
@@ -39,19 +39,22 @@ class Linkable:
     examined: Examined
     archived: bool = False
     entry_points: frozenset[str] = frozenset()
+    rejected: bool = False
+    """Whether its format or its ABI has faults. Its symbols are checked nevertheless."""
 
     @cached_property
     def defined_functions(self) -> set[str]:
         """Functions with external linkage."""
         if isinstance(self.item, Member):
-            return {n for n, s in self.item.defined.items() if s.kind == "function" or s.section == "code"}
+            known = {} if self.item.opaque else self.item.defined
+            return {n for n, s in known.items() if s.kind == "function" or s.section == "code"}
         return {f.name for f in self.item.functions if not f.is_static} | self.entry_points
 
     @cached_property
     def defined(self) -> set[str]:
         """Symbols with external linkage."""
         if isinstance(self.item, Member):
-            return set(self.item.defined)
+            return set() if self.item.opaque else set(self.item.defined)
         return self.defined_functions | set(self.item.globals)
 
 
@@ -61,39 +64,53 @@ class Files:
 
     named: dict[str, Target] = field(default_factory=dict)
     """The usable targets that `objects` names."""
+    declared: tuple[Target, ...] = ()
+    """The usable targets that the manifest declares."""
     targets: dict[str, list[Linkable]] = field(default_factory=dict)
     sources: list[Linkable] = field(default_factory=list)
     copies: list[SourceFile] = field(default_factory=list)
     modules: list[tuple[IrFile, IrModule]] = field(default_factory=list)
-    broken: bool = False
-    """Whether a file is unusable; undefined symbols are then not reported."""
+    unread: dict[str | None, list[str]] = field(default_factory=dict)
+    """Files with unknown definitions, by target; None: for every target."""
+    elsewhere: set[str] = field(default_factory=set)
+    """The definitions of files without a usable target."""
+    rejected: bool = False
+    """Whether a file has faults."""
+
+    def unread_for(self, target: str | None) -> list[str]:
+        """Return the files that may define any symbol for a target."""
+        return self.unread.get(None, []) + (self.unread.get(target, []) if target else [])
+
+    def reject(self, file: str | None = None, target: str | None = None) -> None:
+        """Record a file with faults; `file` is named if its definitions are unknown."""
+        self.rejected = True
+        if file is not None:
+            self.unread.setdefault(target, []).append(file)
 
 
 def inspect_objects(context: Context) -> Files:
     """Read every file of `objects`; report unusable files, and a manifest without a usable file."""
-    found = _read_files(context, targets_used(context))
-    if not found.targets and not found.sources and not found.broken:
+    found = _read_files(context, *read_targets(context))
+    if not found.targets and not found.sources and not found.rejected:
         context.faults.error(
             "no object file exists for any target",
             context.manifest.value_location("objects"),
             expected="at least one existing file",
             hint="compile the operators first",
         )
-        found.broken = True
+        found.reject(context.items("objects")[0]["files"][0])
     return found
 
 
-def _read_files(context: Context, targets: dict[str, Target]) -> Files:
-    found = Files(targets)
+def _read_files(context: Context, targets: dict[str, Target], declared: tuple[Target, ...]) -> Files:
+    found = Files(targets, declared)
     cache: dict[Path, ObjectFile | CSource] = {}
     seen: dict[tuple[str | None, str], Location] = {}
     ir_files: list[IrFile] = []
     for entry, _ in located_items(context.items("objects")):
         name = entry.get("target")
         if name is not None and name not in targets:
-            found.broken = True
-            for file in entry["files"]:
-                context.examine(file, name).refuse(f"invalid target {name!r}")
+            _examine_without_target(context, found, entry, cache)
             continue
         if _left_out(context, entry):
             continue
@@ -111,13 +128,13 @@ def _read_files(context: Context, targets: dict[str, Target]) -> Files:
                 )
                 continue
             seen[name, file] = at
-            path = context.file(file, at)
+            path = _existing(context, file, name, at)
             if path is not None and is_ir(path):
                 ir_files.append(IrFile(file, path, at, entry))
                 continue
-            item = _read(context, file, name, at, cache)
+            item = None if path is None else _read(context, file, path, name, at, cache)
             if item is None:
-                found.broken = True
+                found.reject(file, name)
             elif isinstance(item, CSource):
                 _add_source(context, found, entry, file, item, at)
             else:
@@ -134,14 +151,65 @@ def _add_ir(context: Context, found: Files, files: list[IrFile], targets: dict[s
     from opwest.model.ir import compile_ir_files
 
     objects, found.modules, failed = compile_ir_files(context, files, targets, tuple(found.targets))
-    found.broken = found.broken or failed
+    for name in failed:
+        found.reject(name)
     for item in objects:
-        for fault in item.member.faults:
-            item.examined.error(fault, item.file.location)
-            found.broken = True
+        target = targets[item.target]
+        reasons = judge_file(item.member, target_abi(target))
+        for reason in reasons:
+            item.examined.error(reason.text, item.file.location, expected=reason.expected, hint=reason.hint)
+        if reasons:
+            found.reject(item.file.name if item.member.opaque else None, item.target)
         stateful = item.file.entry.get("stateful", False)
-        linkable = Linkable(item.member, item.file.name, item.file.location, stateful, item.examined)
+        linkable = Linkable(
+            item.member, item.file.name, item.file.location, stateful, item.examined, rejected=bool(reasons)
+        )
         found.targets.setdefault(item.target, []).append(linkable)
+
+
+def _examine_without_target(
+    context: Context, found: Files, entry: Mapping, cache: dict[Path, ObjectFile | CSource]
+) -> None:
+    """Read the files of an entry with an invalid target: their definitions and their own faults."""
+    name = entry["target"]
+    if _left_out(context, entry):
+        return
+    for file, at in located_items(entry["files"]):
+        path = _existing(context, file, name, at)
+        if path is not None and is_ir(path):
+            context.examine(file, name).refuse(f"invalid target {name!r}")
+            found.reject(file)
+            continue
+        item = None if path is None else _read(context, file, path, name, at, cache)
+        if isinstance(item, ObjectFile):
+            for label, member in _members(item, file):
+                examined = context.examine(label, name, _kind(item))
+                examined.refuse(f"invalid target {name!r}")
+                _note_unlinkable(found, examined, file, member)
+        else:
+            if item is not None:
+                examined = context.examine(file, name, "C source")
+                examined.item = item
+                examined.refuse(f"invalid target {name!r}")
+            found.reject(file)
+
+
+def _note_unlinkable(found: Files, examined: Examined, file: str, member: Member) -> None:
+    """Record an object without a usable target: its facts, its own faults and its definitions."""
+    examined.item = member
+    for reason in judge_file(member):
+        examined.refuse(reason.text)
+    found.elsewhere |= set() if member.opaque else set(member.defined)
+    found.reject(file if member.opaque else None)
+
+
+def _members(item: ObjectFile, file: str) -> list[tuple[str, Member]]:
+    """Return the members of a file with their names in the table."""
+    return [(f"{file}({member.name})" if item.kind == "archive" else file, member) for member in item.members]
+
+
+def _kind(item: ObjectFile) -> str:
+    return "archive member" if item.kind == "archive" else "ELF object"
 
 
 def _left_out(context: Context, entry: Mapping) -> bool:
@@ -157,13 +225,18 @@ def _left_out(context: Context, entry: Mapping) -> bool:
     return True
 
 
-def _read(
-    context: Context, file: str, target: str | None, at: Location, cache: dict[Path, ObjectFile | CSource]
-) -> ObjectFile | CSource | None:
-    path = context.file(file, at)
+def _existing(context: Context, file: str, target: str | None, at: Location) -> Path | None:
+    """Return the path of a file; report and record one that cannot be read."""
+    path = context.regular_file(file, at, "an existing file", "list the objects in it")
     if path is None:
-        context.examine(file, target).refuse("invalid path")
-        return None
+        reason = fault_of_file(context.folder / file)
+        context.examine(file, target).refuse(f"cannot read the file: {reason}" if reason else "invalid path")
+    return path
+
+
+def _read(
+    context: Context, file: str, path: Path, target: str | None, at: Location, cache: dict[Path, ObjectFile | CSource]
+) -> ObjectFile | CSource | None:
     if path not in cache:
         try:
             cache[path] = inspect_object(path)
@@ -175,6 +248,7 @@ def _read(
 
 def _add_source(context: Context, found: Files, entry: Mapping, file: str, source: CSource, at: Location) -> None:
     examined = context.examine(file, None, "C source")
+    examined.item = source
     entry_points = frozenset(entry.get("entry_points", ()))
     linkable = Linkable(source, file, at, entry.get("stateful", False), examined, entry_points=entry_points)
     if "target" in entry:
@@ -200,41 +274,48 @@ def _add_object(
     stack: StackFiles,
 ) -> None:
     if target is None:
-        context.examine(file, None).refuse("no 'target' in its entry")
+        for name, member in _members(item, file):
+            examined = context.examine(name, None, _kind(item))
+            examined.refuse("no 'target' in its entry")
+            _note_unlinkable(found, examined, file, member)
         context.faults.error(
             f"compiled file {file!r} ({item.members[0].abi.machine}) in an entry without 'target'",
             at,
             expected="target: the target that it was compiled for",
             hint="`opwest targets` lists the targets",
         )
-        found.broken = True
         return
     abi = target_abi(target)
     archived = item.kind == "archive"
     reported: set[str] = set()
-    for member in item.members:
-        name = f"{file}({member.name})" if archived else file
-        examined = context.examine(name, target.name, "archive member" if archived else "ELF object")
-        examined.member, examined.stack_files = member, stack.functions
-        for fault in member.faults:
-            examined.error(fault, at)
-        unfit = abi_faults(member.abi, abi)
-        for abi_fault in unfit:
-            examined.refuse(abi_fault.message)
-            if abi_fault.message not in reported:  # once per archive, not once per member
-                reported.add(abi_fault.message)
-                context.faults.error(
-                    f"{name}: {abi_fault.message}", at, expected=abi_fault.expected, hint=abi_fault.hint
-                )
-        if member.faults or unfit:
-            found.broken = True  # its undefined symbols and its state are irrelevant
-            continue
-        for text in relocation_faults(member, abi):
-            examined.error(text, at)
-        for warning in abi_warnings(member.abi, abi):
-            if warning.message not in reported:
-                reported.add(warning.message)
-                context.faults.warning(f"{name}: {warning.message}", at, expected=warning.expected, hint=warning.hint)
+    for name, member in _members(item, file):
+        examined = context.examine(name, target.name, _kind(item))
+        examined.item, examined.stack_files = member, stack.functions
+        reasons = judge_file(member, abi)
+        for reason in reasons:
+            examined.refuse(reason.text)
+            if reason.kind == "abi" and reason.text in reported:
+                continue  # once per archive, not once per member
+            reported.add(reason.text)
+            context.faults.error(reason.message(name), at, expected=reason.expected, hint=reason.hint)
+        rejected = any(reason.kind != "relocation" for reason in reasons)
+        if rejected:
+            found.reject(name if member.opaque else None, target.name)
+        else:
+            for warning in abi_warnings(member.abi, abi):
+                if warning.message not in reported:
+                    reported.add(warning.message)
+                    context.faults.warning(
+                        f"{name}: {warning.message}", at, expected=warning.expected, hint=warning.hint
+                    )
         found.targets[target.name].append(
-            Linkable(member, name, at, entry.get("stateful", False), examined, archived=archived)
+            Linkable(
+                member,
+                name,
+                at,
+                entry.get("stateful", False),
+                examined,
+                archived=archived,
+                rejected=rejected,
+            )
         )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import PurePosixPath
 
 from opwest.llvm.api import compile_many, contradictions, is_available, missing, read_many
 from opwest.llvm.facts import CompileJob, CompileOptions, IrFunction, IrModule, IrParameter, LlvmError
@@ -11,9 +12,12 @@ from opwest.model.context import Context
 from opwest.model.examined import Examined
 from opwest.model.ir_files import IrFile
 from opwest.model.model import Argument, Operator, Target
+from opwest.model.targets import make_target
+from opwest.objects.compat import Fault
 from opwest.objects.facts import Member, ObjectError
 from opwest.objects.inspect import read_member
 from opwest.records import dataclass
+from opwest.targets import named_targets
 
 
 @dataclass(frozen=True)
@@ -28,42 +32,45 @@ class IrObject:
 
 def compile_ir_files(
     context: Context, files: list[IrFile], targets: dict[str, Target], named: Iterable[str]
-) -> tuple[list[IrObject], list[tuple[IrFile, IrModule]], bool]:
-    """Return the objects, the modules, and whether an error was reported.
+) -> tuple[list[IrObject], list[tuple[IrFile, IrModule]], list[str]]:
+    """Return the objects, the modules, and the names of the files with reported errors.
 
     `named` are the targets of the other entries of `objects`: IR is compiled for them by default.
     """
     if not files:
-        return [], [], False
+        return [], [], []
     if not is_available():
-        fault = missing()
+        absent = missing()
         for file in files:
-            context.examine(file.name, file.entry.get("target"), "LLVM IR").refuse(fault.message)
-        context.faults.error(fault.message, files[0].location, expected=fault.expected, hint=fault.hint)
-        return [], [], True
+            context.examine(file.name, file.entry.get("target"), "LLVM IR").refuse(absent.message)
+        context.faults.error(absent.message, files[0].location, expected=absent.expected, hint=absent.hint)
+        return [], [], [file.name for file in files]
     modules: list[tuple[IrFile, IrModule]] = []
-    failed = False
+    failed: list[str] = []
     for file, answer in zip(files, read_many([file.path for file in files]), strict=True):
         if isinstance(answer, LlvmError):
             examined = context.examine(file.name, file.entry.get("target"), "LLVM IR")
             examined.error(answer.message, file.location, expected=answer.expected, hint=answer.hint)
-            failed = True
+            failed.append(file.name)
         else:
             modules.append((file, answer))
     work: list[tuple[IrFile, str, Examined]] = []
     jobs: list[CompileJob] = []
     for file, module in modules:
         selected = _targets_of(context, file, named)
-        failed = failed or not selected
+        failed += [] if selected else [file.name]
         for name in selected:
             target = targets.get(name)
             examined = context.examine(file.name, name, "LLVM IR")
             if target is None:
                 examined.refuse(f"invalid target {name!r}")
-                failed = True
-            elif not _fits(examined, file, module, target):
-                failed = True
-            elif target.llvm is not None:
+                failed.append(file.name)
+                continue
+            unfit = module_faults(module, target)
+            for fault in unfit:
+                examined.error(fault.message, file.location, expected=fault.expected, hint=fault.hint)
+            failed += [file.name] if unfit else []
+            if not unfit and target.llvm is not None:
                 work.append((file, name, examined))
                 options = CompileOptions(optimize=file.entry.get("optimize", "size"))
                 jobs.append(CompileJob(module.content, target.llvm, options, file.name))
@@ -72,12 +79,13 @@ def compile_ir_files(
         try:
             if isinstance(result, LlvmError):
                 raise result
-            examined.member = read_member(file.name, result)
-            objects.append(IrObject(file, name, examined.member, examined))
+            member = read_member(file.name, result)
+            examined.item = member
+            objects.append(IrObject(file, name, member, examined))
         except (LlvmError, ObjectError) as error:
             message = f"for target {name!r}: {error.message}"
             examined.error(message, file.location, expected=error.expected, hint=error.hint)
-            failed = True
+            failed.append(file.name)
     return objects, modules, failed
 
 
@@ -95,27 +103,37 @@ def _targets_of(context: Context, file: IrFile, named: Iterable[str]) -> list[st
     return selected
 
 
-def _fits(examined: Examined, file: IrFile, module: IrModule, target: Target) -> bool:
-    """Report a module for another target, or with content that no target supports."""
+def module_faults(module: IrModule, target: Target) -> list[Fault]:
+    """Return why a module cannot be compiled for a target: its content, or a triple of another machine."""
     for present, what in (
         (module.has_constructors, "constructors (code run before main)"),
         (module.thread_local, "thread-local variables"),
         (module.indirect_functions, "indirect functions (resolved at program start)"),
     ):
         if present:
-            examined.error(f"the IR contains {what}", file.location, expected="plain functions and constants")
-            return False
+            return [Fault(f"the IR contains {what}", "plain functions and constants")]
     if target.llvm is None:
-        examined.error(
-            f"missing key 'llvm' in target {target.name!r}",
-            file.location,
-            expected="llvm: {triple: ..., cpu: ...} in the target",
-        )
-        return False
-    faults = contradictions(module, target.llvm, target.llvm.data_layout)
-    for fault in faults:
-        examined.error(fault.message, file.location, expected=fault.expected, hint=fault.hint)
-    return not faults
+        return [Fault(f"missing key 'llvm' in target {target.name!r}", "llvm: {triple: ..., cpu: ...} in the target")]
+    return contradictions(module, target.llvm, target.llvm.data_layout)
+
+
+def matching_targets(module: IrModule, name: str = "") -> list[str]:
+    """Return the named targets that match the triple of a module, the nearest first; none without a triple.
+
+    A target with the name of a directory in `name` precedes all others.
+    """
+    if not module.triple:
+        return []
+    ranked = []
+    for order, (target_name, entry) in enumerate(named_targets().items()):
+        target = make_target(target_name, entry).llvm
+        if target is None or contradictions(module, target, target.data_layout):
+            continue
+        cpu = f"target-cpu={target.cpu}" not in module.target_attributes
+        architecture = target.triple.split("-")[0] != module.triple.split("-")[0]
+        folder = target_name not in PurePosixPath(name).parts[:-1]
+        ranked.append((folder, cpu, architecture, target.triple != module.triple, order, target_name))
+    return [one[-1] for one in sorted(ranked)]
 
 
 def check_signatures(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -14,22 +15,12 @@ from opwest.model.identifiers import is_symbol
 from opwest.model.model import External, LinkObject, Operator, Target, TargetBuild
 from opwest.objects.closure import needed_members
 from opwest.objects.facts import CSource, Member
-from opwest.objects.providers import provider_of, uses_libm
-from opwest.objects.tvm_symbols import ALLOCATE, CONTEXTS, POINTERS, PROVIDED, REFUSED, own_state, tvm_functions
+from opwest.objects.judgement import DEFAULT_LIBC, Link, Reason, judge_symbols
+from opwest.objects.providers import uses_libm
+from opwest.objects.tvm_symbols import CONTEXTS, POINTERS, PROVIDED, tvm_functions
 
 if TYPE_CHECKING:
     from opwest.objects.dwarf import DwarfSignature
-
-DEFAULT_LIBC = "picolibc"
-RUNTIME_SYMBOLS = (
-    frozenset(
-        """opwest_call opwest_dtype_name opwest_dtype_size opwest_find opwest_model_input opwest_model_output
-    opwest_model_step_name opwest_port_device_is_ready opwest_port_log_failure opwest_status_already
-    opwest_status_failed""".split()
-    )
-    | PROVIDED
-)
-"""The functions declared in zephyr_module/include."""
 
 
 def resolve_builds(
@@ -53,7 +44,7 @@ def resolve_builds(
         if operator.symbol in missing:
             _report_missing(context, operator, missing.pop(operator.symbol))
     for symbol, external in externals.items():
-        if symbol not in needed and not files.sources and not files.broken:
+        if symbol not in needed and not files.sources and not files.rejected:
             context.faults.warning(f"unused external {symbol!r}", external.location)
     return builds
 
@@ -116,17 +107,22 @@ class _Link:
         self.libc = "host" if target and target.host else context.manifest.get("libc", DEFAULT_LIBC)
         self.missing: list[str] = []
         self.signatures: dict[str, dict[str, DwarfSignature] | str] = {}
-        self.linked = self._closure(linkables)
+        self.unread = files.unread_for(target.name if target else None)
+        # A rejected file does not hide the members of archives that define the same symbols.
+        self.extracted = self._closure(linkables)
+        accepted = self._closure([one for one in linkables if not one.rejected])
+        kept = {id(one) for one in (*self.extracted, *accepted)}
+        self.linked = [one for one in linkables if id(one) in kept]
+        for one in linkables:
+            one.examined.linked = id(one) in kept
         self.all = [*self.linked, *files.sources]
-        self.definitions = self._definitions()
+        self.definitions = self._definitions(self.all)
 
     def build(self) -> TargetBuild:
         """Run all checks and return the files that go into the firmware."""
         self._check_operators()
         self._check_duplicates()
-        self._check_undefined()
-        self._check_tvm()
-        self._check_state()
+        self._check_symbols()
         taken: set[PurePosixPath] = set()
         objects = tuple(
             LinkObject(_object_name(one, taken), one.item.content, one.name)
@@ -147,13 +143,11 @@ class _Link:
             if not one.archived and isinstance(one.item, Member):
                 roots |= set(one.item.undefined_strong)
         kept = {id(member) for member in needed_members(members, roots)}
-        for one in linkables:
-            one.examined.linked = not one.archived or id(one.item) in kept
         return [one for one in linkables if not one.archived or id(one.item) in kept]
 
-    def _definitions(self) -> dict[str, list[Linkable]]:
+    def _definitions(self, linked: Iterable[Linkable]) -> dict[str, list[Linkable]]:
         found: dict[str, list[Linkable]] = {}
-        for one in self.all:
+        for one in linked:
             for symbol in one.defined:
                 if symbol not in POINTERS:  # replaced by those of the runtime
                     found.setdefault(symbol, []).append(one)
@@ -208,11 +202,11 @@ class _Link:
                     hint="remove `static` and recompile",
                 )
                 return
-        if not self.files.broken:  # otherwise a faulty file may define it
+        if not self.unread and symbol not in self.files.elsewhere:  # otherwise a faulty file may define it
             self.missing.append(symbol)
 
     def _check_duplicates(self) -> None:
-        for symbol, owners in self.definitions.items():
+        for symbol, owners in self._definitions([*self.extracted, *self.files.sources]).items():
             strong = [one for one in owners if _is_strong(one, symbol)]
             if symbol in CONTEXTS and all(isinstance(one.item, CSource) for one in strong):
                 continue  # TVM emits one per source; they are made weak
@@ -226,78 +220,37 @@ class _Link:
                 )
                 second.examined.refuse(f"symbol {symbol!r} is also defined in {first.name}")
 
-    def _check_undefined(self) -> None:
-        machine = self.target.machine if self.target else ""
-        for one in self.linked:
-            if not isinstance(one.item, Member):
-                continue
-            for symbol in one.item.undefined_strong:
-                if symbol in self.externals:
-                    self.needed_externals.add(symbol)
-                elif (
-                    symbol not in self.definitions
-                    and symbol not in RUNTIME_SYMBOLS
-                    and symbol not in REFUSED
-                    and provider_of(symbol, machine, self.libc) is None
-                    and not self.files.broken
-                ):
-                    self._report_undefined(one, symbol)
-
-    def _check_tvm(self) -> None:
-        """Report references of operators compiled by TVM to unsupported runtime functions or undeclared memory."""
-        for one in self.all:
-            needed = tvm_functions(one.item) - self.externals.keys() - self.definitions.keys()
-            for symbol in sorted(needed & REFUSED.keys()):
-                one.examined.refuse(f"unsupported function {symbol!r}")
-                self.faults.error(
-                    f"unsupported function {symbol!r} in {one.name}: {REFUSED[symbol]}",
-                    one.location,
-                    expected="operators that use only their arguments and a workspace",
-                    hint="in TVM, compile one function per operator, for the CPU, without threads",
-                )
-            if ALLOCATE in needed and not any(operator.workspace for operator in self.operators.values()):
-                one.examined.refuse(f"calls {ALLOCATE}, but no operator has a workspace")
-                self.faults.error(
-                    f"{one.name} calls {ALLOCATE}, but no operator has a workspace",
-                    one.location,
-                    expected="'workspace' in the operators that allocate memory",
-                )
-
-    def _report_undefined(self, one: Linkable, symbol: str) -> None:
-        hint = nearest(symbol, self.definitions)
-        if hint is None or not hint.startswith("did you mean"):
-            hint = f"for a symbol of a library, add externals: [{{symbol: {symbol}, from: ...}}]"
-        if symbol.startswith("__stack_chk"):
-            hint = "compile with -fno-stack-protector: prebuilt operators cannot use Zephyr's stack canaries"
-        one.examined.refuse(f"undefined symbol {symbol!r}")
-        self.faults.error(
-            f"undefined symbol {symbol!r} in {one.name}{self.where}",
-            one.location,
-            expected=f"a definition in another object, the runtime, libgcc, {_libc_words(self.libc)}, or externals",
-            hint=hint,
-        )
-
-    def _check_state(self) -> None:
+    def _check_symbols(self) -> None:
+        """Report undefined symbols, functions of TVM's runtime, and state."""
         allowed = {operator.symbol for operator in self.operators.values() if operator.stateful}
+        defined = self.definitions.keys() | self.externals.keys() | self.files.elsewhere
+        workspace = any(operator.workspace for operator in self.operators.values())
         for one in self.all:
-            if one.stateful or allowed & one.defined_functions:
-                continue
-            names, size = own_state(one.item)
-            amount = f" of {size} bytes" if size else ""
-            if not names and not amount:
-                continue
-            listed = ", ".join(sorted(set(names))[:5]) or "unnamed data"
-            one.examined.refuse(f"writable state{amount}: {listed}")
-            self.faults.error(
-                f"{one.name} has writable state{amount}: {listed}",
-                one.location,
-                expected="operators without .data and .bss, so that models are reentrant",
-                hint="make it const, pass it as a scratch argument, or set `stateful: true`",
+            foreign = isinstance(one.item, Member) and self.target and one.item.abi.machine != self.target.machine
+            if isinstance(one.item, Member):
+                self.needed_externals |= self.externals.keys() & set(one.item.undefined_strong)
+            link = Link(
+                None if foreign else self.libc,
+                defined,
+                stateful=one.stateful or bool(allowed & one.defined_functions),
+                workspace=workspace,
             )
+            for reason in judge_symbols(one.item, link):
+                one.examined.refuse(reason.text)
+                hint = self._hint_for_undefined(reason) if reason.kind == "undefined" else reason.hint
+                self.faults.error(
+                    reason.message(one.name, self.where), one.location, expected=reason.expected, hint=hint
+                )
 
-
-def _libc_words(libc: str) -> str:
-    return "the host's C library" if libc == "host" else f"the C library ({libc})"
+    def _hint_for_undefined(self, reason: Reason) -> str:
+        if reason.hint is not None:
+            return reason.hint
+        close = nearest(reason.symbol, self.definitions)
+        if close is not None and close.startswith("did you mean"):
+            return close
+        if self.unread:
+            return f"{self.unread[0]} may define it"
+        return f"for a symbol of a library, add externals: [{{symbol: {reason.symbol}, from: ...}}]"
 
 
 def _local_names(one: Linkable) -> set[str]:

@@ -391,6 +391,8 @@ class Model:
     """Whether steps may be reordered."""
     memory_planner: MemoryPlanner
     builds: tuple[TargetBuild, ...]
+    declared_targets: tuple[Target, ...]
+    """The targets under `targets` in the manifest, used or not."""
     externals: tuple[External, ...]
     needs_full_libc: bool
     needs_tvm: bool

@@ -76,6 +76,7 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
         reorder=context.section("run").get("order") == "any",
         memory_planner=planner,
         builds=tuple(builds),
+        declared_targets=files.declared,
         externals=tuple(externals.values()),
         needs_full_libc=needs_full_libc(files),
         needs_tvm=needs_tvm(files) or any(o.is_bridged for o in operators.values()),
@@ -109,13 +110,10 @@ def _application(context: Context) -> Application:
     files: dict[str, ApplicationFile] = {}
     first: dict[str, Location] = {}
     for file, at in located_items(context.items("sources", section)):
-        path = context.file(file, at)
+        path = context.regular_file(file, at, "a C file or a header")
         if path is None:
             continue
-        if not path.is_file():
-            seen = "is a directory" if path.is_dir() else "does not exist"
-            context.faults.error(f"application source {file!r} {seen}", at, expected="a C file or a header")
-        elif path.suffix not in SOURCE_SUFFIXES:
+        if path.suffix not in SOURCE_SUFFIXES:
             context.faults.error(
                 f"application source {file!r} is not a C file", at, expected=" or ".join(SOURCE_SUFFIXES)
             )
@@ -157,12 +155,7 @@ def _overlays(context: Context, section: Mapping) -> tuple[tuple[str, Applicatio
     overlays = context.section("overlays", section)
     for board, file in overlays.items():
         at = overlays.value_location(board)
-        path = context.file(file, at)
-        if path is None:
-            continue
-        if not path.is_file():
-            seen = "is a directory" if path.is_dir() else "does not exist"
-            context.faults.error(f"overlay {file!r} {seen}", at, expected="a devicetree overlay")
-        else:
+        path = context.regular_file(file, at, "a devicetree overlay")
+        if path is not None:
             found.append((board, ApplicationFile(file, path.read_bytes(), at)))
     return tuple(found)

@@ -85,7 +85,7 @@ class Fault:
 
     message: str
     expected: str
-    hint: str
+    hint: str | None = None
     warning: bool = False
     """Whether the object links and runs unless the difference is part of its interface."""
 

@@ -50,11 +50,11 @@ def read_c_source(path: Path, content: bytes) -> CSource:
     if len(content) > LARGEST_SOURCE:
         raise ObjectError(f"the C source has {len(content)} bytes", f"at most {LARGEST_SOURCE} bytes")
     text = mask(content)
-    return _Reader(text, _parse(text)).source(path, content)
+    return _Reader(text, syntax_tree(text)).source(path, content)
 
 
-def _parse(text: bytes) -> Node:
-    """Return the syntax tree. A time limit applies, since error recovery can be slow."""
+def syntax_tree(text: bytes) -> Node:
+    """Return the syntax tree of C. Raises ObjectError after a time limit, since error recovery can be slow."""
     deadline = time.monotonic() + SECONDS
 
     def chunk(offset: int, _point: object) -> bytes:

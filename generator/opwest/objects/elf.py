@@ -47,6 +47,12 @@ def machines() -> frozenset[str]:
     return COMMON_MACHINES.union(others)
 
 
+def machine_number(name: str) -> int:
+    """Return the number of a machine in ELF headers (e_machine). Raises KeyError for an unknown name."""
+    numbers = {friendly: number for number, friendly in _FRIENDLY.items()}
+    return numbers[name] if name in numbers else {other: number for number, other in _machines().items()}[name]
+
+
 def damaged(message: str) -> ObjectError:
     """Return the error for an inconsistent file."""
     return ObjectError(message, "a complete ELF object", _AGAIN)

@@ -127,6 +127,8 @@ class Member:
     """The reasons why it cannot be linked; empty if exportable."""
     loose: bool = True
     """Whether it is a separate file, which is always linked, not a member of an archive."""
+    opaque: bool = False
+    """Whether its symbols are not those of its code: not relocatable, stripped, or compiled with -flto."""
     # Computed once: they are looked up per operator, of which a model can have thousands.
     _defined: Mapping[str, Symbol] = field(init=False, repr=False, compare=False)
     _undefined_strong: tuple[str, ...] = field(init=False, repr=False, compare=False)
@@ -144,11 +146,6 @@ class Member:
         object.__setattr__(self, "_defined", MappingProxyType(defined))
         object.__setattr__(self, "_undefined_strong", tuple(strong))
         object.__setattr__(self, "_undefined_weak", tuple(weak))
-
-    @property
-    def exportable(self) -> bool:
-        """Whether it can be linked as it is."""
-        return not self.faults
 
     @property
     def defined(self) -> Mapping[str, Symbol]:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
 from pathlib import Path
 
@@ -34,7 +36,7 @@ _LTO_HINT = "compile without -flto (add -fno-lto)"
 
 def inspect_object(path: Path) -> ObjectFile | CSource:
     """Return the facts about an ELF object, an archive or a C source; by its content, then its name."""
-    content = _read(path)
+    content = read_file(path)
     if content.startswith(ELF):
         return ObjectFile(path, "elf", (read_member(path.name, content),))
     if content.startswith(ARCHIVE):
@@ -47,24 +49,22 @@ def inspect_object(path: Path) -> ObjectFile | CSource:
     raise not_an_object(content)
 
 
-def _read(path: Path) -> bytes:
+def read_file(path: Path) -> bytes:
     """Return the content of a regular file."""
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
-            raise ObjectError("is a directory", "a file", "list the objects in it")
+            raise ObjectError(f"cannot read the file: {os.strerror(errno.EISDIR)}", "a file", "list the objects in it")
         if not stat.S_ISREG(status.st_mode):
-            raise ObjectError("not a regular file", "a regular file")
+            raise ObjectError("cannot read the file: not a regular file", "a regular file")
         if status.st_size > LARGEST_FILE:
             raise ObjectError(f"the file has {status.st_size} bytes", f"at most {LARGEST_FILE} bytes")
         return path.read_bytes()
-    except FileNotFoundError as fault:
-        raise ObjectError("file not found", "an existing file") from fault
-    except PermissionError as fault:
-        raise ObjectError("cannot read the file: permission denied", hint="check its permissions") from fault
     except (OSError, ValueError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else str(fault)
-        raise ObjectError(f"cannot read the file: {reason}") from fault
+        expected = "an existing file" if isinstance(fault, FileNotFoundError) else None
+        hint = "check its permissions" if isinstance(fault, PermissionError) else None
+        raise ObjectError(f"cannot read the file: {reason}", expected, hint) from fault
 
 
 def _archive(content: bytes) -> list[Member]:
@@ -88,8 +88,9 @@ def read_member(name: str, content: bytes, *, loose: bool = True) -> Member:
     table = elf.symbol_table()
     symbols, oddities = _symbols(elf, table, kinds) if table is not None else ((), set())
     sizes = _sizes(elf, kinds, symbols)
-    faults = (*_container_faults(elf, table), *_section_faults(elf), *_symbol_faults(symbols, oddities, elf))
-    return Member(name, content, abi_of(elf), symbols, sizes, faults, loose)
+    unusable = [*_container_faults(elf, table), *_bytecode_faults(elf)]
+    faults = (*unusable, *_start_faults(elf), *_symbol_faults(symbols, oddities, elf))
+    return Member(name, content, abi_of(elf), symbols, sizes, faults, loose, opaque=bool(unusable))
 
 
 def section_kind(section: Section) -> SectionKind | None:
@@ -103,7 +104,7 @@ def section_kind(section: Section) -> SectionKind | None:
     if section.kind == elf_format.SHT_NOBITS:
         return "bss"
     # Constants that hold addresses, in position-independent code: written only by a dynamic linker.
-    if section.name == ".data.rel.ro" or section.name.startswith(".data.rel.ro."):
+    if section.name == ".data.rel.ro" or section.name.startswith(".data.rel.ro.") or _runs_by_itself(section):
         return "constant"
     return "data"
 
@@ -179,19 +180,22 @@ def _container_faults(elf: Elf, table: int | None) -> list[str]:
     return []
 
 
-def _section_faults(elf: Elf) -> list[str]:
-    """Return the faults found in sections."""
-    faults = []
+def _bytecode_faults(elf: Elf) -> list[str]:
+    """Return a fault for the output of -flto."""
     names = [s.name for s in elf.sections]
     if any(n.startswith((".gnu.lto_", ".gnu.debuglto_.gnu.lto_")) or n == ".llvm.lto" for n in names):
-        faults.append(f"compiled with -flto: its symbols cannot be renamed; {_LTO_HINT}")
-    if elf.type == elf_format.ET_REL:
-        early = next((s.name for s in elf.sections if s.size and _runs_by_itself(s)), None)
-        if early:
-            faults.append(
-                f"has code that runs before or after main (section {early}): remove constructors and destructors"
-            )
-    return faults
+        return [f"compiled with -flto: its symbols cannot be renamed; {_LTO_HINT}"]
+    return []
+
+
+def _start_faults(elf: Elf) -> list[str]:
+    """Return a fault for constructors and destructors."""
+    if elf.type != elf_format.ET_REL:
+        return []
+    early = next((s.name for s in elf.sections if s.size and _runs_by_itself(s)), None)
+    if early is None:
+        return []
+    return [f"has code that runs before or after main (section {early}): remove constructors and destructors"]
 
 
 def _runs_by_itself(section: Section) -> bool:

@@ -6,14 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from opwest.objects.compat import TargetAbi
 from opwest.objects.dwarf import NO_DEBUG_INFORMATION, DwarfSignature, signatures
 from opwest.objects.facts import Abi, CSource, Member, ObjectError, ObjectFile, Sizes, Symbol
+from opwest.objects.judgement import Link, Reason, judge, state_of, verdict
 from opwest.objects.providers import LIBCS, LINKER, providers
 from opwest.objects.stack import UNKNOWN, StackUse, stack_usage
-from opwest.objects.tvm_symbols import PROVIDED, REFUSED, own_state
+from opwest.objects.tvm_symbols import POINTERS, PROVIDED, REFUSED
+from opwest.records import dataclass
 
 _LABEL = 13
-_NO_STATE = "none"
 _FLOAT_WORDS = {
     "soft": "soft float (no FPU)",
     "softfp": "softfp (FPU used, arguments in integer registers)",
@@ -22,14 +24,28 @@ _FLOAT_WORDS = {
 }
 
 
-def as_text(path_label: str, item: ObjectFile | CSource) -> str:
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """The target and the C library that files are judged for; by default each file for its own machine."""
+
+    target: TargetAbi | None = None
+    libc: str | None = None
+    compiled_for: str | None = None
+    """The named target for which LLVM IR was compiled to the object."""
+
+
+def as_text(path_label: str, item: ObjectFile | CSource, requirement: Requirement | None = None) -> str:
     """Return the facts about a file as aligned text that ends with a newline."""
-    lines = _source_lines(item) if isinstance(item, CSource) else _object_lines(item)
-    return "\n".join([_heading(path_label, item), *lines]) + "\n"
+    required = requirement or Requirement()
+    reasons = judgements(item, required)
+    lines = _source_lines(item, reasons[0]) if isinstance(item, CSource) else _object_lines(item, reasons)
+    return "\n".join([_heading(path_label, item, reasons, required.compiled_for), *lines]) + "\n"
 
 
-def as_json(path_label: str, item: ObjectFile | CSource) -> dict[str, Any]:
+def as_json(path_label: str, item: ObjectFile | CSource, requirement: Requirement | None = None) -> dict[str, Any]:
     """Return the facts about a file as plain JSON values."""
+    required = requirement or Requirement()
+    reasons = judgements(item, required)
     if isinstance(item, CSource):
         return {
             "file": path_label,
@@ -45,18 +61,39 @@ def as_json(path_label: str, item: ObjectFile | CSource) -> dict[str, Any]:
                 for f in item.functions
             ],
             "globals": list(item.globals),
-            "state": list(item.state),
             "includes": list(item.includes),
             "calls": list(item.calls),
             "unread_lines": list(item.unread),
+            **_judgement_json(item, reasons[0]),
         }
     total = Sizes.sum([m.sizes for m in item.members])
     return {
         "file": path_label,
-        "kind": item.kind,
-        "exportable": all(m.exportable for m in item.members),
+        "kind": "llvm-ir" if required.compiled_for else item.kind,
+        **({"target": required.compiled_for} if required.compiled_for else {}),
+        "exportable": not any(reasons),
         "sizes": _sizes_json(total),
-        "members": [_member_json(m) for m in item.members],
+        "members": [_member_json(*both) for both in zip(item.members, reasons, strict=True)],
+    }
+
+
+def judgements(item: ObjectFile | CSource, requirement: Requirement) -> list[list[Reason]]:
+    """Return the reasons why a C source, or each member of a file, cannot be linked; each file is judged alone."""
+    link = Link(requirement.libc)
+    if isinstance(item, CSource):
+        return [judge(item, requirement.target, link)]
+    defined = {name for member in item.members if not member.opaque for name in member.defined} - POINTERS
+    return [judge(member, requirement.target, Link(requirement.libc, defined)) for member in item.members]
+
+
+def _judgement_json(item: Member | CSource, reasons: Sequence[Reason]) -> dict[str, Any]:
+    state = state_of(item)
+    return {
+        "exportable": not reasons,
+        "reasons": [reason.text for reason in reasons],
+        "remedies": [reason.remedy for reason in reasons if reason.remedy],
+        "state": state.bytes,
+        "variables": list(state.names),
     }
 
 
@@ -88,7 +125,7 @@ def _definition_json(symbol: Symbol, stack: dict[str, StackUse], known: dict[str
     return found
 
 
-def _member_json(member: Member) -> dict[str, Any]:
+def _member_json(member: Member, reasons: Sequence[Reason]) -> dict[str, Any]:
     abi = member.abi
     stack, described = _stack(member), signatures(member)
     known: dict[str, DwarfSignature] = {} if isinstance(described, str) else described
@@ -104,15 +141,13 @@ def _member_json(member: Member) -> dict[str, Any]:
         },
         "sizes": _sizes_json(member.sizes),
         "signatures": described if isinstance(described, str) else f"{len(described)} in the debug information",
-        "exportable": member.exportable,
-        "faults": list(member.faults),
+        **_judgement_json(member, reasons),
         "defined": [_definition_json(symbol, stack, known) for symbol in member.defined.values()],
         "undefined": [
             {"name": name, "weak": weak, "provided_by": usual_providers(name, abi.machine)}
             for names, weak in ((member.undefined_strong, False), (member.undefined_weak, True))
             for name in names
         ],
-        "state": own_state(member)[0],
     }
 
 
@@ -141,15 +176,19 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
-def _heading(label: str, item: ObjectFile | CSource) -> str:
+def _heading(
+    label: str, item: ObjectFile | CSource, reasons: Sequence[Sequence[Reason]], compiled_for: str | None
+) -> str:
     if isinstance(item, CSource):
         return f"{printable(label)}: C source, compiled with the firmware"
+    if compiled_for:
+        return f"{printable(label)}: LLVM IR, compiled for {compiled_for}"
     if item.kind == "elf":
         return f"{printable(label)}: ELF object"
     count = len(item.members)
-    faulty = sum(not m.exportable for m in item.members)
-    verdict = "all exportable" if not faulty else f"{faulty} of them not exportable"
-    return f"{printable(label)}: archive, {count} object{'' if count == 1 else 's'}, {verdict}"
+    faulty = sum(map(bool, reasons))
+    summary = "all exportable" if not faulty else f"{faulty} of them not exportable"
+    return f"{printable(label)}: archive, {count} object{'' if count == 1 else 's'}, {summary}"
 
 
 def _row(label: str, *values: str) -> list[str]:
@@ -166,7 +205,8 @@ def _columns(rows: Iterable[Sequence[str]]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
 
 
-def _abi_words(abi: Abi) -> str:
+def abi_words(abi: Abi) -> str:
+    """Return the machine and its ABI in words."""
     words = [abi.machine, f"{abi.bits} bits", f"{abi.endian}-endian"]
     if abi.arch:
         words.append(abi.arch)
@@ -185,30 +225,32 @@ def _size_words(sizes: Sizes) -> str:
     return f"{sizes.code} bytes code, {sizes.constant} constant, {sizes.data} data, {sizes.bss} bss"
 
 
-def _object_lines(item: ObjectFile) -> list[str]:
+def _object_lines(item: ObjectFile, reasons: Sequence[Sequence[Reason]]) -> list[str]:
     lines: list[str] = []
     if item.kind == "archive":
         lines += _row("total", _size_words(Sizes.sum([m.sizes for m in item.members])))
-    for member in item.members:
+    for member, why in zip(item.members, reasons, strict=True):
         if item.kind == "archive":
             lines += ["", printable(member.name)]
-        lines += _member_lines(member)
+        lines += _member_lines(member, why)
     return lines
 
 
-def _member_lines(member: Member) -> list[str]:
-    faults = [printable(fault) for fault in member.faults]
-    state = [printable(name) for name in own_state(member)[0]]
-    shown = ", ".join(state[:12]) + (f", … ({len(state)} in all)" if len(state) > 12 else "")
-    verdict = [f"no: {faults[0]}", *(f"    {f}" for f in faults[1:])] if faults else ["yes"]
+def _verdict_rows(item: Member | CSource, reasons: Sequence[Reason]) -> list[str]:
+    word = verdict(reasons, item)
+    texts = [printable(f"{r.text} ({r.remedy})" if r.remedy else r.text) for r in reasons]
+    return _row("exportable", *([f"{word}: {texts[0]}", *(f"    {text}" for text in texts[1:])] if texts else [word]))
+
+
+def _member_lines(member: Member, reasons: Sequence[Reason]) -> list[str]:
     return [
-        *_row("machine", _abi_words(member.abi)),
+        *_row("machine", abi_words(member.abi)),
         *_row("size", _size_words(member.sizes)),
-        *_row("state", shown if state else _NO_STATE),
+        *_row("state", printable(str(state_of(member)))),
         *_row("defines", *(_columns(_definition_rows(member)) or ["none"])),
         *_row("signatures", *_signature_words(member)),
         *_row("needs", *(_columns(_need_rows(member)) or ["none"])),
-        *_row("exportable", *verdict),
+        *_verdict_rows(member, reasons),
     ]
 
 
@@ -245,7 +287,7 @@ def _need_rows(member: Member) -> list[tuple[str, ...]]:
     return rows
 
 
-def _source_lines(source: CSource) -> list[str]:
+def _source_lines(source: CSource, reasons: Sequence[Reason]) -> list[str]:
     functions = []
     for function in source.functions:
         count = function.parameters
@@ -256,14 +298,12 @@ def _source_lines(source: CSource) -> list[str]:
     return [
         *_row("defines", *(_columns(functions) or ["no functions"])),
         *_row("variables", *map(printable, source.globals)),
-        *_row(
-            "state",
-            ", ".join(map(printable, source.state)) or _NO_STATE,
-        ),
+        *_row("state", printable(str(state_of(source)))),
         *_row("includes", *([", ".join(map(printable, source.includes))] if source.includes else [])),
         *_row("calls", *([", ".join(map(printable, calls))] if calls else [])),
         *_row(
             "unread",
             *([f"not parsed as C: line {', '.join(map(str, source.unread[:8]))}"] if source.unread else []),
         ),
+        *_verdict_rows(source, reasons),
     ]

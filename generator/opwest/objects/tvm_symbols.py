@@ -71,13 +71,3 @@ def tvm_functions(item: Member | CSource) -> set[str]:
 def _refers(item: Member | CSource, name: str) -> bool:
     """Whether a name is a reference; of an object's definitions, only the pointer variables are."""
     return isinstance(item, CSource) or name not in item.defined or name.startswith("__")
-
-
-def own_state(item: Member | CSource) -> tuple[list[str], int]:
-    """Return an object's writable variables without those of TVM, and their size in bytes (0 for sources)."""
-    ignored = POINTERS | CONTEXTS | {f"__{name}" for name in REFUSED}
-    if isinstance(item, CSource):
-        return [name for name in item.state if name not in ignored], 0
-    names = [name for name in item.stateful_symbols if name not in ignored]
-    foreign = sum(s.size for s in item.symbols if s.name in ignored and s.section in ("data", "bss", "common"))
-    return names, item.writable_bytes - foreign

@@ -74,7 +74,7 @@ def _fill(
     """Plan the buffers of a pool; while it overflows, move buffers with further pools to the next one."""
     while True:
         blocks = [block_of(pool, b, schedule) for b in model.buffers if choices[b.name][0] == pool.name]
-        plan = _plan(blocks, shares, planner)
+        plan = plan_blocks(blocks, shares, planner)
         if pool.size is None or plan.size <= pool.size:
             return blocks, plan
         above = [b for b in blocks if plan.offsets[b.name] + b.size > pool.size]
@@ -86,7 +86,7 @@ def _fill(
         choices[max(movable, key=lambda b: (b.size, b.name)).name].pop(0)
 
 
-def _plan(blocks: Sequence[Block], shares: Sequence[Share], planner: Planner) -> PoolPlan:
+def plan_blocks(blocks: Sequence[Block], shares: Sequence[Share], planner: Planner) -> PoolPlan:
     """Return the best plan of all alternatives of sharing."""
     plans = []
     for chosen in alternatives(blocks, shares):

@@ -24,6 +24,7 @@ def device_rows(model: Model) -> list[dict[str, Any]]:
             "foreign": device.handle is not None,
             "expression": device.handle.expression if device.handle else None,
             "nodes": _nodes(model, device),
+            "macro": names.device_macro(device.name),
             "node_macro": f"{names.device_macro(device.name)}_NODE",
             "host_latency_us": device.host_latency_us,
             "host_symbol": names.host_device(device.name),

@@ -23,6 +23,7 @@ from opwest.render.c.system_library import render_system_library
 from opwest.render.call_arrays import has_bridges
 from opwest.render.devices import device_rows, reach_rows
 from opwest.render.literals import c_comment, cmake_string, kconfig_string
+from opwest.render.note import render_note
 from opwest.render.records.model_records import model_records
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name
@@ -60,6 +61,7 @@ def model_files(
         **render_headers(render, model, plan),
         **_devices(render, model, plan, common, in_c=compiled is None),
         **_driver_checks(render, model, common),
+        "note.S": render_note(render, model, plan),
         **_objects(render, model),
     }
     if service:

@@ -51,7 +51,10 @@ FEATURES: Mapping[str, Feature] = {
         )
     ),
     "devices": Feature(
-        (*_headers("accelerator", "devices"), *_sources("accelerator.c", "devices.c", "port_devices_zephyr.c"))
+        (
+            *_headers("accelerator", "device_calls", "devices"),
+            *_sources("accelerator.c", "device_calls.c", "devices.c", "port_devices_zephyr.c"),
+        )
     ),
     "drivers": Feature(
         (*_headers("accelerator_context", "port_sync"), *_sources("accelerator_context.c", "port_sync_zephyr.c")),
@@ -86,7 +89,8 @@ FEATURES: Mapping[str, Feature] = {
         ),
         option="CONFIG_OPWEST_TVM",
     ),
-    "shell": Feature((*_headers("zephyr"), *_sources("models.ld", "shell.c")), option="CONFIG_OPWEST_SHELL"),
+    "model_list": Feature((*_headers("model_list"), *_sources("models.ld")), option="CONFIG_OPWEST_MODEL_LIST"),
+    "shell": Feature(_sources("shell.c"), needs=("model_list",), option="CONFIG_OPWEST_SHELL"),
     "profile": Feature(
         (
             *_headers("port_profile"),
@@ -151,7 +155,7 @@ def files_of(features: Iterable[str]) -> list[str]:
 
 
 def _used(model: Model) -> Iterator[str]:
-    if model.devices:
+    if model.devices or any(operator.takes_device for operator in model.operators):
         yield "devices"
     if any(device.handle is None for device in model.devices):
         yield "drivers"  # a driver of the application may use the class and its context

@@ -222,15 +222,20 @@ static void case_tensors(void)
 static void case_registry(void)
 {
 	int32_t x[COUNT], y[COUNT];
+	struct opwest_call_device on;
 	struct opwest_value args[] = {opwest_in(OPWEST_INT32, x, sizeof(x)), opwest_out(OPWEST_INT32, y, sizeof(y))};
 	struct opwest_value moved[] = {opwest_integer(OPWEST_INT32, 2),
 				       opwest_in(OPWEST_INT32, control, ASYNCHRONOUS_INPUT_CONTROL_SIZE), args[0], args[1]};
 
 	fill(x, 5);
-	EXPECT(opwest_call(opwest_find(&asynchronous_registry, "filter"), args, 2, &left) == -ENOTSUP);
+	EXPECT(asynchronous_open(&workspace, &all) == 0);
+	on = asynchronous_call_device(&workspace, ASYNCHRONOUS_DEVICE_DSP_INDEX);
+	EXPECT(opwest_call(opwest_find(&asynchronous_registry, "filter"), args, 2, &on) == -ENOTSUP);
 	EXPECT(opwest_call(opwest_find(&asynchronous_registry, "filter"), args, 2, NULL) == -ENODEV);
-	EXPECT(opwest_call(opwest_find(&asynchronous_registry, "move"), moved, 4, &plain) == 0);
+	on = asynchronous_call_device(&workspace, ASYNCHRONOUS_DEVICE_PLAIN_INDEX);
+	EXPECT(opwest_call(opwest_find(&asynchronous_registry, "move"), moved, 4, &on) == 0);
 	EXPECT(y[3] == x[3] - 'P');
+	EXPECT(asynchronous_close(&workspace, &all) == 0);
 }
 
 #define CASE(name) {#name, case_##name}

@@ -100,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	/* Operators of this model have no device argument: a given device must be rejected. */
 	(void)opwest_call(entry, (how & 4U) != 0U ? NULL : values, count,
-			  (how & 8U) != 0U ? (const struct device *)(const void *)&from : NULL);
+			  (how & 8U) != 0U ? (const struct opwest_call_device *)(const void *)&from : NULL);
 	for (size_t i = 0; i < count; i++) {
 		free(blocks[i]);
 	}

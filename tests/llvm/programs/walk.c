@@ -14,7 +14,7 @@
 #include <opwest/accelerator.h>
 #include <opwest/tvm_workspace.h>
 
-#include "show.h"
+#include "details.h"
 
 #define MOST_ARGS 16U
 
@@ -24,10 +24,12 @@ static _Alignas(128) uint8_t arena[MOST_ARGS][SLOT];
 static struct seen programs;
 
 /* All fields of all records, and data outside of them: names of the runtime, shared programs. */
-static void describe(const struct opwest_model *model, const struct opwest_registry *registry)
+static void describe(const struct opwest_details *details, const struct opwest_registry *registry)
 {
+	const struct opwest_model *const model = details->model;
+
 	of_model.count = 0;
-	show_opwest_model(model);
+	show_details(details);
 	show_opwest_registry(registry);
 	for (uint16_t i = 0; i <= model->step_count; i++) {
 		text("step");
@@ -127,7 +129,7 @@ static struct opwest_value scalar(uint8_t dtype, unsigned int round)
 }
 
 static void call(const struct opwest_registry *registry, const struct opwest_operator *operator,
-		 const struct device *device, unsigned int round)
+		 const struct opwest_call_device *device, unsigned int round)
 {
 	struct opwest_value args[MOST_ARGS];
 
@@ -138,11 +140,16 @@ static void call(const struct opwest_registry *registry, const struct opwest_ope
 			args[i] = scalar(tensor->dtype, round);
 			continue;
 		}
+
+		/* Whole cache lines, for devices. */
+		const uint32_t size = tensor->size > SLOT ? tensor->size : SLOT;
+
 		fill(arena[i], SLOT);
 		args[i] = tensor->direction == OPWEST_IN ? opwest_in(tensor->dtype, arena[i], tensor->size)
-							 : opwest_out(tensor->dtype, arena[i], tensor->size);
+							 : opwest_out(tensor->dtype, arena[i], size);
 	}
-	if ((strcmp(operator->name, "mix") == 0 || strcmp(operator->name, "move") == 0) && round == 3) {
+	if ((strcmp(operator->name, "mix") == 0 || strcmp(operator->name, "move") == 0) && round == 3 &&
+	    args[0].kind == OPWEST_VALUE_INTEGER) {
 		/* The failing step and its return value. */
 		const int32_t control[2] = {(int32_t)args[0].as.integer, -7};
 
@@ -158,23 +165,33 @@ static void call(const struct opwest_registry *registry, const struct opwest_ope
 	}
 	text("\n");
 	/* Invalid calls. */
-	text(opwest_call(opwest_find(registry, operator->name), args, operator->arg_count + 1U, device) == -EINVAL &&
-			     opwest_call(opwest_find(registry, operator->name), args, operator->arg_count,
-					 device == NULL ? (const struct device *)arena : NULL) == -ENODEV
-		     ? ""
-		     : "an impossible call was made\n");
+	const struct opwest_call_device other = {.set = NULL};
+	const int surplus = opwest_call(opwest_find(registry, operator->name), args, operator->arg_count + 1U, device);
+	const int reverse = opwest_call(opwest_find(registry, operator->name), args, operator->arg_count,
+					device == NULL ? &other : NULL);
+
+	text(surplus == -EINVAL && reverse == -ENODEV ? "" : "an impossible call was made\n");
 }
 
-static void call_all(const struct opwest_model *model, const struct opwest_registry *registry)
+/* `on` is a device of the open workspace, NULL for a model without devices. Operators are called on every device. */
+static void call_all(const struct opwest_model *model, const struct opwest_registry *registry,
+		     const struct opwest_call_device *on)
 {
-	static const struct device own = {"Q", NULL, NULL, NULL};
-
 	for (uint16_t i = 0; i < model->operator_count; i++) {
 		const struct opwest_operator *const operator = &model->operators[i];
-		const bool device = (operator->flags & OPWEST_OPERATOR_DEVICE) != 0U;
+		const bool is_on_device = (operator->flags & OPWEST_OPERATOR_DEVICE) != 0U;
 
 		for (unsigned int round = 0; round < 5; round++) {
-			call(registry, operator, device ? &own : NULL, round);
+			if (!is_on_device) {
+				call(registry, operator, NULL, round);
+				continue;
+			}
+			for (uint32_t index = 0; on != NULL && index <= model->device_count; index++) {
+				struct opwest_call_device device = *on;
+
+				device.index = index;
+				call(registry, operator, &device, round);
+			}
 		}
 	}
 }
@@ -258,6 +275,15 @@ static void ended(const char *what, int rc, const struct opwest_status *status)
 		ended("close", model##_close(&(workspace), &(devices)), &(workspace).status);                          \
 	} while (0)
 
+#define CALL_ON_DEVICES(model, workspace, devices)                                                                     \
+	do {                                                                                                           \
+		const struct opwest_call_device on = model##_call_device(&(workspace), 0);                             \
+                                                                                                                       \
+		ended("open", model##_open(&(workspace), &(devices)), &(workspace).status);                            \
+		call_all(&model##_model, &model##_registry, &on);                                                      \
+		ended("close", model##_close(&(workspace), &(devices)), &(workspace).status);                          \
+	} while (0)
+
 static void fail_each_step(void)
 {
 	static const struct accelerated_devices devices = ACCELERATED_DEVICES_DT_INIT;
@@ -305,6 +331,11 @@ bool opwest_port_device_has_hooks(const struct device *dev)
 int opwest_port_device_power(const struct device *dev, bool on)
 {
 	return called("power", dev->name, on);
+}
+
+uint32_t opwest_port_cache_line(void)
+{
+	return 32U;
 }
 
 int opwest_port_cache_flush(const uint8_t *data, uint32_t size)
@@ -494,18 +525,18 @@ void walk(void)
 	fourth.sram = conventions_memory_sram;
 	text("begin\n");
 	dtypes();
-	describe(&accelerated_model, &accelerated_registry);
-	describe(&many_kinds_model, &many_kinds_registry);
-	describe(&asynchronous_model, &asynchronous_registry);
-	describe(&conventions_model, &conventions_registry);
+	describe(&accelerated_details, &accelerated_registry);
+	describe(&many_kinds_details, &many_kinds_registry);
+	describe(&asynchronous_details, &asynchronous_registry);
+	describe(&conventions_details, &conventions_registry);
 	look_up(&accelerated_model, &accelerated_registry);
 	look_up(&many_kinds_model, &many_kinds_registry);
 	look_up(&asynchronous_model, &asynchronous_registry);
 	look_up(&conventions_model, &conventions_registry);
-	call_all(&accelerated_model, &accelerated_registry);
-	call_all(&many_kinds_model, &many_kinds_registry);
-	call_all(&asynchronous_model, &asynchronous_registry);
-	call_all(&conventions_model, &conventions_registry);
+	call_all(&many_kinds_model, &many_kinds_registry, NULL);
+	CALL_ON_DEVICES(accelerated, first, accelerated_context);
+	CALL_ON_DEVICES(asynchronous, third, asynchronous_context);
+	CALL_ON_DEVICES(conventions, fourth, conventions_context);
 	RUN(accelerated, first, accelerated_context);
 	RUN(many_kinds, second, many_kinds_context);
 	RUN(asynchronous, third, asynchronous_context);

@@ -26,13 +26,13 @@ def test_text_of_an_object() -> None:
         "objects/x.o: ELF object\n"
         "  machine       x86-64, 64 bits, little-endian\n"
         "  size          16 bytes code, 0 constant, 0 data, 64 bss\n"
-        "  state         state\n"
+        "  state         64 bytes: state\n"
         "  defines       op     function  4 bytes\n"
         "                state  variable  4 bytes\n"
         "  needs         memcpy  libc\n"
         "                expf    libm\n"
         "                npu     weak, unknown: another object or a driver\n"
-        "  exportable    yes\n"
+        "  exportable    no: writable state of 64 bytes: state (`stateful: true` permits it)\n"
     )
 
 
@@ -64,6 +64,7 @@ def test_text_of_c(tmp_path: Path) -> None:
         "  state         total\n"
         "  includes      math.h\n"
         "  calls         expf (libm)\n"
+        "  exportable    no: writable state: total (`stateful: true` permits it)\n"
     )
 
 
@@ -91,12 +92,16 @@ def test_json(tmp_path: Path) -> None:
     data = as_json("x.o", sample())
     assert json.loads(json.dumps(data)) == data
     (member,) = data["members"]
-    assert member["exportable"] and member["abi"]["machine"] == "x86-64"
+    assert (member["exportable"], member["state"], member["variables"]) == (False, 64, ["state"])
+    assert member["reasons"] == ["writable state of 64 bytes: state"]
+    assert member["remedies"] == ["`stateful: true` permits it"]
+    assert member["abi"]["machine"] == "x86-64"
     assert member["undefined"][1] == {"name": "expf", "weak": False, "provided_by": ["libm"]}
     assert [s["name"] for s in member["defined"]] == ["op", "state"]
     (tmp_path / "x.c").write_text("int op(void) { return 0; }\n")
     data = as_json("x.c", inspect_object(tmp_path / "x.c"))
     assert json.loads(json.dumps(data)) == data
+    assert data["exportable"] and data["state"] == 0
     assert data["functions"] == [{"name": "op", "returns": "int", "parameters": 0, "static": False, "line": 1}]
 
 

@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 /** The version of the structures below; generated code checks it. */
-#define OPWEST_METADATA_VERSION 3
+#define OPWEST_METADATA_VERSION 4
 
 struct opwest_program;
 
@@ -99,6 +99,51 @@ enum opwest_direction {
 #define OPWEST_DEVICE_HOOKS 0x01U
 /** The handle is no struct device, but a type of its vendor. */
 #define OPWEST_DEVICE_FOREIGN 0x02U
+/** The device shares the processor's view of memory: no cache maintenance is required. */
+#define OPWEST_DEVICE_COHERENT 0x04U
+
+/** The processor can access the pool. */
+#define OPWEST_POOL_CPU 0x01U
+/** All devices can access the pool. */
+#define OPWEST_POOL_ALL_DEVICES 0x02U
+
+/** The registers that pass floating-point arguments. */
+enum opwest_float_abi {
+	/** The machine has only one such ABI. */
+	OPWEST_FLOAT_ABI_ONLY = 0,
+	/** Integer registers. */
+	OPWEST_FLOAT_ABI_SOFT = 1,
+	/** Arm: registers of the FPU. */
+	OPWEST_FLOAT_ABI_HARD = 2,
+	/** RISC-V: registers of the FPU, for float; for float and double; for all types. */
+	OPWEST_FLOAT_ABI_SINGLE = 3,
+	OPWEST_FLOAT_ABI_DOUBLE = 4,
+	OPWEST_FLOAT_ABI_QUAD = 5,
+};
+
+/** The use of a buffer in the workspace. */
+enum opwest_buffer_role {
+	OPWEST_BUFFER_INTERMEDIATE = 0,
+	OPWEST_BUFFER_SCRATCH = 1,
+	OPWEST_BUFFER_INPUT = 2,
+	OPWEST_BUFFER_OUTPUT = 3,
+	/** The copy of a constant, made when the model is opened. */
+	OPWEST_BUFFER_CONSTANT = 4,
+};
+
+/** The table that the index of a binding refers to. */
+enum opwest_binding_kind {
+	/** The model's inputs, in memory of the caller. */
+	OPWEST_BINDING_INPUT = 0,
+	/** The model's outputs, in memory of the caller. */
+	OPWEST_BINDING_OUTPUT = 1,
+	/** The constants, read from flash. */
+	OPWEST_BINDING_CONSTANT = 2,
+	/** The buffers of the workspace. */
+	OPWEST_BINDING_BUFFER = 3,
+	/** The scalars of struct opwest_details. */
+	OPWEST_BINDING_SCALAR = 4,
+};
 
 /** The device of a step that runs on the CPU. */
 #define OPWEST_NO_DEVICE UINT16_MAX
@@ -196,6 +241,147 @@ struct opwest_model {
 	uint16_t pool_count;
 	uint16_t device_count;
 };
+
+/** The generator, the content and the ABI of a model. */
+struct opwest_build {
+	/** The version of opwest. */
+	const char *generator;
+	/**
+	 * SHA-256 of everything that defines the behaviour of the model, hexadecimal: operators,
+	 * steps, tensors, constants, devices, programs. Equal for all targets.
+	 */
+	const char *model_hash;
+	/** The target of the operators in the manifest; "any" for C sources. */
+	const char *target;
+	/** The number of the machine in ELF files (e_machine). */
+	uint16_t machine;
+	/** enum opwest_float_abi */
+	uint8_t float_abi;
+	/** Bytes. */
+	uint8_t pointer_size;
+	/** 1 for big-endian machines, else 0. */
+	uint8_t big_endian;
+};
+
+/** A constant tensor in flash. */
+struct opwest_constant {
+	struct opwest_tensor tensor;
+	/** Its elements, in C order. */
+	const void *data;
+};
+
+/** A tensor in the workspace. */
+struct opwest_buffer {
+	struct opwest_tensor tensor;
+	/** The offset in the pool, bytes. */
+	uint32_t offset;
+	/** Index into the model's pools. */
+	uint16_t pool;
+	/** The steps between which the content is defined; the memory is shared at other times. */
+	uint16_t first_step;
+	uint16_t last_step;
+	/** enum opwest_buffer_role */
+	uint8_t role;
+};
+
+/** The memory region of a pool. */
+struct opwest_region {
+	/** NULL: all boards. */
+	const char *board;
+	/** The devicetree node, as in the manifest: "nodelabel dtcm". */
+	const char *node;
+};
+
+/** The location of a pool and the devices that reach it. */
+struct opwest_pool_place {
+	/** @ref region_count regions; other boards have the pool in ordinary memory. */
+	const struct opwest_region *regions;
+	/** @ref device_count indices of devices, besides OPWEST_POOL_ALL_DEVICES. */
+	const uint16_t *devices;
+	/** Bytes; 0 if the pool is not cached. */
+	uint32_t cache_line;
+	uint16_t region_count;
+	uint16_t device_count;
+	/** OPWEST_POOL_* */
+	uint32_t flags;
+};
+
+/** The value of one argument of a step. */
+struct opwest_binding {
+	/** enum opwest_binding_kind */
+	uint16_t kind;
+	/** Index into the table of that kind. */
+	uint16_t index;
+};
+
+/** The arguments of a step; its operator is in struct opwest_step. */
+struct opwest_step_bindings {
+	/** @ref binding_count bindings, in the order of the operator's arguments. */
+	const struct opwest_binding *bindings;
+	uint32_t binding_count;
+};
+
+/**
+ * The optional parts of the metadata. Each part is also a symbol of its own: `<model>_build`,
+ * `<model>_constants`, `<model>_buffers`, `<model>_pool_places`, `<model>_step_bindings`. The
+ * linker drops those that nothing refers to.
+ */
+struct opwest_details {
+	const struct opwest_model *model;
+	const struct opwest_build *build;
+	const struct opwest_constant *constants;
+	const struct opwest_buffer *buffers;
+	/** In the order of the model's pools. */
+	const struct opwest_pool_place *pool_places;
+	/** In the order of the model's steps. */
+	const struct opwest_step_bindings *step_bindings;
+	/** Values of scalars: an int64_t, or the bits of a double for float types. */
+	const uint64_t *scalars;
+	uint16_t constant_count;
+	uint16_t buffer_count;
+	uint16_t pool_count;
+	uint16_t step_count;
+	uint32_t scalar_count;
+};
+
+/** @cond INTERNAL_HIDDEN */
+/* The ABI of the code that includes this header, for struct opwest_build. */
+#if defined(__x86_64__)
+#define OPWEST_ABI_MACHINE 62U
+#elif defined(__i386__)
+#define OPWEST_ABI_MACHINE 3U
+#elif defined(__aarch64__)
+#define OPWEST_ABI_MACHINE 183U
+#elif defined(__arm__)
+#define OPWEST_ABI_MACHINE 40U
+#elif defined(__riscv)
+#define OPWEST_ABI_MACHINE 243U
+#elif defined(__XTENSA__)
+#define OPWEST_ABI_MACHINE 94U
+#elif defined(__arc__)
+#define OPWEST_ABI_MACHINE 195U
+#elif defined(__mips__)
+#define OPWEST_ABI_MACHINE 8U
+#elif defined(__sparc__)
+#define OPWEST_ABI_MACHINE 2U
+#else
+#define OPWEST_ABI_MACHINE 0U
+#endif
+#if defined(__ARM_PCS_VFP)
+#define OPWEST_ABI_FLOAT OPWEST_FLOAT_ABI_HARD
+#elif defined(__riscv_float_abi_quad)
+#define OPWEST_ABI_FLOAT OPWEST_FLOAT_ABI_QUAD
+#elif defined(__riscv_float_abi_double)
+#define OPWEST_ABI_FLOAT OPWEST_FLOAT_ABI_DOUBLE
+#elif defined(__riscv_float_abi_single)
+#define OPWEST_ABI_FLOAT OPWEST_FLOAT_ABI_SINGLE
+#elif defined(__arm__) || defined(__riscv)
+#define OPWEST_ABI_FLOAT OPWEST_FLOAT_ABI_SOFT
+#else
+#define OPWEST_ABI_FLOAT OPWEST_FLOAT_ABI_ONLY
+#endif
+#define OPWEST_ABI_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+/** @endcond */
 
 /**
  * @brief Return the name of an element type.

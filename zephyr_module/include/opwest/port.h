@@ -65,6 +65,13 @@ bool opwest_port_device_has_hooks(const struct device *dev);
 int opwest_port_device_power(const struct device *dev, bool on);
 
 /**
+ * @brief Return the size of a line of the data cache.
+ *
+ * @return Bytes, a power of two; 0 if there is no cache, or no driver for it
+ */
+uint32_t opwest_port_cache_line(void);
+
+/**
  * @brief Write cached data back to memory, for a device that is not coherent.
  *
  * @param data The first byte, aligned to a cache line.

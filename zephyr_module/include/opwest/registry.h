@@ -46,11 +46,31 @@ enum opwest_value_kind {
 /** Calls one operator with checked arguments. Emitted per operator; not for direct calls. */
 typedef int32_t (*opwest_adapter_t)(const struct opwest_value *args, const struct device *dev);
 
+struct opwest_call_device;
+struct opwest_entry;
+
+/** Calls an operator on a device: opwest_call_on_device(). Not for direct calls. */
+typedef int (*opwest_device_call_t)(const struct opwest_entry *entry,
+				    const struct opwest_value *args,
+				    const struct opwest_call_device *device);
+
+/** The device that an operator requires. */
+struct opwest_requirement {
+	/** The type of the device; NULL for any. */
+	const char *type;
+	/** The name of the program that the device runs; NULL for any. */
+	const char *program;
+	/** opwest_call_on_device(): only images with such operators link it. */
+	opwest_device_call_t call;
+};
+
 /** An operator that can be called by name. */
 struct opwest_entry {
 	const struct opwest_operator *info;
 	/** NULL if the operator's device is no struct device. */
 	opwest_adapter_t adapter;
+	/** NULL for an operator without a device. */
+	const struct opwest_requirement *requirement;
 };
 
 /**
@@ -79,26 +99,53 @@ struct opwest_registry {
 const struct opwest_entry *opwest_find(const struct opwest_registry *registry, const char *name);
 
 /**
- * @brief Call an operator by its entry.
+ * @brief Call an operator by its entry, and wait until it has written its results.
  *
  * Count, kinds, element types and sizes of the arguments are checked against the operator's
  * signature before the call. Pass scratch arguments like results.
  *
- * @param entry The operator, as opwest_find() returned it.
- * @param args  The arguments in the order of the C function.
- * @param count The number of arguments.
- * @param dev   The operator's device; NULL for an operator without a device.
+ * An operator of an accelerator needs an open workspace and nothing else: the function owns the
+ * device during the call, waits for asynchronous work, and makes caches coherent. It uses the
+ * device of an owner (opwest_own()) without releasing it. No run of the workspace may be in
+ * progress. opwest_launch() in <opwest/device_calls.h> does not wait.
  *
- * @retval 0 The operator succeeded.
- * @retval -ENOENT @p entry is NULL.
- * @retval -EINVAL An argument is surplus, missing, NULL, too small, misaligned, or of a wrong type.
- * @retval -ENODEV The operator takes a device and @p dev is NULL, or the reverse.
- * @retval -ENOTSUP The operator's device is no struct device: call the operator directly.
- * @retval -EIO The operator returned a positive status.
- * @return Another negative errno that the operator returned
+ * @param entry  The operator, as opwest_find() returned it.
+ * @param args   The arguments in the order of the C function.
+ * @param count  The number of arguments.
+ * @param device The operator's device, from `<model>_call_device()`; NULL for an operator without a
+ *               device.
+ *
+ * @retval 0          The operator succeeded; its results are written.
+ * @retval -ENOENT    @p entry is NULL.
+ * @retval -EINVAL    An argument is surplus, missing, NULL, too small, misaligned, or of a wrong
+ *                    type; or the model has no device of this index. Memory that a device without
+ *                    cache coherence writes must consist of whole cache lines.
+ * @retval -ENODEV    The operator takes a device and @p device is NULL, or the reverse.
+ * @retval -ENOTSUP   The operator's device is no struct device: call the operator directly.
+ * @retval -EPERM     The workspace of the device is not open.
+ * @retval -EXDEV     The device is not of the type that the operator requires, or no struct device.
+ * @retval -ENOEXEC   The device runs another program than the operator requires.
+ * @retval -EIO       The operator returned a positive status.
+ * @retval -ETIMEDOUT The device did not finish in time: open the workspace again. Or another owner
+ *                    did not release it: the workspace is still open.
+ * @return Another negative errno that the operator or the device returned
  */
 int opwest_call(const struct opwest_entry *entry, const struct opwest_value *args, size_t count,
-		const struct device *dev);
+		const struct opwest_call_device *device);
+
+/**
+ * @brief Check the arguments of a call. Part of opwest_call() and opwest_launch().
+ *
+ * @param entry  The operator.
+ * @param args   The arguments.
+ * @param count  The number of arguments.
+ * @param device The device, or NULL.
+ *
+ * @retval 0 The operator can be called.
+ * @return -ENOENT, -EINVAL, -ENODEV or -ENOTSUP, as opwest_call()
+ */
+int opwest_call_check(const struct opwest_entry *entry, const struct opwest_value *args,
+		      size_t count, const struct opwest_call_device *device);
 
 /** @brief Make an argument that the operator reads: @p size bytes of @p dtype. */
 static inline struct opwest_value opwest_in(uint8_t dtype, const void *data, size_t size)

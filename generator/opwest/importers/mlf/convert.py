@@ -20,11 +20,11 @@ from opwest.importers.mlf.graph import Graph
 from opwest.importers.mlf.library import Library, read_library
 from opwest.importers.mlf.manifest import manifest_text
 from opwest.importers.mlf.metadata import Metadata, read_metadata
+from opwest.importers.mlf.names import kept_name
 from opwest.importers.mlf.params import read_params
 from opwest.importers.mlf.processor import Needs, dsp_guard, extension_of, guard, needs_of
 from opwest.importers.mlf.relay import Relay, read_relay
 from opwest.importers.mlf.wrapper import Header, read_header
-from opwest.importers.text import identifier
 from opwest.objects.providers import provider_of
 from opwest.records import dataclass
 from opwest.targets import named_targets
@@ -38,7 +38,7 @@ class Options:
     """The request for an import."""
 
     model: str | None = None
-    """The model's name; None: the module's, or the file's if the module is TVM's `default`."""
+    """The model's name; None: the module's."""
     module: str | None = None
     """The selected module of an archive with several."""
     target: str | None = None
@@ -59,6 +59,8 @@ class Imported:
     steps: int
     constant_bytes: int
     workspace_bytes: int
+    tvm_workspace_bytes: int | None
+    """Bytes of memory in TVM's plan, if main is unpacked."""
     remarks: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -80,7 +82,7 @@ def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Impo
     else:
         result = _graph(library, code, metadata, origin)
     _add_code(result, code, metadata, origin, options.target, str(path))
-    name = options.model or _model_name(path, metadata)
+    name = options.model or _model_name(metadata, result)
     files = {**result.files, "manifest.yaml": manifest_text(name, result, origin).encode()}
     write_folder(folder, files)
     pools = [a.shape[0] for o in result.operators for a in o.args if a.direction == "scratch"]
@@ -92,7 +94,10 @@ def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Impo
         len(result.operators),
         len(result.steps),
         sum(len(c) for n, c in files.items() if n.startswith("constants")),
-        max(pools, default=0) + max((o.workspace for o in result.operators), default=0),
+        result.memory[1]
+        if result.memory
+        else max(pools, default=0) + max((o.workspace for o in result.operators), default=0),
+        result.memory[0] if result.memory else None,
         tuple(result.remarks),
         tuple(result.warnings),
     )
@@ -119,9 +124,11 @@ def _graph(library: Library, code: Code, metadata: Metadata, origin: str) -> Dra
     return result
 
 
-def _model_name(path: Path, metadata: Metadata) -> str:
-    name = metadata.module if metadata.module != "default" else path.resolve().name.split(".")[0]
-    return identifier(name, "model")
+def _model_name(metadata: Metadata, result: Draft) -> str:
+    remarks: list[str] = []
+    name = kept_name(metadata.module, "model", set(), remarks)
+    result.remarks += [f"{remark}; --model selects another name" for remark in remarks]
+    return name
 
 
 def _relay(library: Library, metadata: Metadata) -> Relay:

@@ -12,6 +12,7 @@ from opwest.plan.memory import MemoryPlan
 from opwest.render.boards import board_kconfig
 from opwest.render.devices import device_rows
 from opwest.render.literals import c_comment
+from opwest.render.records.details import optional_parts
 from opwest.render.records.points import points
 from opwest.render.records.workspace import used_pools
 from opwest.render.templates.renderer import Renderer
@@ -96,6 +97,7 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
         bound_pools=bound,
         step_count=len(model.steps),
         point_count=len(points(model, plan)),
+        optional_parts=optional_parts(model, plan),
         host_devices=_host_words(devices),
         host_init=["NULL" if d["foreign"] else f"&{d['host_symbol']}" for d in devices],
         hosted=[d for d in devices if not d["foreign"]],

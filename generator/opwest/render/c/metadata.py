@@ -20,7 +20,7 @@ def render_metadata(render: Renderer, model: Model, records: ModelRecords) -> by
         "models/model/src/model_metadata.c",
         model=model.name,
         manifest=manifest_name(model),
-        definitions=c_definitions(records.metadata),
+        definitions=c_definitions((*records.metadata, *records.details)),
     )
 
 
@@ -31,6 +31,7 @@ def render_registry(render: Renderer, model: Model, records: ModelRecords) -> by
         "models/model/src/model_registry.c",
         model=model.name,
         manifest=manifest_name(model),
+        on_devices=any(operator.takes_device for operator in model.operators),
         adapters=[_adapter_row(names, operator) for operator in model.operators if callable_by_name(operator)],
         definitions=c_definitions(records.registry),
     )

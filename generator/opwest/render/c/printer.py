@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import assert_never
 
@@ -26,7 +26,7 @@ from opwest.render.records.types import (
     offsets,
     size_and_alignment,
 )
-from opwest.render.records.values import Definition, Null, Number, Record, Reference, Text, Value
+from opwest.render.records.values import RUN, Definition, Expression, Null, Number, Record, Reference, Text, Value
 
 _NUMBERS = 8
 """The number of table elements per line."""
@@ -34,24 +34,54 @@ _NUMBERS = 8
 
 def c_definitions(definitions: Iterable[Definition]) -> str:
     """Return definitions of constants, with empty lines around those of more than one line."""
-    parts = [_definition(definition) for definition in definitions]
+    strings = _Strings()
+    parts: list[str] = []
+    for definition in definitions:
+        text = _definition(definition, strings)
+        parts += [*strings.take(), text]
     text = "".join(parts[:1])
     for before, after in pairwise(parts):
         text += ("\n\n" if "\n" in before + after else "\n") + after
     return text
 
 
-def _definition(definition: Definition) -> str:
+class _Strings:
+    """The strings of optional parts: arrays in their own sections, because a linker keeps all literals of a file."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], str] = {}
+        self._new: list[str] = []
+
+    def symbol(self, part: str, text: str) -> str:
+        """Return the name of a string's array."""
+        if (part, text) not in self._known:
+            number = sum(known == part for known, _ in self._known)
+            symbol = self._known[part, text] = f"{part}_string_{number}"
+            self._new.append(f"static const char {symbol}[] = {c_string(text)};")
+        return self._known[part, text]
+
+    def take(self) -> list[str]:
+        """Return the definitions of the strings that are new since the last call."""
+        new, self._new = self._new, []
+        return new
+
+
+def _definition(definition: Definition, strings: _Strings) -> str:
     """Return the definition of a constant; lines that are too long are broken when the file is rendered."""
+
+    def literal(text: str) -> str:
+        is_optional = definition.part is not None and definition.part != RUN
+        return strings.symbol(definition.part or "", text) if is_optional else c_string(text)
+
     table = definition.type if isinstance(definition.type, Table) else None
     private = "static " if definition.linkage == "private" else ""
     suffix = "" if table is None else "[]" if private else f"[{table.count}]"
     head = f"{private}const {_declared(definition.element, definition.symbol)}{suffix} = "
     if table is None:
         (record,) = definition.items
-        fields = "".join(f"\t{member},\n" for member in _members(record))
+        fields = "".join(f"\t{member},\n" for member in _members(record, literal))
         return f"{head}{{\n{fields}}};"
-    items = [_value(definition.element, item) for item in definition.items]
+    items = [_value(definition.element, item, literal) for item in definition.items]
     if isinstance(definition.element, Struct):
         rows = items
     elif len(items) <= _NUMBERS:
@@ -83,9 +113,9 @@ def c_type(type_: FieldType) -> str:
             assert_never(never)
 
 
-def c_record(record: Record) -> str:
-    """Return the initialiser of a structure."""
-    return f"{{{', '.join(_members(record))}}}"
+def c_record(record: Record, literal: Callable[[str], str] = c_string) -> str:
+    """Return the initialiser of a structure; `literal` returns the C expression of a string."""
+    return f"{{{', '.join(_members(record, literal))}}}"
 
 
 def c_layout(struct: Struct) -> dict[str, str]:
@@ -121,25 +151,28 @@ def _declared(element: Struct | Scalar | String, symbol: str) -> str:
     return f"{_pointee(element)} {symbol}"
 
 
-def _members(item: Value) -> list[str]:
+def _members(item: Value, literal: Callable[[str], str]) -> list[str]:
     assert isinstance(item, Record)
-    return [f".{field.name} = {_value(field.type, value)}" for field, value in item.values]
+    return [f".{field.name} = {_value(field.type, value, literal)}" for field, value in item.values]
 
 
-def _value(type_: FieldType | Struct, value: Value) -> str:
+def _value(type_: FieldType | Struct, value: Value, literal: Callable[[str], str]) -> str:
     match value:
         case Null():
             return "NULL"
         case Text(text):
-            return c_string(text)
+            return literal(text)
         case Reference(symbol, None):
             if isinstance(type_, Pointer) and not type_.is_const:
                 return f"({c_type(type_)})(uintptr_t){symbol}"  # tables are constant
-            return symbol
+            is_record = isinstance(type_, Pointer) and isinstance(type_.to, Struct) and type_.count is None
+            return f"&{symbol}" if is_record else symbol
         case Reference(symbol, index):
             return f"&{symbol}[{index}]"
         case Record():
-            return c_record(value)
+            return c_record(value, literal)
+        case Expression(text):
+            return text
         case Number(number):
             return _number(type_, number)
         case _ as never:

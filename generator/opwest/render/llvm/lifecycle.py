@@ -45,6 +45,7 @@ class Code:
         self.workspace = workspace_struct(model, plan)
         self.model_name = model_name(self.names)
         self.tensors = interface_rows(model)
+        self.device_set = f"@{self.names.function('device_set')}"
         self.blocks = 0
 
     @property
@@ -196,7 +197,8 @@ class Lifecycle(Code):
                 f"  ret i32 %absent.code.{index}",
             ]
         lines += [
-            "  %activated = call signext i32 @opwest_devices_activate(ptr @device_set, ptr %slots, ptr %status.at)",
+            "  %activated = call signext i32 @opwest_devices_activate"
+            f"(ptr {self.device_set}, ptr %slots, ptr %status.at)",
             "  %is.inactive = icmp ne i32 %activated, 0",
             *self.branch("%is.inactive", "inactive"),
         ]
@@ -226,7 +228,7 @@ class Lifecycle(Code):
             "  %flush.result = call signext i32 @opwest_status_hook_failed(ptr %status.at, "
             f"ptr {self.model_name}, ptr %flush.name, {hook('cache')}, i8 zeroext %flush.index, "
             f"{NO_STEP}, i32 signext %flush.code)",
-            "  %undone = call signext i32 @opwest_devices_deactivate(ptr @device_set, ptr %slots, ptr null)",
+            f"  %undone = call signext i32 @opwest_devices_deactivate(ptr {self.device_set}, ptr %slots, ptr null)",
             "  ret i32 %flush.result",
         ]
 
@@ -265,7 +267,7 @@ class Lifecycle(Code):
                 *self.status_and_slots(),
                 *self.clear_status(),
                 "  %closed = tail call signext i32 @opwest_devices_deactivate"
-                "(ptr @device_set, ptr %slots, ptr %status.at)",
+                f"(ptr {self.device_set}, ptr %slots, ptr %status.at)",
                 "  ret i32 %closed",
             ]
         else:
@@ -290,7 +292,7 @@ class Lifecycle(Code):
             "define internal signext i32 @abandoned(i32 signext %rc, ptr %workspace) noinline cold {",
             *self.field("%slots", "slots"),
             *self.field("%opened.at", "opened"),
-            "  %open = call zeroext i1 @opwest_devices_abandon(ptr @device_set, ptr %slots)",
+            f"  %open = call zeroext i1 @opwest_devices_abandon(ptr {self.device_set}, ptr %slots)",
             "  %open.byte = zext i1 %open to i8",
             "  store i8 %open.byte, ptr %opened.at",
             "  ret i32 %rc",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from opwest.model.c_names import CNames
 from opwest.model.crt_table import Library
-from opwest.model.model import Model, Operator
+from opwest.model.model import Model, Operator, Target
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Cache, actions
 from opwest.render.llvm.bridges import Bridges, declarations, entry_parameters
@@ -19,20 +19,21 @@ from opwest.render.llvm.system_library import library_ir
 from opwest.render.llvm.tables import Tables
 from opwest.render.llvm.text import ir_extension, ir_result, ir_type
 from opwest.render.records import layout
-from opwest.render.records.model_records import callable_by_name
+from opwest.render.records.model_records import DEVICE_CALL, callable_by_name
 from opwest.render.records.workspace import workspace_struct
 from opwest.render.tensors import interface_rows
 
 
-def render_ir(model: Model, plan: MemoryPlan, pointer_bits: int, library: Library | None = None) -> str:
+def render_ir(model: Model, plan: MemoryPlan, target: Target, library: Library | None = None) -> str:
     """Return the module as textual IR without triple and data layout: compiling it adds the target's.
 
     `library` is the application's table in microTVM's layout if one of its models requests it.
     """
+    pointer_bits = target.bits
     parts = [
         _types(model, plan, pointer_bits),
         _declarations(model, plan, pointer_bits),
-        *Tables(model, plan).define(),
+        *Tables(model, plan, target).define(),
     ]
     lifecycle = Lifecycle(model, plan, pointer_bits)
     parts += [lifecycle.open(), lifecycle.close(), *lifecycle.abandoned()]
@@ -76,6 +77,8 @@ def _declarations(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
             "declare signext i32 @opwest_devices_sync(ptr, ptr, ptr, i32 signext)",
             "declare zeroext i1 @opwest_devices_abandon(ptr, ptr)",
         ]
+    if any(operator.takes_device for operator in model.operators):
+        lines.append(f"declare signext i32 @{DEVICE_CALL}(ptr, ptr, ptr)")
     operations = {a.operation for a in actions(model, plan) if isinstance(a, Cache)}
     if any(b.role == "constant" for b in model.buffers):
         operations.add("flush")

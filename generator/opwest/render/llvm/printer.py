@@ -8,7 +8,7 @@ from typing import assert_never
 
 from opwest.render.llvm.text import ir_float, ir_integer, ir_type
 from opwest.render.records.types import FieldType, Nested, Pointer, Scalar, Size, Struct, Table, Union
-from opwest.render.records.values import Definition, Null, Number, Record, Reference, Text, Value
+from opwest.render.records.values import Definition, Expression, Null, Number, Record, Reference, Text, Value
 
 PRIVATE = "private unnamed_addr constant"
 
@@ -63,9 +63,9 @@ def ir_member(register: str, struct: Struct, base: str, *path: str | int, index:
 
 
 class Printer:
-    """Prints values; `string` returns the symbol of a text, given whether `run` needs it."""
+    """Prints values; `string` returns the symbol of a text in a part of the tables."""
 
-    def __init__(self, string: Callable[[str, bool], str] | None = None) -> None:
+    def __init__(self, string: Callable[[str, str | None], str] | None = None) -> None:
         self._string = string
 
     def definition(self, definition: Definition) -> str:
@@ -73,21 +73,21 @@ class Printer:
         linkage = PRIVATE if definition.linkage == "private" else "constant"
         head = f"@{definition.symbol} = {linkage} "
         element = ir_field_type(definition.element)
-        items = [f"{element} {self.value(definition.element, item, definition.is_kept)}" for item in definition.items]
+        items = [f"{element} {self.value(definition.element, item, definition.part)}" for item in definition.items]
         if not isinstance(definition.type, Table):
             return head + items[0]
         lines = ",\n  ".join(items) if isinstance(definition.element, Struct) else ", ".join(items)
         brackets = ("[\n  ", "\n]") if isinstance(definition.element, Struct) else ("[", "]")
         return f"{head}[{len(items)} x {element}] {brackets[0]}{lines}{brackets[1]}"
 
-    def value(self, type_: FieldType | Struct, value: Value, is_kept: bool = False) -> str:
+    def value(self, type_: FieldType | Struct, value: Value, part: str | None = None) -> str:
         """Return a constant without its type."""
         match value:
             case Null():
                 return "null"
             case Text(text):
                 assert self._string is not None, "no strings were expected"
-                return self._string(text, is_kept)
+                return self._string(text, part)
             case Reference(symbol, None):
                 return f"@{symbol}"
             case Reference(symbol, index):
@@ -95,7 +95,7 @@ class Printer:
                 return f"getelementptr ({ir_struct(type_.to)}, ptr @{symbol}, i32 {index})"
             case Record():
                 members = (
-                    f"{ir_field_type(field.type)} {self.value(field.type, member, is_kept)}"
+                    f"{ir_field_type(field.type)} {self.value(field.type, member, part)}"
                     for field, member in value.values
                 )
                 return f"{{ {', '.join(members)} }}"
@@ -104,5 +104,7 @@ class Printer:
                 return (
                     ir_float(number, type_.dtype) if type_.dtype.is_float else ir_integer(int(number), type_.dtype.size)
                 )
+            case Expression(text):
+                raise AssertionError(f"the C expression {text} has no value in LLVM IR")
             case _ as never:
                 assert_never(never)

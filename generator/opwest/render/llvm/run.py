@@ -37,7 +37,7 @@ class Run(Code):
         endings: list[str] = []
         if self.has_hooks:
             lines += [
-                "  %owned = call signext i32 @opwest_devices_open(ptr @device_set, ptr %slots, ptr %status.at)",
+                f"  %owned = call signext i32 @opwest_devices_open(ptr {self.device_set}, ptr %slots, ptr %status.at)",
                 "  %is.unowned = icmp ne i32 %owned, 0",
                 *self.branch("%is.unowned", "unowned"),
             ]
@@ -47,7 +47,8 @@ class Run(Code):
         if self.has_hooks:
             call = "call" if profiled else "tail call"
             lines += [
-                f"  %closing = {call} signext i32 @opwest_devices_close(ptr @device_set, ptr %slots, ptr %status.at)",
+                f"  %closing = {call} signext i32 @opwest_devices_close"
+                f"(ptr {self.device_set}, ptr %slots, ptr %status.at)",
                 *self._point(0, "end"),
                 "  ret i32 %closing",
             ]
@@ -120,7 +121,7 @@ class Run(Code):
         self.abandoned.append((f"%waited.{number}", self.block))
         return [
             *self._point(self.point, "begin"),
-            f"  %waited.{number} = call signext i32 @opwest_devices_sync(ptr @device_set, ptr %slots, "
+            f"  %waited.{number} = call signext i32 @opwest_devices_sync(ptr {self.device_set}, ptr %slots, "
             f"ptr %status.at, i32 signext {action.index})",
             *self._point(self.point, "end"),
             f"  %lost.{number} = icmp ne i32 %waited.{number}, 0",

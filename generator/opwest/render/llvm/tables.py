@@ -4,54 +4,58 @@
 from __future__ import annotations
 
 from opwest.model.c_names import CNames
-from opwest.model.model import Model
+from opwest.model.model import Model, Target
 from opwest.plan.memory import MemoryPlan
 from opwest.render.llvm.printer import PRIVATE, Printer
 from opwest.render.llvm.text import ir_bytes
 from opwest.render.records.model_records import model_records
+from opwest.render.records.values import RUN
 
 
 def model_name(names: CNames) -> str:
     """Return the symbol of the model's name, which run needs."""
-    return _string_of_run(names, 0)
+    return _string_of(names, RUN, 0)
 
 
-def _string_of_run(names: CNames, index: int) -> str:
-    return f"@{names.function('run')}_string_{index}"
+def _string_of(names: CNames, part: str, index: int) -> str:
+    return f"@{names.function(part)}_string_{index}"
 
 
 class Tables:
     """Collects the definitions; equal strings are defined once."""
 
-    def __init__(self, model: Model, plan: MemoryPlan) -> None:
+    def __init__(self, model: Model, plan: MemoryPlan, target: Target) -> None:
         self.model = model
         self.plan = plan
+        self.target = target
         self.names = CNames(model.name)
         self.lines: list[str] = []
-        self._strings: dict[str, str] = {}
-        self._of_run: dict[str, str] = {}
+        self._strings: dict[str | None, dict[str, str]] = {}
 
     def define(self) -> list[str]:
         """Return the definitions of constants, metadata and registry."""
-        self._string(self.model.name, of_run=True)
+        self._string(self.model.name, RUN)
         self._constants()
         self._programs()
-        records = model_records(self.model, self.plan)
-        printer = Printer(lambda text, is_kept: self._string(text, of_run=is_kept))
-        for definition in (*records.devices, *records.metadata, *records.registry, records.points):
+        records = model_records(self.model, self.plan, self.target)
+        printer = Printer(self._string)
+        for definition in (
+            *(*records.devices, *records.metadata, *records.details, *records.registry),
+            records.points,
+        ):
             self.lines.append(printer.definition(definition))
         return self.lines
 
-    def _string(self, text: str, *, of_run: bool) -> str:
-        """Return the symbol of a C string. Strings that run needs are in separate sections.
+    def _string(self, text: str, part: str | None) -> str:
+        """Return the symbol of a C string. Strings of `run` and of optional parts are in separate sections.
 
         The linker keeps or drops all mergeable strings together: run would keep those of the metadata.
         """
-        known = self._of_run if of_run else self._strings
+        known = self._strings.setdefault(part, {})
         if text not in known:
-            symbol = _string_of_run(self.names, len(known)) if of_run else f"@string_{len(known)}"
+            symbol = f"@string_{len(known)}" if part is None else _string_of(self.names, part, len(known))
             content = text.encode() + b"\0"
-            kind, section = ("private constant", f', section ".rodata.{symbol[1:]}"') if of_run else (PRIVATE, "")
+            kind, section = (PRIVATE, "") if part is None else ("private constant", f', section ".rodata.{symbol[1:]}"')
             self.lines.append(f"{symbol} = {kind} [{len(content)} x i8] {ir_bytes(content)}{section}, align 1")
             known[text] = symbol
         return known[text]

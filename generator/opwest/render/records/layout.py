@@ -22,7 +22,7 @@ from opwest.render.records.types import (
     Union,
 )
 
-METADATA_VERSION = 3
+METADATA_VERSION = 4
 """OPWEST_METADATA_VERSION of the runtime that generated code is made for."""
 
 DTYPE = Enumeration(
@@ -36,13 +36,23 @@ HOOK = Enumeration(
 )
 POINT_KIND = Enumeration("enum opwest_point_kind", "OPWEST_POINT_", ("run", "step", "launch", "wait", "cache"))
 VALUE_KIND = Enumeration("enum opwest_value_kind", "OPWEST_VALUE_", ("in", "out", "integer", "real"))
+FLOAT_ABI = Enumeration(
+    "enum opwest_float_abi", "OPWEST_FLOAT_ABI_", ("only", "soft", "hard", "single", "double", "quad")
+)
+BUFFER_ROLE = Enumeration(
+    "enum opwest_buffer_role", "OPWEST_BUFFER_", ("intermediate", "scratch", "input", "output", "constant")
+)
+BINDING_KIND = Enumeration(
+    "enum opwest_binding_kind", "OPWEST_BINDING_", ("input", "output", "constant", "buffer", "scalar")
+)
 DLPACK_CODE = Enumeration("DLDataTypeCode", None, DLPACK_CODES)
 
 TENSOR_FLAGS = Flags("OPWEST_TENSOR_", ("scalar",))
 TENSOR_ALIGN_SHIFT = 4
 """The flags of a tensor hold the binary logarithm of its alignment from this bit on: OPWEST_TENSOR_ALIGN()."""
 OPERATOR_FLAGS = Flags("OPWEST_OPERATOR_", ("status", "device", "stateful", "async"))
-DEVICE_FLAGS = Flags("OPWEST_DEVICE_", ("hooks", "foreign"))
+DEVICE_FLAGS = Flags("OPWEST_DEVICE_", ("hooks", "foreign", "coherent"))
+POOL_FLAGS = Flags("OPWEST_POOL_", ("cpu", "all_devices"))
 SLOT_FLAGS = Flags("OPWEST_SLOT_", ("active", "open", "lost"))
 
 NO_STEP = Constant("OPWEST_NO_STEP", 0xFFFF)
@@ -123,11 +133,72 @@ MODEL = Struct.make(
     pool_count=U16,
     device_count=U16,
 )
+BUILD = Struct.make(
+    "opwest_build",
+    _MODEL_H,
+    generator=String(),
+    model_hash=String(),
+    target=String(),
+    machine=U16,
+    float_abi=Scalar(U8.dtype, FLOAT_ABI),
+    pointer_size=U8,
+    big_endian=U8,
+)
+CONSTANT = Struct.make("opwest_constant", _MODEL_H, tensor=Nested(TENSOR), data=Pointer("void"))
+BUFFER = Struct.make(
+    "opwest_buffer",
+    _MODEL_H,
+    tensor=Nested(TENSOR),
+    offset=U32,
+    pool=U16,
+    first_step=U16,
+    last_step=U16,
+    role=Scalar(U8.dtype, BUFFER_ROLE),
+)
+REGION = Struct.make("opwest_region", _MODEL_H, board=String(), node=String())
+POOL_PLACE = Struct.make(
+    "opwest_pool_place",
+    _MODEL_H,
+    regions=Pointer(REGION, count="region_count"),
+    devices=Pointer(U16, count="device_count"),
+    cache_line=U32,
+    region_count=U16,
+    device_count=U16,
+    flags=Scalar(U32.dtype, POOL_FLAGS),
+)
+BINDING = Struct.make("opwest_binding", _MODEL_H, kind=Scalar(U16.dtype, BINDING_KIND), index=U16)
+STEP_BINDINGS = Struct.make(
+    "opwest_step_bindings", _MODEL_H, bindings=Pointer(BINDING, count="binding_count"), binding_count=U32
+)
+DETAILS = Struct.make(
+    "opwest_details",
+    _MODEL_H,
+    model=Pointer(MODEL),
+    build=Pointer(BUILD),
+    constants=Pointer(CONSTANT, count="constant_count"),
+    buffers=Pointer(BUFFER, count="buffer_count"),
+    pool_places=Pointer(POOL_PLACE, count="pool_count"),
+    step_bindings=Pointer(STEP_BINDINGS, count="step_count"),
+    scalars=Pointer(U64, count="scalar_count"),
+    constant_count=U16,
+    buffer_count=U16,
+    pool_count=U16,
+    step_count=U16,
+    scalar_count=U32,
+)
+REQUIREMENT = Struct.make(
+    "opwest_requirement",
+    _REGISTRY_H,
+    type=String(),
+    program=String(),
+    call=Function("opwest_device_call_t"),
+)
 ENTRY = Struct.make(
     "opwest_entry",
     _REGISTRY_H,
     info=Pointer(OPERATOR, is_unique=True),
     adapter=Function("opwest_adapter_t"),
+    requirement=Pointer(REQUIREMENT, is_unique=True),
 )
 REGISTRY = Struct.make(
     "opwest_registry",
@@ -200,14 +271,20 @@ DL_TENSOR = Struct.typedef(
 TVM_FFI_ANY = Struct.typedef("TVMFFIAny", "opwest/tvm_ffi.h", type_index=I32, zero_padding=U32, v_int64=Union(I64))
 """v_int64 is the widest member of an anonymous union."""
 
-METADATA = (QUANTIZATION, TENSOR, OPERATOR, STEP, POOL, PROGRAM, DEVICE, DEVICE_SET, MODEL, ENTRY, REGISTRY, POINT)
+OPTIONAL = (BUILD, CONSTANT, BUFFER, REGION, POOL_PLACE, BINDING, STEP_BINDINGS, DETAILS)
+"""Structures of the parts of the metadata that only `<model>_details` refers to."""
+METADATA = (
+    *(QUANTIZATION, TENSOR, OPERATOR, STEP, POOL, PROGRAM, DEVICE, DEVICE_SET, MODEL),
+    *OPTIONAL,
+    *(REQUIREMENT, ENTRY, REGISTRY, POINT),
+)
 """Structures of constants."""
 ARRAYS = (DL_DEVICE, DL_DATA_TYPE, DL_TENSOR, TVM_FFI_ANY)
 """Structures of argument arrays: see model/conventions.py."""
 STRUCTS = (*METADATA, MEASURE, VALUE, STATUS, SLOT, TVM_WORKSPACE, *ARRAYS)
 """All structures of the runtime that generated code relies on."""
-ENUMERATIONS = (DTYPE, DIRECTION, HOOK, POINT_KIND, VALUE_KIND, DLPACK_CODE)
-FLAGS = (TENSOR_FLAGS, OPERATOR_FLAGS, DEVICE_FLAGS, SLOT_FLAGS)
+ENUMERATIONS = (*(DTYPE, DIRECTION, FLOAT_ABI, BUFFER_ROLE, BINDING_KIND, HOOK, POINT_KIND, VALUE_KIND, DLPACK_CODE),)
+FLAGS = (TENSOR_FLAGS, OPERATOR_FLAGS, DEVICE_FLAGS, POOL_FLAGS, SLOT_FLAGS)
 TYPE_CODES = tuple(
     Constant(name, code, convention.arrays.header)
     for convention in CONVENTIONS

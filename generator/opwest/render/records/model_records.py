@@ -6,19 +6,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from opwest.model.c_names import CNames
-from opwest.model.dtypes import TensorType
-from opwest.model.model import STRUCT_DEVICE, Argument, Direction, Interface, Model, Operator, Quantization
+from opwest.model.model import STRUCT_DEVICE, Argument, Device, Direction, Interface, Model, Operator, Target
 from opwest.plan.memory import MemoryPlan
 from opwest.records import dataclass
 from opwest.render.perfect_hash import perfect_hash
 from opwest.render.records import layout
+from opwest.render.records.details import define_details
 from opwest.render.records.points import points
-from opwest.render.records.types import Scalar, Struct, Table
-from opwest.render.records.values import NULL, Definition, Null, Number, Record, Reference, Text, Value
+from opwest.render.records.tensors import Shapes, Tensors, numbers
+from opwest.render.records.types import Struct, Table
+from opwest.render.records.values import NULL, RUN, Definition, Null, Number, Record, Reference, Text, Value
 from opwest.render.records.workspace import used_pools
 
-_QUANTIZATIONS = "quantizations"
 _PROGRAMS = "programs"
+_REQUIREMENTS = "requirements"
+DEVICE_CALL = "opwest_call_on_device"
+"""The function of the runtime that calls operators on devices: <opwest/device_calls.h>."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +29,22 @@ class ModelRecords:
     """The constant tables of a model, in the order of their definition."""
 
     metadata: tuple[Definition, ...]
+    details: tuple[Definition, ...]
+    """The optional parts."""
     registry: tuple[Definition, ...]
     devices: tuple[Definition, ...]
     """The tables of open, run and close: programs, device table, device set. Empty without devices."""
     points: Definition
 
 
-def model_records(model: Model, plan: MemoryPlan) -> ModelRecords:
-    """Return the constant tables of a model."""
+def model_records(model: Model, plan: MemoryPlan, target: Target | None = None) -> ModelRecords:
+    """Return the constant tables of a model. `target` is None for C, whose compiler defines the ABI."""
+    shapes = Shapes()
+    metadata = _Metadata(model, plan, shapes).define()
+    details = define_details(model, plan, target, shapes)
     return ModelRecords(
-        metadata=tuple(_Metadata(model, plan).define()),
+        metadata=(*shapes.define(), *metadata),
+        details=tuple(details),
         registry=tuple(_registry(model)),
         devices=tuple(_devices(model)),
         points=_points(model, plan),
@@ -48,14 +57,14 @@ def callable_by_name(operator: Operator) -> bool:
 
 
 class _Metadata:
-    """Collects the definitions; equal shapes and quantizations are defined once."""
+    """Collects the definitions."""
 
-    def __init__(self, model: Model, plan: MemoryPlan) -> None:
+    def __init__(self, model: Model, plan: MemoryPlan, shapes: Shapes) -> None:
         self.model = model
         self.plan = plan
         self.names = CNames(model.name)
-        self.shapes: dict[tuple[int, ...], Definition] = {}
-        self.quantizations: dict[Quantization, int] = {}
+        self.shapes = shapes
+        self.tensors = Tensors(shapes)
 
     def define(self) -> list[Definition]:
         """Return the definitions, each after those that it refers to."""
@@ -78,80 +87,24 @@ class _Metadata:
         pools = _table("pools", layout.POOL, self._pools())
         tables = [*inputs, *outputs, *(d for table in arguments for d in table), operators, *steps, *pools]
         return [
-            *self.shapes.values(),
-            *self._quantizations(),
+            *self.tensors.define(),
             *tables,
             self._model(_address(inputs), _address(outputs), _address(pools)),
         ]
 
     def _interface(self, role: str, tensors: Iterable[Interface], direction: Direction) -> list[Definition]:
-        rows = [self._tensor(t.name, t.type, t.quantization, direction, t.align) for t in tensors]
+        rows = [self.tensors.record(t.name, t.type, direction, t.align, t.quantization) for t in tensors]
         return _table(role, layout.TENSOR, rows)
 
-    def _tensor(
-        self,
-        name: str,
-        type_: TensorType,
-        quantization: Quantization | None,
-        direction: Direction,
-        align: int,
-        *,
-        scalar: bool = False,
-    ) -> Record:
-        flags = layout.TENSOR_FLAGS.bits(scalar=scalar) | (align.bit_length() - 1) << layout.TENSOR_ALIGN_SHIFT
-        return Record(
-            layout.TENSOR,
-            {
-                "name": Text(name),
-                "shape": self._shape(type_.shape),
-                "quantization": self._quantization(quantization),
-                "size": Number(type_.size),
-                "dtype": Number(type_.dtype.number),
-                "rank": Number(len(type_.shape)),
-                "direction": Number(layout.DIRECTION.code(direction)),
-                "flags": Number(flags),
-            },
-        )
-
     def _argument(self, argument: Argument) -> Record:
-        return self._tensor(
+        return self.tensors.record(
             argument.name,
             argument.type,
-            argument.quantization,
             argument.direction,
             argument.align,
+            argument.quantization,
             scalar=argument.scalar,
         )
-
-    def _shape(self, shape: tuple[int, ...]) -> Reference | Null:
-        if not shape:
-            return NULL
-        if shape not in self.shapes:
-            self.shapes[shape] = _numbers("shape_" + "_".join(map(str, shape)), layout.U32, shape)
-        return Reference(self.shapes[shape].symbol)
-
-    def _quantization(self, quantization: Quantization | None) -> Reference | Null:
-        if quantization is None:
-            return NULL
-        return Reference(_QUANTIZATIONS, self.quantizations.setdefault(quantization, len(self.quantizations)))
-
-    def _quantizations(self) -> list[Definition]:
-        """Return the arrays of all quantizations, then the table of them."""
-        arrays: list[Definition] = []
-        rows: list[Value] = []
-        for quantization, index in self.quantizations.items():
-            scales = _numbers(f"quantization_{index}_scales", layout.F32, quantization.scales)
-            zero_points = _numbers(f"quantization_{index}_zero_points", layout.I32, quantization.zero_points)
-            arrays += [scales, zero_points]
-            fields: dict[str, Value] = {
-                "scales": Reference(scales.symbol),
-                "zero_points": Reference(zero_points.symbol),
-                "scale_count": Number(len(quantization.scales)),
-                "zero_point_count": Number(len(quantization.zero_points)),
-                "axis": Number(-1 if quantization.axis is None else quantization.axis),
-            }
-            rows.append(Record(layout.QUANTIZATION, fields))
-        return [*arrays, *_table(_QUANTIZATIONS, layout.QUANTIZATION, rows)]
 
     def _steps(self) -> list[Value]:
         operators = {operator.name: index for index, operator in enumerate(self.model.operators)}
@@ -214,16 +167,38 @@ def _operator(operator: Operator, arguments: Sequence[Definition]) -> Record:
     )
 
 
+def _requirement(operator: Operator) -> tuple[str | None, str | None]:
+    """Return the type and the program that an operator requires of its device."""
+    return operator.device_type, operator.device_program
+
+
+def _requirement_record(type_: str | None, program: str | None) -> Record:
+    return Record(
+        layout.REQUIREMENT,
+        {
+            "type": Text(type_) if type_ else NULL,
+            "program": Text(program) if program else NULL,
+            "call": Reference(DEVICE_CALL),
+        },
+    )
+
+
 def _registry(model: Model) -> list[Definition]:
     names = CNames(model.name)
     table = perfect_hash([operator.name for operator in model.operators])
+    requirements = {_requirement(o): None for o in model.operators if o.takes_device}
+    places = {requirement: index for index, requirement in enumerate(requirements)}
     entries: list[Value] = []
     for index in table.order:
         operator = model.operators[index]
         adapter = Reference(names.adapter(operator.name)) if callable_by_name(operator) else NULL
-        info = Reference(names.function("operators"), index)
-        entries.append(Record(layout.ENTRY, {"info": info, "adapter": adapter}))
-    fields: dict[str, Value] = {
+        fields: dict[str, Value] = {
+            "info": Reference(names.function("operators"), index),
+            "adapter": adapter,
+            "requirement": Reference(_REQUIREMENTS, places[_requirement(operator)]) if operator.takes_device else NULL,
+        }
+        entries.append(Record(layout.ENTRY, fields))
+    fields = {
         "entries": Reference("entries"),
         "displacements": Reference("displacements"),
         "seed": Number(table.seed),
@@ -232,8 +207,9 @@ def _registry(model: Model) -> list[Definition]:
     }
     record = Record(layout.REGISTRY, fields)
     return [
+        *_table(_REQUIREMENTS, layout.REQUIREMENT, [_requirement_record(*pair) for pair in requirements]),
         *_table("entries", layout.ENTRY, entries),
-        _numbers("displacements", layout.U16, table.displacements),
+        numbers("displacements", layout.U16, table.displacements),
         Definition(names.function("registry"), layout.REGISTRY, (record,), linkage="public"),
     ]
 
@@ -262,7 +238,7 @@ def _devices(model: Model) -> list[Definition]:
                 "type": Text(device.type) if device.type else NULL,
                 "program": Reference(_PROGRAMS, places[device.program.content]) if device.program else NULL,
                 "timeout_ms": Number(device.timeout_ms),
-                "flags": Number(layout.DEVICE_FLAGS.bits(hooks=device.has_hooks, foreign=device.handle is not None)),
+                "flags": Number(_device_flags(device)),
             },
         )
         for device in model.devices
@@ -273,10 +249,14 @@ def _devices(model: Model) -> list[Definition]:
         {"model": Text(model.name), "devices": Reference(table), "count": Number(len(devices))},
     )
     return [
-        *_table(_PROGRAMS, layout.PROGRAM, programs, is_kept=True),
-        Definition(table, Table(layout.DEVICE, len(devices)), tuple(devices), linkage="public", is_kept=True),
-        Definition("device_set", layout.DEVICE_SET, (device_set,), is_kept=True),
+        *_table(_PROGRAMS, layout.PROGRAM, programs, part=RUN),
+        Definition(table, Table(layout.DEVICE, len(devices)), tuple(devices), linkage="public", part=RUN),
+        Definition(names.function("device_set"), layout.DEVICE_SET, (device_set,), linkage="public", part=RUN),
     ]
+
+
+def _device_flags(device: Device) -> int:
+    return layout.DEVICE_FLAGS.bits(hooks=device.has_hooks, foreign=device.handle is not None, coherent=device.coherent)
 
 
 def _points(model: Model, plan: MemoryPlan) -> Definition:
@@ -295,14 +275,9 @@ def _points(model: Model, plan: MemoryPlan) -> Definition:
     return Definition(CNames(model.name).function("points"), Table(layout.POINT, len(rows)), rows, linkage="public")
 
 
-def _numbers(symbol: str, type_: Scalar, numbers: Iterable[int | float]) -> Definition:
-    items = tuple(Number(number) for number in numbers)
-    return Definition(symbol, Table(type_, len(items)), items)
-
-
-def _table(symbol: str, struct: Struct, rows: Sequence[Value], *, is_kept: bool = False) -> list[Definition]:
+def _table(symbol: str, struct: Struct, rows: Sequence[Value], *, part: str | None = None) -> list[Definition]:
     """Return a private table; empty without rows."""
-    return [Definition(symbol, Table(struct, len(rows)), tuple(rows), is_kept=is_kept)] if rows else []
+    return [Definition(symbol, Table(struct, len(rows)), tuple(rows), part=part)] if rows else []
 
 
 def _address(table: Sequence[Definition]) -> Reference | Null:

@@ -51,6 +51,13 @@ class Number:
     value: int | float
 
 
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A C expression, for a value that the compiler defines. Tables with one have no LLVM IR."""
+
+    text: str
+
+
 class Record:
     """A value of a structure. Raises ValueError for a missing or unknown field, or a value of the wrong type."""
 
@@ -65,22 +72,24 @@ class Record:
         self.values = tuple((field, fields[field.name]) for field in struct.fields)
 
 
-Value = Text | Reference | Null | Number | Record
+Value = Text | Reference | Null | Number | Record | Expression
 Linkage = Literal["private", "public"]
+RUN = "run"
+"""The part of the tables that open, run and close need."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
     """A constant: a table of the elements `items`, or one record. Raises ValueError for an item of the wrong type.
 
-    `is_kept` marks constants that `run` needs; the linker can drop all others.
+    `part` is the part of the tables that a linker keeps or drops together: None for the metadata.
     """
 
     symbol: str
     type: Struct | Table
     items: tuple[Value, ...]
     linkage: Linkage = "private"
-    is_kept: bool = False
+    part: str | None = None
 
     def __post_init__(self) -> None:
         """Check the items."""
@@ -102,6 +111,8 @@ def _check(where: str, type_: FieldType | Struct, value: Value) -> None:
 
 
 def _fits(type_: FieldType | Struct, value: Value) -> bool:
+    if isinstance(value, Expression):
+        return isinstance(type_, (Scalar, String))
     match type_:
         case Scalar(dtype):
             if not isinstance(value, Number) or dtype.is_float:

@@ -6,8 +6,10 @@
 #define EPERM     1
 #define ENOENT    2
 #define EIO       5
+#define ENOEXEC   8
 #define ENOMEM    12
 #define EFAULT    14
+#define EXDEV     18
 #define ENODEV    19
 #define EINVAL    22
 #define EALREADY  1120

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include <calls.h>
+#include <opwest/device_calls.h>
 
 #define MOST 8U
 
@@ -53,6 +54,12 @@ static struct opwest_value argument(char *word, uint8_t *own, const uint8_t **re
 int main(void)
 {
 	static const struct device device = {"device", NULL, NULL, NULL};
+	static const struct opwest_device info = {.name = "device"};
+	static const struct opwest_device_set set = {"calls", &info, 1};
+	static struct opwest_slot slot = {&device, OPWEST_NO_STEP, 0, 0};
+	static struct opwest_status status = OPWEST_STATUS_INIT;
+	static bool opened = true;
+	static const struct opwest_call_device owned = {&set, &slot, &status, &opened, 0};
 	char line[1024];
 
 	while (fgets(line, sizeof(line), stdin) != NULL) {
@@ -79,7 +86,7 @@ int main(void)
 		}
 
 		const struct opwest_entry *const entry = opwest_find(&calls_registry, words[0]);
-		const struct device *const dev = words[1][0] == '1' ? &device : NULL;
+		const struct opwest_call_device *const dev = words[1][0] == '1' ? &owned : NULL;
 		int rc;
 
 		if (count > 2U && strcmp(words[2], "nothing") == 0) {

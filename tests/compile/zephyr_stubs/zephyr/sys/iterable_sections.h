@@ -4,5 +4,7 @@
 #define STUB_SYS_ITERABLE_SECTIONS_H_
 
 #define STRUCT_SECTION_ITERABLE(type, name) struct type name __attribute__((section("." #type), used))
+#define STRUCT_SECTION_COUNT(type, count) (*(count) = 0U)
+#define STRUCT_SECTION_GET(type, index, place) (*(place) = NULL)
 
 #endif /* STUB_SYS_ITERABLE_SECTIONS_H_ */

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opwest/device_calls.h>
 #include <opwest/devices.h>
 #include <opwest/model.h>
 #include <opwest/port.h>
@@ -216,7 +217,7 @@ struct asynchronous_workspace {
 	 * Set by asynchronous_open(), cleared by asynchronous_close() and when a device times out.
 	 */
 	bool opened;
-	/** The state of each device. */
+	/** The state of each device: see asynchronous_call_device(). */
 	struct opwest_slot slots[5];
 	/**
 	 * Inputs in the workspace. Write them before each run, because a run may reuse their
@@ -355,8 +356,59 @@ int asynchronous_close(struct asynchronous_workspace *workspace,
 /** The description of the model: operators, tensors, pools, devices. */
 extern const struct opwest_model asynchronous_model;
 
+/** @name Optional parts of the metadata: the linker drops those that nothing refers to.
+ * @{
+ */
+/** The generator, the content and the ABI of the model. */
+extern const struct opwest_build asynchronous_build;
+/** The constants in flash. */
+extern const struct opwest_constant asynchronous_constants[2];
+/** The tensors in the workspace. */
+extern const struct opwest_buffer asynchronous_buffers[11];
+/** The regions and the reach of the pools. */
+extern const struct opwest_pool_place asynchronous_pool_places[2];
+/** The arguments of the steps. */
+extern const struct opwest_step_bindings asynchronous_step_bindings[10];
+/** All optional parts of the metadata: keeps each of them. */
+extern const struct opwest_details asynchronous_details;
+/** @} */
+
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry asynchronous_registry;
+
+/** The devices, for asynchronous_call_device(). */
+extern const struct opwest_device_set asynchronous_device_set;
+
+/** @name Indices of devices in the device context
+ * @{
+ */
+#define ASYNCHRONOUS_DEVICE_LEFT_INDEX 0U
+#define ASYNCHRONOUS_DEVICE_RIGHT_INDEX 1U
+#define ASYNCHRONOUS_DEVICE_NARROW_INDEX 2U
+#define ASYNCHRONOUS_DEVICE_PLAIN_INDEX 3U
+#define ASYNCHRONOUS_DEVICE_DSP_INDEX 4U
+/** @} */
+
+/**
+ * @brief Return a device of an open workspace, for opwest_call().
+ *
+ * @param workspace The workspace; no run of it may be in progress during calls.
+ * @param index     The index in the device context: ASYNCHRONOUS_DEVICE_LEFT_INDEX, ...
+ *
+ * @return The device; it refers to the workspace
+ */
+static inline struct opwest_call_device asynchronous_call_device(
+	struct asynchronous_workspace *workspace, uint32_t index)
+{
+	struct opwest_call_device device;
+
+	device.set = &asynchronous_device_set;
+	device.slots = workspace->slots;
+	device.status = &workspace->status;
+	device.opened = &workspace->opened;
+	device.index = index;
+	return device;
+}
 
 #ifdef CONFIG_OPWEST_PROFILE
 /** The measured points of asynchronous_run(), in the order of execution. */

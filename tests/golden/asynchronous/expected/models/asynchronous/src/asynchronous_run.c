@@ -53,13 +53,13 @@ const struct opwest_device asynchronous_device_table[5] = {
 	{.name = "right", .type = "npu", .program = &programs[0], .timeout_ms = -1,
 		.flags = OPWEST_DEVICE_HOOKS},
 	{.name = "narrow", .type = "npu", .program = &programs[1], .timeout_ms = 0,
-		.flags = OPWEST_DEVICE_HOOKS},
+		.flags = OPWEST_DEVICE_HOOKS | OPWEST_DEVICE_COHERENT},
 	{.name = "plain", .type = NULL, .program = NULL, .timeout_ms = -1, .flags = 0U},
 	{.name = "dsp", .type = NULL, .program = NULL, .timeout_ms = -1,
 		.flags = OPWEST_DEVICE_FOREIGN},
 };
 
-static const struct opwest_device_set device_set = {
+const struct opwest_device_set asynchronous_device_set = {
 	.model = "asynchronous",
 	.devices = asynchronous_device_table,
 	.count = 5U,
@@ -69,10 +69,10 @@ static int __attribute__((noinline, cold)) unflushed(int code,
 	struct asynchronous_workspace *workspace, uint8_t device)
 {
 	const int rc = opwest_status_hook_failed(&workspace->status, "asynchronous",
-		device_set.devices[device].name,
+		asynchronous_device_set.devices[device].name,
 		OPWEST_HOOK_CACHE, device, OPWEST_NO_STEP, code);
 
-	(void)opwest_devices_deactivate(&device_set, workspace->slots, NULL);
+	(void)opwest_devices_deactivate(&asynchronous_device_set, workspace->slots, NULL);
 	return rc;
 }
 
@@ -98,11 +98,13 @@ int asynchronous_open(struct asynchronous_workspace *workspace,
 	workspace->slots[3].dev = devices->plain;
 	workspace->slots[4].dev = NULL;
 	if (devices->dsp == NULL) {
-		return opwest_status_hook_failed(&workspace->status, device_set.model, "dsp",
+		return opwest_status_hook_failed(&workspace->status, asynchronous_device_set.model,
+			"dsp",
 			OPWEST_HOOK_READY, 4U, OPWEST_NO_STEP, -ENODEV);
 	}
 
-	int rc = opwest_devices_activate(&device_set, workspace->slots, &workspace->status);
+	int rc = opwest_devices_activate(&asynchronous_device_set, workspace->slots,
+		&workspace->status);
 
 	if (rc != 0) {
 		return rc;
@@ -135,14 +137,15 @@ int asynchronous_close(struct asynchronous_workspace *workspace,
 	}
 	workspace->opened = false;
 	opwest_status_clear(&workspace->status);
-	return opwest_devices_deactivate(&device_set, workspace->slots, &workspace->status);
+	return opwest_devices_deactivate(&asynchronous_device_set, workspace->slots,
+		&workspace->status);
 }
 
 /* Failure paths are separate functions, so that they add no cost to a run without failures. */
 static int __attribute__((noinline, cold)) abandoned(int rc,
 	struct asynchronous_workspace *workspace)
 {
-	workspace->opened = opwest_devices_abandon(&device_set, workspace->slots);
+	workspace->opened = opwest_devices_abandon(&asynchronous_device_set, workspace->slots);
 	return rc;
 }
 
@@ -158,7 +161,7 @@ static int __attribute__((noinline, cold)) cache_failed(int code,
 	uint16_t step, uint8_t device)
 {
 	return abandoned(opwest_status_hook_failed(&workspace->status, "asynchronous",
-		device_set.devices[device].name,
+		asynchronous_device_set.devices[device].name,
 		OPWEST_HOOK_CACHE, device, step, code), workspace);
 }
 
@@ -220,7 +223,8 @@ int asynchronous_run(
 
 	uint8_t *const pool_sram = workspace->sram;
 	uint8_t *const pool_shared = workspace->shared;
-	int rc = opwest_devices_open(&device_set, workspace->slots, &workspace->status);
+	int rc = opwest_devices_open(&asynchronous_device_set, workspace->slots,
+		&workspace->status);
 	int32_t status;
 
 	if (rc != 0) {
@@ -337,7 +341,8 @@ int asynchronous_run(
 
 	/* Wait for left: step 0 */
 	OPWEST_PROFILE_BEGIN(workspace->profile, asynchronous_points, 16);
-	rc = opwest_devices_sync(&device_set, workspace->slots, &workspace->status, 0U);
+	rc = opwest_devices_sync(&asynchronous_device_set, workspace->slots, &workspace->status,
+		0U);
 	OPWEST_PROFILE_END(workspace->profile, asynchronous_points, 16);
 	if (rc != 0) {
 		return abandoned(rc, workspace);
@@ -393,7 +398,8 @@ int asynchronous_run(
 
 	/* Wait for right: steps 1, 2 */
 	OPWEST_PROFILE_BEGIN(workspace->profile, asynchronous_points, 23);
-	rc = opwest_devices_sync(&device_set, workspace->slots, &workspace->status, 1U);
+	rc = opwest_devices_sync(&asynchronous_device_set, workspace->slots, &workspace->status,
+		1U);
 	OPWEST_PROFILE_END(workspace->profile, asynchronous_points, 23);
 	if (rc != 0) {
 		return abandoned(rc, workspace);
@@ -423,13 +429,14 @@ int asynchronous_run(
 
 	/* Wait for narrow: step 5 */
 	OPWEST_PROFILE_BEGIN(workspace->profile, asynchronous_points, 27);
-	rc = opwest_devices_sync(&device_set, workspace->slots, &workspace->status, 2U);
+	rc = opwest_devices_sync(&asynchronous_device_set, workspace->slots, &workspace->status,
+		2U);
 	OPWEST_PROFILE_END(workspace->profile, asynchronous_points, 27);
 	if (rc != 0) {
 		return abandoned(rc, workspace);
 	}
 
-	rc = opwest_devices_close(&device_set, workspace->slots, &workspace->status);
+	rc = opwest_devices_close(&asynchronous_device_set, workspace->slots, &workspace->status);
 	OPWEST_PROFILE_END(workspace->profile, asynchronous_points, 0);
 	return rc;
 }

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opwest/device_calls.h>
 #include <opwest/devices.h>
 #include <opwest/model.h>
 #include <opwest/port.h>
@@ -183,7 +184,7 @@ struct conventions_workspace {
 	 * Set by conventions_open(), cleared by conventions_close() and when a device times out.
 	 */
 	bool opened;
-	/** The state of each device. */
+	/** The state of each device: see conventions_call_device(). */
 	struct opwest_slot slots[2];
 #ifdef CONFIG_OPWEST_PROFILE
 	/** Measurements of conventions_run(). They accumulate: see opwest_profile_reset(). */
@@ -287,8 +288,56 @@ int conventions_close(struct conventions_workspace *workspace,
 /** The description of the model: operators, tensors, pools, devices. */
 extern const struct opwest_model conventions_model;
 
+/** @name Optional parts of the metadata: the linker drops those that nothing refers to.
+ * @{
+ */
+/** The generator, the content and the ABI of the model. */
+extern const struct opwest_build conventions_build;
+/** The constants in flash. */
+extern const struct opwest_constant conventions_constants[1];
+/** The tensors in the workspace. */
+extern const struct opwest_buffer conventions_buffers[13];
+/** The regions and the reach of the pools. */
+extern const struct opwest_pool_place conventions_pool_places[1];
+/** The arguments of the steps. */
+extern const struct opwest_step_bindings conventions_step_bindings[11];
+/** All optional parts of the metadata: keeps each of them. */
+extern const struct opwest_details conventions_details;
+/** @} */
+
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry conventions_registry;
+
+/** The devices, for conventions_call_device(). */
+extern const struct opwest_device_set conventions_device_set;
+
+/** @name Indices of devices in the device context
+ * @{
+ */
+#define CONVENTIONS_DEVICE_NPU_INDEX 0U
+#define CONVENTIONS_DEVICE_DMA_INDEX 1U
+/** @} */
+
+/**
+ * @brief Return a device of an open workspace, for opwest_call().
+ *
+ * @param workspace The workspace; no run of it may be in progress during calls.
+ * @param index     The index in the device context: CONVENTIONS_DEVICE_NPU_INDEX, ...
+ *
+ * @return The device; it refers to the workspace
+ */
+static inline struct opwest_call_device conventions_call_device(
+	struct conventions_workspace *workspace, uint32_t index)
+{
+	struct opwest_call_device device;
+
+	device.set = &conventions_device_set;
+	device.slots = workspace->slots;
+	device.status = &workspace->status;
+	device.opened = &workspace->opened;
+	device.index = index;
+	return device;
+}
 
 #ifdef CONFIG_OPWEST_PROFILE
 /** The measured points of conventions_run(), in the order of execution. */

@@ -6,6 +6,13 @@
 
 #include "conventions_internal.h"
 
+/* The target of the operators, defined by the build. */
+#ifndef OPWEST_TARGET
+#define OPWEST_TARGET "any"
+#endif
+
+static const char opwest_target[] = OPWEST_TARGET;
+
 static const uint32_t shape_2_3[] = {2U, 3U};
 static const uint32_t shape_1[] = {1U};
 static const uint32_t shape_1_1[] = {1U, 1U};
@@ -219,4 +226,211 @@ const struct opwest_model conventions_model = {
 	.step_count = 11U,
 	.pool_count = 1U,
 	.device_count = 2U,
+};
+
+static const char build_string_0[] = "0.1.0";
+static const char build_string_1[] =
+	"dd09b646bdd636b22c46e2686bedbd63c38386191460b604a6da3e728a23fdd0";
+
+const struct opwest_build conventions_build = {
+	.generator = build_string_0,
+	.model_hash = build_string_1,
+	.target = opwest_target,
+	.machine = OPWEST_ABI_MACHINE,
+	.float_abi = OPWEST_ABI_FLOAT,
+	.pointer_size = sizeof(void *),
+	.big_endian = OPWEST_ABI_BIG_ENDIAN,
+};
+
+static const char constants_string_0[] = "table";
+
+const struct opwest_constant conventions_constants[1] = {
+	{.tensor = {.name = constants_string_0, .shape = shape_6, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x60U},
+		.data = conventions_constant_table},
+};
+
+static const char buffers_string_0[] = "scaled";
+static const char buffers_string_1[] = "smoothed";
+static const char buffers_string_2[] = "gathered";
+static const char buffers_string_3[] = "moved";
+static const char buffers_string_4[] = "added";
+static const char buffers_string_5[] = "launched";
+static const char buffers_string_6[] = "launched_too";
+static const char buffers_string_7[] = "opwest_workspace of step 1";
+static const char buffers_string_8[] = "work of step 2";
+static const char buffers_string_9[] = "opwest_arrays of step 7";
+static const char buffers_string_10[] = "opwest_arrays of step 8";
+static const char buffers_string_11[] = "opwest_workspace of step 9";
+static const char buffers_string_12[] = "opwest_workspace of step 10";
+
+const struct opwest_buffer conventions_buffers[13] = {
+	{.tensor = {.name = buffers_string_0, .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_INOUT, .flags = 0x40U},
+		.offset = 192U, .pool = 0U, .first_step = 0U, .last_step = 1U,
+		.role = OPWEST_BUFFER_INTERMEDIATE},
+	{.tensor = {.name = buffers_string_1, .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_INOUT, .flags = 0x60U},
+		.offset = 128U, .pool = 0U, .first_step = 1U, .last_step = 6U,
+		.role = OPWEST_BUFFER_INTERMEDIATE},
+	{.tensor = {.name = buffers_string_2, .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_INOUT, .flags = 0x40U},
+		.offset = 64U, .pool = 0U, .first_step = 2U, .last_step = 4U,
+		.role = OPWEST_BUFFER_INTERMEDIATE},
+	{.tensor = {.name = buffers_string_3, .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_INOUT, .flags = 0x60U},
+		.offset = 0U, .pool = 0U, .first_step = 4U, .last_step = 6U,
+		.role = OPWEST_BUFFER_INTERMEDIATE},
+	{.tensor = {.name = buffers_string_4, .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_INOUT, .flags = 0x60U},
+		.offset = 320U, .pool = 0U, .first_step = 6U, .last_step = 8U,
+		.role = OPWEST_BUFFER_INTERMEDIATE},
+	{.tensor = {.name = buffers_string_5, .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_INOUT, .flags = 0x60U},
+		.offset = 384U, .pool = 0U, .first_step = 7U, .last_step = 8U,
+		.role = OPWEST_BUFFER_INTERMEDIATE},
+	{.tensor = {.name = buffers_string_6, .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_INOUT, .flags = 0x60U},
+		.offset = 448U, .pool = 0U, .first_step = 8U, .last_step = 9U,
+		.role = OPWEST_BUFFER_INTERMEDIATE},
+	{.tensor = {.name = buffers_string_7, .shape = shape_98, .quantization = NULL, .size = 98U,
+		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x40U},
+		.offset = 0U, .pool = 0U, .first_step = 1U, .last_step = 1U,
+		.role = OPWEST_BUFFER_SCRATCH},
+	{.tensor = {.name = buffers_string_8, .shape = shape_6, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x40U},
+		.offset = 0U, .pool = 0U, .first_step = 2U, .last_step = 2U,
+		.role = OPWEST_BUFFER_SCRATCH},
+	{.tensor = {.name = buffers_string_9, .shape = shape_176, .quantization = NULL,
+		.size = 176U, .dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_INOUT,
+		.flags = 0x30U}, .offset = 0U, .pool = 0U, .first_step = 7U, .last_step = 8U,
+		.role = OPWEST_BUFFER_SCRATCH},
+	{.tensor = {.name = buffers_string_10, .shape = shape_144, .quantization = NULL,
+		.size = 144U, .dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_INOUT,
+		.flags = 0x30U}, .offset = 176U, .pool = 0U, .first_step = 8U, .last_step = 8U,
+		.role = OPWEST_BUFFER_SCRATCH},
+	{.tensor = {.name = buffers_string_11, .shape = shape_130, .quantization = NULL,
+		.size = 130U, .dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_INOUT,
+		.flags = 0x60U}, .offset = 0U, .pool = 0U, .first_step = 9U, .last_step = 9U,
+		.role = OPWEST_BUFFER_SCRATCH},
+	{.tensor = {.name = buffers_string_12, .shape = shape_18, .quantization = NULL, .size = 18U,
+		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x30U},
+		.offset = 0U, .pool = 0U, .first_step = 10U, .last_step = 10U,
+		.role = OPWEST_BUFFER_SCRATCH},
+};
+
+const struct opwest_pool_place conventions_pool_places[1] = {
+	{.regions = NULL, .devices = NULL, .cache_line = 0U, .region_count = 0U, .device_count = 0U,
+		.flags = OPWEST_POOL_CPU | OPWEST_POOL_ALL_DEVICES},
+};
+
+static const struct opwest_binding bindings_0[] = {
+	{.kind = OPWEST_BINDING_INPUT, .index = 0U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 0U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 1U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 2U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 3U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 0U},
+};
+
+static const struct opwest_binding bindings_1[] = {
+	{.kind = OPWEST_BINDING_BUFFER, .index = 0U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 1U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 7U},
+};
+
+static const struct opwest_binding bindings_2[] = {
+	{.kind = OPWEST_BINDING_CONSTANT, .index = 0U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 1U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 8U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 2U},
+};
+
+static const struct opwest_binding bindings_3[] = {
+	{.kind = OPWEST_BINDING_BUFFER, .index = 2U},
+};
+
+static const struct opwest_binding bindings_4[] = {
+	{.kind = OPWEST_BINDING_BUFFER, .index = 2U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 3U},
+};
+
+static const struct opwest_binding bindings_5[] = {
+	{.kind = OPWEST_BINDING_INPUT, .index = 1U},
+	{.kind = OPWEST_BINDING_INPUT, .index = 2U},
+	{.kind = OPWEST_BINDING_INPUT, .index = 3U},
+	{.kind = OPWEST_BINDING_INPUT, .index = 4U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 2U},
+};
+
+static const struct opwest_binding bindings_6[] = {
+	{.kind = OPWEST_BINDING_BUFFER, .index = 3U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 1U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 4U},
+};
+
+static const struct opwest_binding bindings_7[] = {
+	{.kind = OPWEST_BINDING_BUFFER, .index = 4U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 4U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 5U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 9U},
+};
+
+static const struct opwest_binding bindings_8[] = {
+	{.kind = OPWEST_BINDING_BUFFER, .index = 5U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 5U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 6U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 10U},
+};
+
+static const struct opwest_binding bindings_9[] = {
+	{.kind = OPWEST_BINDING_BUFFER, .index = 6U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 6U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 7U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 8U},
+	{.kind = OPWEST_BINDING_CONSTANT, .index = 0U},
+	{.kind = OPWEST_BINDING_INPUT, .index = 4U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 0U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 11U},
+};
+
+static const struct opwest_binding bindings_10[] = {
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 0U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 1U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 12U},
+};
+
+static const uint64_t scalars[] = {
+	UINT64_C(18446744073709551613), UINT64_C(9000000000), UINT64_C(4602678819172646912), 1, 3,
+		UINT64_C(18446744073709551615), 60000, UINT64_C(4598175219545276416),
+	0,
+};
+
+const struct opwest_step_bindings conventions_step_bindings[11] = {
+	{.bindings = bindings_0, .binding_count = 6U},
+	{.bindings = bindings_1, .binding_count = 3U},
+	{.bindings = bindings_2, .binding_count = 4U},
+	{.bindings = bindings_3, .binding_count = 1U},
+	{.bindings = bindings_4, .binding_count = 2U},
+	{.bindings = bindings_5, .binding_count = 5U},
+	{.bindings = bindings_6, .binding_count = 3U},
+	{.bindings = bindings_7, .binding_count = 4U},
+	{.bindings = bindings_8, .binding_count = 4U},
+	{.bindings = bindings_9, .binding_count = 8U},
+	{.bindings = bindings_10, .binding_count = 3U},
+};
+
+const struct opwest_details conventions_details = {
+	.model = &conventions_model,
+	.build = &conventions_build,
+	.constants = conventions_constants,
+	.buffers = conventions_buffers,
+	.pool_places = conventions_pool_places,
+	.step_bindings = conventions_step_bindings,
+	.scalars = scalars,
+	.constant_count = 1U,
+	.buffer_count = 13U,
+	.pool_count = 1U,
+	.step_count = 11U,
+	.scalar_count = 9U,
 };

@@ -47,7 +47,7 @@ const struct opwest_device conventions_device_table[2] = {
 	{.name = "dma", .type = NULL, .program = NULL, .timeout_ms = -1, .flags = 0U},
 };
 
-static const struct opwest_device_set device_set = {
+const struct opwest_device_set conventions_device_set = {
 	.model = "conventions",
 	.devices = conventions_device_table,
 	.count = 2U,
@@ -69,7 +69,8 @@ int conventions_open(struct conventions_workspace *workspace,
 	workspace->slots[0].dev = devices->npu;
 	workspace->slots[1].dev = devices->dma;
 
-	const int rc = opwest_devices_activate(&device_set, workspace->slots, &workspace->status);
+	const int rc = opwest_devices_activate(&conventions_device_set, workspace->slots,
+		&workspace->status);
 
 	if (rc != 0) {
 		return rc;
@@ -89,14 +90,15 @@ int conventions_close(struct conventions_workspace *workspace,
 	}
 	workspace->opened = false;
 	opwest_status_clear(&workspace->status);
-	return opwest_devices_deactivate(&device_set, workspace->slots, &workspace->status);
+	return opwest_devices_deactivate(&conventions_device_set, workspace->slots,
+		&workspace->status);
 }
 
 /* Failure paths are separate functions, so that they add no cost to a run without failures. */
 static int __attribute__((noinline, cold)) abandoned(int rc,
 	struct conventions_workspace *workspace)
 {
-	workspace->opened = opwest_devices_abandon(&device_set, workspace->slots);
+	workspace->opened = opwest_devices_abandon(&conventions_device_set, workspace->slots);
 	return rc;
 }
 
@@ -155,7 +157,7 @@ int conventions_run(
 	}
 
 	uint8_t *const pool_sram = workspace->sram;
-	int rc = opwest_devices_open(&device_set, workspace->slots, &workspace->status);
+	int rc = opwest_devices_open(&conventions_device_set, workspace->slots, &workspace->status);
 	int32_t status;
 
 	if (rc != 0) {
@@ -260,7 +262,7 @@ int conventions_run(
 
 	/* Wait for npu: steps 7, 8 */
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 10);
-	rc = opwest_devices_sync(&device_set, workspace->slots, &workspace->status, 0U);
+	rc = opwest_devices_sync(&conventions_device_set, workspace->slots, &workspace->status, 0U);
 	OPWEST_PROFILE_END(workspace->profile, conventions_points, 10);
 	if (rc != 0) {
 		return abandoned(rc, workspace);
@@ -287,7 +289,7 @@ int conventions_run(
 		return failed(status, workspace, 10U);
 	}
 
-	rc = opwest_devices_close(&device_set, workspace->slots, &workspace->status);
+	rc = opwest_devices_close(&conventions_device_set, workspace->slots, &workspace->status);
 	OPWEST_PROFILE_END(workspace->profile, conventions_points, 0);
 	return rc;
 }

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opwest/device_calls.h>
 #include <opwest/devices.h>
 #include <opwest/model.h>
 #include <opwest/port.h>
@@ -121,7 +122,7 @@ struct accelerated_workspace {
 	 * Set by accelerated_open(), cleared by accelerated_close() and when a device times out.
 	 */
 	bool opened;
-	/** The state of each device. */
+	/** The state of each device: see accelerated_call_device(). */
 	struct opwest_slot slots[4];
 	/**
 	 * Inputs in the workspace. Write them before each run, because a run may reuse their
@@ -248,8 +249,56 @@ int accelerated_close(struct accelerated_workspace *workspace,
 /** The description of the model: operators, tensors, pools, devices. */
 extern const struct opwest_model accelerated_model;
 
+/** @name Optional parts of the metadata: the linker drops those that nothing refers to.
+ * @{
+ */
+/** The generator, the content and the ABI of the model. */
+extern const struct opwest_build accelerated_build;
+/** The tensors in the workspace. */
+extern const struct opwest_buffer accelerated_buffers[10];
+/** The regions and the reach of the pools. */
+extern const struct opwest_pool_place accelerated_pool_places[2];
+/** The arguments of the steps. */
+extern const struct opwest_step_bindings accelerated_step_bindings[10];
+/** All optional parts of the metadata: keeps each of them. */
+extern const struct opwest_details accelerated_details;
+/** @} */
+
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry accelerated_registry;
+
+/** The devices, for accelerated_call_device(). */
+extern const struct opwest_device_set accelerated_device_set;
+
+/** @name Indices of devices in the device context
+ * @{
+ */
+#define ACCELERATED_DEVICE_FIRST_INDEX 0U
+#define ACCELERATED_DEVICE_SECOND_INDEX 1U
+#define ACCELERATED_DEVICE_THIRD_INDEX 2U
+#define ACCELERATED_DEVICE_FOURTH_INDEX 3U
+/** @} */
+
+/**
+ * @brief Return a device of an open workspace, for opwest_call().
+ *
+ * @param workspace The workspace; no run of it may be in progress during calls.
+ * @param index     The index in the device context: ACCELERATED_DEVICE_FIRST_INDEX, ...
+ *
+ * @return The device; it refers to the workspace
+ */
+static inline struct opwest_call_device accelerated_call_device(
+	struct accelerated_workspace *workspace, uint32_t index)
+{
+	struct opwest_call_device device;
+
+	device.set = &accelerated_device_set;
+	device.slots = workspace->slots;
+	device.status = &workspace->status;
+	device.opened = &workspace->opened;
+	device.index = index;
+	return device;
+}
 
 #ifdef CONFIG_OPWEST_PROFILE
 /** The measured points of accelerated_run(), in the order of execution. */

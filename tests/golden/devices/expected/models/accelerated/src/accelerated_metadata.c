@@ -6,6 +6,13 @@
 
 #include "accelerated_internal.h"
 
+/* The target of the operators, defined by the build. */
+#ifndef OPWEST_TARGET
+#define OPWEST_TARGET "any"
+#endif
+
+static const char opwest_target[] = OPWEST_TARGET;
+
 static const uint32_t shape_2[] = {2U};
 static const uint32_t shape_16[] = {16U};
 
@@ -105,4 +112,183 @@ const struct opwest_model accelerated_model = {
 	.step_count = 10U,
 	.pool_count = 2U,
 	.device_count = 4U,
+};
+
+static const char build_string_0[] = "0.1.0";
+static const char build_string_1[] =
+	"e82dfc9949f94696e7f8a922ea89669abad166775e8e246d5c6640a00bfd199f";
+
+const struct opwest_build accelerated_build = {
+	.generator = build_string_0,
+	.model_hash = build_string_1,
+	.target = opwest_target,
+	.machine = OPWEST_ABI_MACHINE,
+	.float_abi = OPWEST_ABI_FLOAT,
+	.pointer_size = sizeof(void *),
+	.big_endian = OPWEST_ABI_BIG_ENDIAN,
+};
+
+static const char buffers_string_0[] = "a";
+static const char buffers_string_1[] = "b";
+static const char buffers_string_2[] = "c";
+static const char buffers_string_3[] = "d";
+static const char buffers_string_4[] = "e";
+static const char buffers_string_5[] = "f";
+static const char buffers_string_6[] = "work of step 2";
+static const char buffers_string_7[] = "work of step 4";
+static const char buffers_string_8[] = "work of step 8";
+static const char buffers_string_9[] = "x";
+
+const struct opwest_buffer accelerated_buffers[10] = {
+	{.tensor = {.name = buffers_string_0, .shape = shape_16, .quantization = NULL, .size = 64U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x30U},
+		.offset = 0U, .pool = 0U, .first_step = 0U, .last_step = 1U,
+		.role = OPWEST_BUFFER_INTERMEDIATE},
+	{.tensor = {.name = buffers_string_1, .shape = shape_16, .quantization = NULL, .size = 64U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x30U},
+		.offset = 64U, .pool = 0U, .first_step = 1U, .last_step = 2U,
+		.role = OPWEST_BUFFER_INTERMEDIATE},
+	{.tensor = {.name = buffers_string_2, .shape = shape_16, .quantization = NULL, .size = 64U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x30U},
+		.offset = 128U, .pool = 0U, .first_step = 2U, .last_step = 3U,
+		.role = OPWEST_BUFFER_INTERMEDIATE},
+	{.tensor = {.name = buffers_string_3, .shape = shape_16, .quantization = NULL, .size = 64U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x30U},
+		.offset = 0U, .pool = 0U, .first_step = 3U, .last_step = 7U,
+		.role = OPWEST_BUFFER_INTERMEDIATE},
+	{.tensor = {.name = buffers_string_4, .shape = shape_16, .quantization = NULL, .size = 64U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x30U},
+		.offset = 0U, .pool = 1U, .first_step = 4U, .last_step = 5U,
+		.role = OPWEST_BUFFER_INTERMEDIATE},
+	{.tensor = {.name = buffers_string_5, .shape = shape_16, .quantization = NULL, .size = 64U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x30U},
+		.offset = 64U, .pool = 0U, .first_step = 7U, .last_step = 8U,
+		.role = OPWEST_BUFFER_INTERMEDIATE},
+	{.tensor = {.name = buffers_string_6, .shape = shape_16, .quantization = NULL, .size = 64U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x30U},
+		.offset = 0U, .pool = 0U, .first_step = 2U, .last_step = 2U,
+		.role = OPWEST_BUFFER_SCRATCH},
+	{.tensor = {.name = buffers_string_7, .shape = shape_16, .quantization = NULL, .size = 64U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x30U},
+		.offset = 64U, .pool = 0U, .first_step = 4U, .last_step = 4U,
+		.role = OPWEST_BUFFER_SCRATCH},
+	{.tensor = {.name = buffers_string_8, .shape = shape_16, .quantization = NULL, .size = 64U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x30U},
+		.offset = 0U, .pool = 0U, .first_step = 8U, .last_step = 8U,
+		.role = OPWEST_BUFFER_SCRATCH},
+	{.tensor = {.name = buffers_string_9, .shape = shape_16, .quantization = NULL, .size = 64U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x30U},
+		.offset = 64U, .pool = 0U, .first_step = 0U, .last_step = 0U,
+		.role = OPWEST_BUFFER_INPUT},
+};
+
+static const uint16_t reach_0[] = {0U, 1U, 2U};
+static const char pool_places_string_0[] = "mps3/corstone300/an547";
+static const char pool_places_string_1[] = "nodelabel isram";
+static const char pool_places_string_2[] = "mps2/an385";
+static const char pool_places_string_3[] = "chosen zephyr,dtcm";
+
+static const struct opwest_region regions_1[] = {
+	{.board = pool_places_string_0, .node = pool_places_string_1},
+	{.board = pool_places_string_2, .node = pool_places_string_3},
+};
+
+static const uint16_t reach_1[] = {3U};
+
+const struct opwest_pool_place accelerated_pool_places[2] = {
+	{.regions = NULL, .devices = reach_0, .cache_line = 0U, .region_count = 0U,
+		.device_count = 3U, .flags = OPWEST_POOL_CPU},
+	{.regions = regions_1, .devices = reach_1, .cache_line = 0U, .region_count = 2U,
+		.device_count = 1U, .flags = OPWEST_POOL_CPU},
+};
+
+static const struct opwest_binding bindings_0[] = {
+	{.kind = OPWEST_BINDING_SCALAR, .index = 0U},
+	{.kind = OPWEST_BINDING_INPUT, .index = 0U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 9U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 0U},
+};
+
+static const struct opwest_binding bindings_1[] = {
+	{.kind = OPWEST_BINDING_SCALAR, .index = 1U},
+	{.kind = OPWEST_BINDING_INPUT, .index = 0U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 0U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 1U},
+};
+
+static const struct opwest_binding bindings_2[] = {
+	{.kind = OPWEST_BINDING_BUFFER, .index = 1U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 2U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 6U},
+};
+
+static const struct opwest_binding bindings_3[] = {
+	{.kind = OPWEST_BINDING_SCALAR, .index = 2U},
+	{.kind = OPWEST_BINDING_INPUT, .index = 0U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 2U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 3U},
+};
+
+static const struct opwest_binding bindings_4[] = {
+	{.kind = OPWEST_BINDING_BUFFER, .index = 3U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 4U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 7U},
+};
+
+static const struct opwest_binding bindings_5[] = {
+	{.kind = OPWEST_BINDING_SCALAR, .index = 3U},
+	{.kind = OPWEST_BINDING_INPUT, .index = 0U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 4U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 0U},
+};
+
+static const struct opwest_binding bindings_6[] = {
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 0U},
+};
+
+static const struct opwest_binding bindings_7[] = {
+	{.kind = OPWEST_BINDING_SCALAR, .index = 4U},
+	{.kind = OPWEST_BINDING_INPUT, .index = 0U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 3U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 5U},
+};
+
+static const struct opwest_binding bindings_8[] = {
+	{.kind = OPWEST_BINDING_BUFFER, .index = 5U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 0U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 8U},
+};
+
+static const struct opwest_binding bindings_9[] = {
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 0U},
+};
+
+static const uint64_t scalars[] = {0, 1, 3, 5, 7};
+
+const struct opwest_step_bindings accelerated_step_bindings[10] = {
+	{.bindings = bindings_0, .binding_count = 4U},
+	{.bindings = bindings_1, .binding_count = 4U},
+	{.bindings = bindings_2, .binding_count = 3U},
+	{.bindings = bindings_3, .binding_count = 4U},
+	{.bindings = bindings_4, .binding_count = 3U},
+	{.bindings = bindings_5, .binding_count = 4U},
+	{.bindings = bindings_6, .binding_count = 1U},
+	{.bindings = bindings_7, .binding_count = 4U},
+	{.bindings = bindings_8, .binding_count = 3U},
+	{.bindings = bindings_9, .binding_count = 1U},
+};
+
+const struct opwest_details accelerated_details = {
+	.model = &accelerated_model,
+	.build = &accelerated_build,
+	.constants = NULL,
+	.buffers = accelerated_buffers,
+	.pool_places = accelerated_pool_places,
+	.step_bindings = accelerated_step_bindings,
+	.scalars = scalars,
+	.constant_count = 0U,
+	.buffer_count = 10U,
+	.pool_count = 2U,
+	.step_count = 10U,
+	.scalar_count = 5U,
 };

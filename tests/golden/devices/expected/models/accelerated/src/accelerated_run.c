@@ -55,7 +55,7 @@ const struct opwest_device accelerated_device_table[4] = {
 		.flags = OPWEST_DEVICE_HOOKS},
 };
 
-static const struct opwest_device_set device_set = {
+const struct opwest_device_set accelerated_device_set = {
 	.model = "accelerated",
 	.devices = accelerated_device_table,
 	.count = 4U,
@@ -82,7 +82,8 @@ int accelerated_open(struct accelerated_workspace *workspace,
 	workspace->slots[2].dev = devices->third;
 	workspace->slots[3].dev = devices->fourth;
 
-	const int rc = opwest_devices_activate(&device_set, workspace->slots, &workspace->status);
+	const int rc = opwest_devices_activate(&accelerated_device_set, workspace->slots,
+		&workspace->status);
 
 	if (rc != 0) {
 		return rc;
@@ -106,14 +107,15 @@ int accelerated_close(struct accelerated_workspace *workspace,
 	}
 	workspace->opened = false;
 	opwest_status_clear(&workspace->status);
-	return opwest_devices_deactivate(&device_set, workspace->slots, &workspace->status);
+	return opwest_devices_deactivate(&accelerated_device_set, workspace->slots,
+		&workspace->status);
 }
 
 /* Failure paths are separate functions, so that they add no cost to a run without failures. */
 static int __attribute__((noinline, cold)) abandoned(int rc,
 	struct accelerated_workspace *workspace)
 {
-	workspace->opened = opwest_devices_abandon(&device_set, workspace->slots);
+	workspace->opened = opwest_devices_abandon(&accelerated_device_set, workspace->slots);
 	return rc;
 }
 
@@ -167,7 +169,7 @@ int accelerated_run(
 
 	uint8_t *const pool_sram = workspace->sram;
 	uint8_t *const pool_fast = workspace->fast;
-	int rc = opwest_devices_open(&device_set, workspace->slots, &workspace->status);
+	int rc = opwest_devices_open(&accelerated_device_set, workspace->slots, &workspace->status);
 	int32_t status;
 
 	if (rc != 0) {
@@ -254,7 +256,7 @@ int accelerated_run(
 	accelerated__stamp(outputs->y, devices->second);
 	OPWEST_PROFILE_END(workspace->profile, accelerated_points, 10);
 
-	rc = opwest_devices_close(&device_set, workspace->slots, &workspace->status);
+	rc = opwest_devices_close(&accelerated_device_set, workspace->slots, &workspace->status);
 	OPWEST_PROFILE_END(workspace->profile, accelerated_points, 0);
 	return rc;
 }

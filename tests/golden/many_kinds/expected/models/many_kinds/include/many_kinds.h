@@ -636,6 +636,23 @@ int many_kinds_close(struct many_kinds_workspace *workspace,
 /** The description of the model: operators, tensors, pools, devices. */
 extern const struct opwest_model many_kinds_model;
 
+/** @name Optional parts of the metadata: the linker drops those that nothing refers to.
+ * @{
+ */
+/** The generator, the content and the ABI of the model. */
+extern const struct opwest_build many_kinds_build;
+/** The constants in flash. */
+extern const struct opwest_constant many_kinds_constants[3];
+/** The tensors in the workspace. */
+extern const struct opwest_buffer many_kinds_buffers[4];
+/** The regions and the reach of the pools. */
+extern const struct opwest_pool_place many_kinds_pool_places[2];
+/** The arguments of the steps. */
+extern const struct opwest_step_bindings many_kinds_step_bindings[20];
+/** All optional parts of the metadata: keeps each of them. */
+extern const struct opwest_details many_kinds_details;
+/** @} */
+
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry many_kinds_registry;
 

@@ -6,6 +6,13 @@
 
 #include "many_kinds_internal.h"
 
+/* The target of the operators, defined by the build. */
+#ifndef OPWEST_TARGET
+#define OPWEST_TARGET "any"
+#endif
+
+static const char opwest_target[] = OPWEST_TARGET;
+
 static const uint32_t shape_2_3[] = {2U, 3U};
 static const uint32_t shape_8[] = {8U};
 static const uint32_t shape_45[] = {45U};
@@ -359,4 +366,238 @@ const struct opwest_model many_kinds_model = {
 	.step_count = 20U,
 	.pool_count = 2U,
 	.device_count = 0U,
+};
+
+static const char build_string_0[] = "0.1.0";
+static const char build_string_1[] =
+	"ba0bece89fd276c771fa5137e88b7c6da0a5e3c38722a4bad3ee98acf2ec7fdc";
+
+const struct opwest_build many_kinds_build = {
+	.generator = build_string_0,
+	.model_hash = build_string_1,
+	.target = opwest_target,
+	.machine = OPWEST_ABI_MACHINE,
+	.float_abi = OPWEST_ABI_FLOAT,
+	.pointer_size = sizeof(void *),
+	.big_endian = OPWEST_ABI_BIG_ENDIAN,
+};
+
+static const char constants_string_0[] = "table";
+static const char constants_string_1[] = "offsets";
+static const char constants_string_2[] = "gains";
+
+const struct opwest_constant many_kinds_constants[3] = {
+	{.tensor = {.name = constants_string_0, .shape = shape_8, .quantization = NULL, .size = 32U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x30U},
+		.data = many_kinds_constant_table},
+	{.tensor = {.name = constants_string_1, .shape = shape_8, .quantization = NULL, .size = 16U,
+		.dtype = OPWEST_INT16, .rank = 1U, .direction = OPWEST_IN, .flags = 0x60U},
+		.data = many_kinds_constant_offsets},
+	{.tensor = {.name = constants_string_2, .shape = shape_8, .quantization = NULL, .size = 8U,
+		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_IN, .flags = 0x30U},
+		.data = many_kinds_constant_gains},
+};
+
+static const char buffers_string_0[] = "between";
+static const char buffers_string_1[] = "total";
+static const char buffers_string_2[] = "scratch of step 16";
+static const char buffers_string_3[] = "scratch of step 17";
+
+const struct opwest_buffer many_kinds_buffers[4] = {
+	{.tensor = {.name = buffers_string_0, .shape = shape_2_3, .quantization = NULL, .size = 6U,
+		.dtype = OPWEST_INT8, .rank = 2U, .direction = OPWEST_INOUT, .flags = 0x70U},
+		.offset = 0U, .pool = 1U, .first_step = 11U, .last_step = 12U,
+		.role = OPWEST_BUFFER_INTERMEDIATE},
+	{.tensor = {.name = buffers_string_1, .shape = shape_8, .quantization = NULL, .size = 32U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x30U},
+		.offset = 0U, .pool = 0U, .first_step = 15U, .last_step = 18U,
+		.role = OPWEST_BUFFER_INTERMEDIATE},
+	{.tensor = {.name = buffers_string_2, .shape = shape_8, .quantization = NULL, .size = 32U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x50U},
+		.offset = 32U, .pool = 0U, .first_step = 16U, .last_step = 16U,
+		.role = OPWEST_BUFFER_SCRATCH},
+	{.tensor = {.name = buffers_string_3, .shape = shape_8, .quantization = NULL, .size = 32U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x50U},
+		.offset = 32U, .pool = 0U, .first_step = 17U, .last_step = 17U,
+		.role = OPWEST_BUFFER_SCRATCH},
+};
+
+const struct opwest_pool_place many_kinds_pool_places[2] = {
+	{.regions = NULL, .devices = NULL, .cache_line = 0U, .region_count = 0U, .device_count = 0U,
+		.flags = OPWEST_POOL_CPU | OPWEST_POOL_ALL_DEVICES},
+	{.regions = NULL, .devices = NULL, .cache_line = 0U, .region_count = 0U, .device_count = 0U,
+		.flags = OPWEST_POOL_CPU | OPWEST_POOL_ALL_DEVICES},
+};
+
+static const struct opwest_binding bindings_0[] = {
+	{.kind = OPWEST_BINDING_INPUT, .index = 1U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 1U},
+};
+
+static const struct opwest_binding bindings_1[] = {
+	{.kind = OPWEST_BINDING_INPUT, .index = 2U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 2U},
+};
+
+static const struct opwest_binding bindings_2[] = {
+	{.kind = OPWEST_BINDING_INPUT, .index = 3U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 3U},
+};
+
+static const struct opwest_binding bindings_3[] = {
+	{.kind = OPWEST_BINDING_INPUT, .index = 4U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 4U},
+};
+
+static const struct opwest_binding bindings_4[] = {
+	{.kind = OPWEST_BINDING_INPUT, .index = 5U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 5U},
+};
+
+static const struct opwest_binding bindings_5[] = {
+	{.kind = OPWEST_BINDING_INPUT, .index = 6U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 6U},
+};
+
+static const struct opwest_binding bindings_6[] = {
+	{.kind = OPWEST_BINDING_INPUT, .index = 7U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 7U},
+};
+
+static const struct opwest_binding bindings_7[] = {
+	{.kind = OPWEST_BINDING_INPUT, .index = 8U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 8U},
+};
+
+static const struct opwest_binding bindings_8[] = {
+	{.kind = OPWEST_BINDING_INPUT, .index = 9U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 9U},
+};
+
+static const struct opwest_binding bindings_9[] = {
+	{.kind = OPWEST_BINDING_INPUT, .index = 10U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 10U},
+};
+
+static const struct opwest_binding bindings_10[] = {
+	{.kind = OPWEST_BINDING_INPUT, .index = 11U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 11U},
+};
+
+static const struct opwest_binding bindings_11[] = {
+	{.kind = OPWEST_BINDING_INPUT, .index = 0U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 0U},
+};
+
+static const struct opwest_binding bindings_12[] = {
+	{.kind = OPWEST_BINDING_BUFFER, .index = 0U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 0U},
+};
+
+static const struct opwest_binding bindings_13[] = {
+	{.kind = OPWEST_BINDING_SCALAR, .index = 0U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 1U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 2U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 1U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 3U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 1U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 4U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 1U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 1U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 5U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 6U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 1U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 12U},
+};
+
+static const struct opwest_binding bindings_14[] = {
+	{.kind = OPWEST_BINDING_SCALAR, .index = 7U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 8U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 9U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 10U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 11U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 12U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 13U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 14U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 10U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 15U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 16U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 16U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 13U},
+};
+
+static const struct opwest_binding bindings_15[] = {
+	{.kind = OPWEST_BINDING_CONSTANT, .index = 0U},
+	{.kind = OPWEST_BINDING_CONSTANT, .index = 1U},
+	{.kind = OPWEST_BINDING_CONSTANT, .index = 2U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 1U},
+};
+
+static const struct opwest_binding bindings_16[] = {
+	{.kind = OPWEST_BINDING_INPUT, .index = 12U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 1U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 2U},
+};
+
+static const struct opwest_binding bindings_17[] = {
+	{.kind = OPWEST_BINDING_CONSTANT, .index = 0U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 1U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 3U},
+};
+
+static const struct opwest_binding bindings_18[] = {
+	{.kind = OPWEST_BINDING_BUFFER, .index = 1U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 14U},
+};
+
+static const struct opwest_binding bindings_19[] = {
+	{.kind = OPWEST_BINDING_INPUT, .index = 13U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 15U},
+};
+
+static const uint64_t scalars[] = {
+	UINT64_C(18446744073709551488), 0, UINT64_C(18446744073709518848),
+		UINT64_C(18446744071562067968), UINT64_C(9223372036854775808),
+		UINT64_C(13159518111176589312), UINT64_C(18442240474082181119), 127,
+	255, 32767, 65535, 2147483647, UINT64_C(4294967295), UINT64_C(9223372036854775807),
+		UINT64_C(18446744073709551615), UINT64_C(4591870180066957722),
+	1,
+};
+
+const struct opwest_step_bindings many_kinds_step_bindings[20] = {
+	{.bindings = bindings_0, .binding_count = 2U},
+	{.bindings = bindings_1, .binding_count = 2U},
+	{.bindings = bindings_2, .binding_count = 2U},
+	{.bindings = bindings_3, .binding_count = 2U},
+	{.bindings = bindings_4, .binding_count = 2U},
+	{.bindings = bindings_5, .binding_count = 2U},
+	{.bindings = bindings_6, .binding_count = 2U},
+	{.bindings = bindings_7, .binding_count = 2U},
+	{.bindings = bindings_8, .binding_count = 2U},
+	{.bindings = bindings_9, .binding_count = 2U},
+	{.bindings = bindings_10, .binding_count = 2U},
+	{.bindings = bindings_11, .binding_count = 2U},
+	{.bindings = bindings_12, .binding_count = 2U},
+	{.bindings = bindings_13, .binding_count = 13U},
+	{.bindings = bindings_14, .binding_count = 13U},
+	{.bindings = bindings_15, .binding_count = 4U},
+	{.bindings = bindings_16, .binding_count = 3U},
+	{.bindings = bindings_17, .binding_count = 3U},
+	{.bindings = bindings_18, .binding_count = 2U},
+	{.bindings = bindings_19, .binding_count = 2U},
+};
+
+const struct opwest_details many_kinds_details = {
+	.model = &many_kinds_model,
+	.build = &many_kinds_build,
+	.constants = many_kinds_constants,
+	.buffers = many_kinds_buffers,
+	.pool_places = many_kinds_pool_places,
+	.step_bindings = many_kinds_step_bindings,
+	.scalars = scalars,
+	.constant_count = 3U,
+	.buffer_count = 4U,
+	.pool_count = 2U,
+	.step_count = 20U,
+	.scalar_count = 17U,
 };

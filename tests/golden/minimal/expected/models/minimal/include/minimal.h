@@ -152,6 +152,17 @@ int minimal_close(struct minimal_workspace *workspace, const struct minimal_devi
 /** The description of the model: operators, tensors, pools, devices. */
 extern const struct opwest_model minimal_model;
 
+/** @name Optional parts of the metadata: the linker drops those that nothing refers to.
+ * @{
+ */
+/** The generator, the content and the ABI of the model. */
+extern const struct opwest_build minimal_build;
+/** The arguments of the steps. */
+extern const struct opwest_step_bindings minimal_step_bindings[1];
+/** All optional parts of the metadata: keeps each of them. */
+extern const struct opwest_details minimal_details;
+/** @} */
+
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry minimal_registry;
 

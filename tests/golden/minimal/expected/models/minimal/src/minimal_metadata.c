@@ -6,6 +6,13 @@
 
 #include "minimal_internal.h"
 
+/* The target of the operators, defined by the build. */
+#ifndef OPWEST_TARGET
+#define OPWEST_TARGET "any"
+#endif
+
+static const char opwest_target[] = OPWEST_TARGET;
+
 static const uint32_t shape_4[] = {4U};
 
 static const struct opwest_tensor inputs[] = {
@@ -50,4 +57,42 @@ const struct opwest_model minimal_model = {
 	.step_count = 1U,
 	.pool_count = 0U,
 	.device_count = 0U,
+};
+
+static const char build_string_0[] = "0.1.0";
+static const char build_string_1[] =
+	"2df34d5c565dd0cdca62b7bf7c9d007e47024de99300d942db17708f44a0caab";
+
+const struct opwest_build minimal_build = {
+	.generator = build_string_0,
+	.model_hash = build_string_1,
+	.target = opwest_target,
+	.machine = OPWEST_ABI_MACHINE,
+	.float_abi = OPWEST_ABI_FLOAT,
+	.pointer_size = sizeof(void *),
+	.big_endian = OPWEST_ABI_BIG_ENDIAN,
+};
+
+static const struct opwest_binding bindings_0[] = {
+	{.kind = OPWEST_BINDING_INPUT, .index = 0U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 0U},
+};
+
+const struct opwest_step_bindings minimal_step_bindings[1] = {
+	{.bindings = bindings_0, .binding_count = 2U},
+};
+
+const struct opwest_details minimal_details = {
+	.model = &minimal_model,
+	.build = &minimal_build,
+	.constants = NULL,
+	.buffers = NULL,
+	.pool_places = NULL,
+	.step_bindings = minimal_step_bindings,
+	.scalars = NULL,
+	.constant_count = 0U,
+	.buffer_count = 0U,
+	.pool_count = 0U,
+	.step_count = 1U,
+	.scalar_count = 0U,
 };

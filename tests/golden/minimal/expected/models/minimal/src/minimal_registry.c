@@ -14,7 +14,7 @@ static int32_t opwest_call_negate(const struct opwest_value *args, const struct 
 }
 
 static const struct opwest_entry entries[] = {
-	{.info = &minimal_operators[0], .adapter = opwest_call_negate},
+	{.info = &minimal_operators[0], .adapter = opwest_call_negate, .requirement = NULL},
 };
 
 static const uint16_t displacements[] = {0U};

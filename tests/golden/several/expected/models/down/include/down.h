@@ -166,6 +166,23 @@ int down_close(struct down_workspace *workspace, const struct down_devices *devi
 /** The description of the model: operators, tensors, pools, devices. */
 extern const struct opwest_model down_model;
 
+/** @name Optional parts of the metadata: the linker drops those that nothing refers to.
+ * @{
+ */
+/** The generator, the content and the ABI of the model. */
+extern const struct opwest_build down_build;
+/** The constants in flash. */
+extern const struct opwest_constant down_constants[1];
+/** The tensors in the workspace. */
+extern const struct opwest_buffer down_buffers[1];
+/** The regions and the reach of the pools. */
+extern const struct opwest_pool_place down_pool_places[1];
+/** The arguments of the steps. */
+extern const struct opwest_step_bindings down_step_bindings[2];
+/** All optional parts of the metadata: keeps each of them. */
+extern const struct opwest_details down_details;
+/** @} */
+
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry down_registry;
 

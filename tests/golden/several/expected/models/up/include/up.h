@@ -166,6 +166,23 @@ int up_close(struct up_workspace *workspace, const struct up_devices *devices);
 /** The description of the model: operators, tensors, pools, devices. */
 extern const struct opwest_model up_model;
 
+/** @name Optional parts of the metadata: the linker drops those that nothing refers to.
+ * @{
+ */
+/** The generator, the content and the ABI of the model. */
+extern const struct opwest_build up_build;
+/** The constants in flash. */
+extern const struct opwest_constant up_constants[1];
+/** The tensors in the workspace. */
+extern const struct opwest_buffer up_buffers[1];
+/** The regions and the reach of the pools. */
+extern const struct opwest_pool_place up_pool_places[1];
+/** The arguments of the steps. */
+extern const struct opwest_step_bindings up_step_bindings[2];
+/** All optional parts of the metadata: keeps each of them. */
+extern const struct opwest_details up_details;
+/** @} */
+
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry up_registry;
 

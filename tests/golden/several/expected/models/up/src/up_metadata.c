@@ -6,6 +6,13 @@
 
 #include "up_internal.h"
 
+/* The target of the operators, defined by the build. */
+#ifndef OPWEST_TARGET
+#define OPWEST_TARGET "any"
+#endif
+
+static const char opwest_target[] = OPWEST_TARGET;
+
 static const uint32_t shape_4[] = {4U};
 
 static const struct opwest_tensor inputs[] = {
@@ -57,4 +64,72 @@ const struct opwest_model up_model = {
 	.step_count = 2U,
 	.pool_count = 1U,
 	.device_count = 0U,
+};
+
+static const char build_string_0[] = "0.1.0";
+static const char build_string_1[] =
+	"87f750ff7f5e21c80ab28d356c5554806e5004787349ab9afed98976cae393f6";
+
+const struct opwest_build up_build = {
+	.generator = build_string_0,
+	.model_hash = build_string_1,
+	.target = opwest_target,
+	.machine = OPWEST_ABI_MACHINE,
+	.float_abi = OPWEST_ABI_FLOAT,
+	.pointer_size = sizeof(void *),
+	.big_endian = OPWEST_ABI_BIG_ENDIAN,
+};
+
+static const char constants_string_0[] = "by";
+
+const struct opwest_constant up_constants[1] = {
+	{.tensor = {.name = constants_string_0, .shape = shape_4, .quantization = NULL, .size = 16U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x30U},
+		.data = up_constant_by},
+};
+
+static const char buffers_string_0[] = "once";
+
+const struct opwest_buffer up_buffers[1] = {
+	{.tensor = {.name = buffers_string_0, .shape = shape_4, .quantization = NULL, .size = 16U,
+		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x30U},
+		.offset = 0U, .pool = 0U, .first_step = 0U, .last_step = 1U,
+		.role = OPWEST_BUFFER_INTERMEDIATE},
+};
+
+const struct opwest_pool_place up_pool_places[1] = {
+	{.regions = NULL, .devices = NULL, .cache_line = 0U, .region_count = 0U, .device_count = 0U,
+		.flags = OPWEST_POOL_CPU | OPWEST_POOL_ALL_DEVICES},
+};
+
+static const struct opwest_binding bindings_0[] = {
+	{.kind = OPWEST_BINDING_INPUT, .index = 0U},
+	{.kind = OPWEST_BINDING_CONSTANT, .index = 0U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 0U},
+};
+
+static const struct opwest_binding bindings_1[] = {
+	{.kind = OPWEST_BINDING_BUFFER, .index = 0U},
+	{.kind = OPWEST_BINDING_CONSTANT, .index = 0U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 0U},
+};
+
+const struct opwest_step_bindings up_step_bindings[2] = {
+	{.bindings = bindings_0, .binding_count = 3U},
+	{.bindings = bindings_1, .binding_count = 3U},
+};
+
+const struct opwest_details up_details = {
+	.model = &up_model,
+	.build = &up_build,
+	.constants = up_constants,
+	.buffers = up_buffers,
+	.pool_places = up_pool_places,
+	.step_bindings = up_step_bindings,
+	.scalars = NULL,
+	.constant_count = 1U,
+	.buffer_count = 1U,
+	.pool_count = 1U,
+	.step_count = 2U,
+	.scalar_count = 0U,
 };

@@ -14,7 +14,7 @@ static int32_t opwest_call_step(const struct opwest_value *args, const struct de
 }
 
 static const struct opwest_entry entries[] = {
-	{.info = &up_operators[0], .adapter = opwest_call_step},
+	{.info = &up_operators[0], .adapter = opwest_call_step, .requirement = NULL},
 };
 
 static const uint16_t displacements[] = {0U};

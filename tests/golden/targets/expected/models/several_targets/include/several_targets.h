@@ -174,6 +174,23 @@ int several_targets_close(struct several_targets_workspace *workspace,
 /** The description of the model: operators, tensors, pools, devices. */
 extern const struct opwest_model several_targets_model;
 
+/** @name Optional parts of the metadata: the linker drops those that nothing refers to.
+ * @{
+ */
+/** The generator, the content and the ABI of the model. */
+extern const struct opwest_build several_targets_build;
+/** The constants in flash. */
+extern const struct opwest_constant several_targets_constants[2];
+/** The tensors in the workspace. */
+extern const struct opwest_buffer several_targets_buffers[1];
+/** The regions and the reach of the pools. */
+extern const struct opwest_pool_place several_targets_pool_places[1];
+/** The arguments of the steps. */
+extern const struct opwest_step_bindings several_targets_step_bindings[2];
+/** All optional parts of the metadata: keeps each of them. */
+extern const struct opwest_details several_targets_details;
+/** @} */
+
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry several_targets_registry;
 

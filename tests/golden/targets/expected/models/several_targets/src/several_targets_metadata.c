@@ -7,6 +7,13 @@
 
 #include "several_targets_internal.h"
 
+/* The target of the operators, defined by the build. */
+#ifndef OPWEST_TARGET
+#define OPWEST_TARGET "any"
+#endif
+
+static const char opwest_target[] = OPWEST_TARGET;
+
 static const uint32_t shape_4[] = {4U};
 
 static const struct opwest_tensor inputs[] = {
@@ -71,4 +78,79 @@ const struct opwest_model several_targets_model = {
 	.step_count = 2U,
 	.pool_count = 1U,
 	.device_count = 0U,
+};
+
+static const char build_string_0[] = "0.1.0";
+static const char build_string_1[] =
+	"0771c900ac91a0fad85bcea3cc1198231e3dd6671e930caee1e6127159531d76";
+
+const struct opwest_build several_targets_build = {
+	.generator = build_string_0,
+	.model_hash = build_string_1,
+	.target = opwest_target,
+	.machine = OPWEST_ABI_MACHINE,
+	.float_abi = OPWEST_ABI_FLOAT,
+	.pointer_size = sizeof(void *),
+	.big_endian = OPWEST_ABI_BIG_ENDIAN,
+};
+
+static const char constants_string_0[] = "bias";
+static const char constants_string_1[] = "mask";
+
+const struct opwest_constant several_targets_constants[2] = {
+	{.tensor = {.name = constants_string_0, .shape = shape_4, .quantization = NULL, .size = 8U,
+		.dtype = OPWEST_INT16, .rank = 1U, .direction = OPWEST_IN, .flags = 0x30U},
+		.data = several_targets_constant_bias},
+	{.tensor = {.name = constants_string_1, .shape = shape_4, .quantization = NULL, .size = 4U,
+		.dtype = OPWEST_BOOL, .rank = 1U, .direction = OPWEST_IN, .flags = 0x30U},
+		.data = several_targets_constant_mask},
+};
+
+static const char buffers_string_0[] = "scaled";
+
+const struct opwest_buffer several_targets_buffers[1] = {
+	{.tensor = {.name = buffers_string_0, .shape = shape_4, .quantization = NULL, .size = 8U,
+		.dtype = OPWEST_INT16, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x30U},
+		.offset = 0U, .pool = 0U, .first_step = 0U, .last_step = 1U,
+		.role = OPWEST_BUFFER_INTERMEDIATE},
+};
+
+const struct opwest_pool_place several_targets_pool_places[1] = {
+	{.regions = NULL, .devices = NULL, .cache_line = 0U, .region_count = 0U, .device_count = 0U,
+		.flags = OPWEST_POOL_CPU | OPWEST_POOL_ALL_DEVICES},
+};
+
+static const struct opwest_binding bindings_0[] = {
+	{.kind = OPWEST_BINDING_INPUT, .index = 0U},
+	{.kind = OPWEST_BINDING_CONSTANT, .index = 0U},
+	{.kind = OPWEST_BINDING_CONSTANT, .index = 1U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 0U},
+};
+
+static const struct opwest_binding bindings_1[] = {
+	{.kind = OPWEST_BINDING_BUFFER, .index = 0U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 0U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 0U},
+};
+
+static const uint64_t scalars[] = {2};
+
+const struct opwest_step_bindings several_targets_step_bindings[2] = {
+	{.bindings = bindings_0, .binding_count = 4U},
+	{.bindings = bindings_1, .binding_count = 3U},
+};
+
+const struct opwest_details several_targets_details = {
+	.model = &several_targets_model,
+	.build = &several_targets_build,
+	.constants = several_targets_constants,
+	.buffers = several_targets_buffers,
+	.pool_places = several_targets_pool_places,
+	.step_bindings = several_targets_step_bindings,
+	.scalars = scalars,
+	.constant_count = 2U,
+	.buffer_count = 1U,
+	.pool_count = 1U,
+	.step_count = 2U,
+	.scalar_count = 1U,
 };

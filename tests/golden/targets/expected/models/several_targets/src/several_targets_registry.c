@@ -21,8 +21,8 @@ static int32_t opwest_call_shift(const struct opwest_value *args, const struct d
 }
 
 static const struct opwest_entry entries[] = {
-	{.info = &several_targets_operators[1], .adapter = opwest_call_shift},
-	{.info = &several_targets_operators[0], .adapter = opwest_call_scale},
+	{.info = &several_targets_operators[1], .adapter = opwest_call_shift, .requirement = NULL},
+	{.info = &several_targets_operators[0], .adapter = opwest_call_scale, .requirement = NULL},
 };
 
 static const uint16_t displacements[] = {0U};

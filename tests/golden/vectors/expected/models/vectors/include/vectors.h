@@ -257,6 +257,21 @@ int vectors_close(struct vectors_workspace *workspace, const struct vectors_devi
 /** The description of the model: operators, tensors, pools, devices. */
 extern const struct opwest_model vectors_model;
 
+/** @name Optional parts of the metadata: the linker drops those that nothing refers to.
+ * @{
+ */
+/** The generator, the content and the ABI of the model. */
+extern const struct opwest_build vectors_build;
+/** The tensors in the workspace. */
+extern const struct opwest_buffer vectors_buffers[2];
+/** The regions and the reach of the pools. */
+extern const struct opwest_pool_place vectors_pool_places[1];
+/** The arguments of the steps. */
+extern const struct opwest_step_bindings vectors_step_bindings[3];
+/** All optional parts of the metadata: keeps each of them. */
+extern const struct opwest_details vectors_details;
+/** @} */
+
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry vectors_registry;
 

@@ -6,6 +6,13 @@
 
 #include "vectors_internal.h"
 
+/* The target of the operators, defined by the build. */
+#ifndef OPWEST_TARGET
+#define OPWEST_TARGET "any"
+#endif
+
+static const char opwest_target[] = OPWEST_TARGET;
+
 static const uint32_t shape_2_3[] = {2U, 3U};
 static const uint32_t shape_1_6[] = {1U, 6U};
 static const uint32_t shape_1[] = {1U};
@@ -92,4 +99,76 @@ const struct opwest_model vectors_model = {
 	.step_count = 3U,
 	.pool_count = 1U,
 	.device_count = 0U,
+};
+
+static const char build_string_0[] = "0.1.0";
+static const char build_string_1[] =
+	"f58686066effa9b2bd668dd1e400908f5690e0dce58bf75ed75a4baa3693c413";
+
+const struct opwest_build vectors_build = {
+	.generator = build_string_0,
+	.model_hash = build_string_1,
+	.target = opwest_target,
+	.machine = OPWEST_ABI_MACHINE,
+	.float_abi = OPWEST_ABI_FLOAT,
+	.pointer_size = sizeof(void *),
+	.big_endian = OPWEST_ABI_BIG_ENDIAN,
+};
+
+static const char buffers_string_0[] = "bias";
+static const char buffers_string_1[] = "q";
+
+const struct opwest_buffer vectors_buffers[2] = {
+	{.tensor = {.name = buffers_string_0, .shape = shape_1_6, .quantization = NULL, .size = 6U,
+		.dtype = OPWEST_INT8, .rank = 2U, .direction = OPWEST_INOUT, .flags = 0x30U},
+		.offset = 0U, .pool = 0U, .first_step = 0U, .last_step = 1U,
+		.role = OPWEST_BUFFER_INPUT},
+	{.tensor = {.name = buffers_string_1, .shape = shape_1_6, .quantization = NULL, .size = 6U,
+		.dtype = OPWEST_INT8, .rank = 2U, .direction = OPWEST_INOUT, .flags = 0x30U},
+		.offset = 8U, .pool = 0U, .first_step = 1U, .last_step = 2U,
+		.role = OPWEST_BUFFER_OUTPUT},
+};
+
+const struct opwest_pool_place vectors_pool_places[1] = {
+	{.regions = NULL, .devices = NULL, .cache_line = 0U, .region_count = 0U, .device_count = 0U,
+		.flags = OPWEST_POOL_CPU | OPWEST_POOL_ALL_DEVICES},
+};
+
+static const struct opwest_binding bindings_0[] = {
+	{.kind = OPWEST_BINDING_INPUT, .index = 0U},
+	{.kind = OPWEST_BINDING_INPUT, .index = 1U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 0U},
+};
+
+static const struct opwest_binding bindings_1[] = {
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 0U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 0U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 1U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 2U},
+};
+
+static const struct opwest_binding bindings_2[] = {
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 0U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 3U},
+};
+
+const struct opwest_step_bindings vectors_step_bindings[3] = {
+	{.bindings = bindings_0, .binding_count = 3U},
+	{.bindings = bindings_1, .binding_count = 4U},
+	{.bindings = bindings_2, .binding_count = 2U},
+};
+
+const struct opwest_details vectors_details = {
+	.model = &vectors_model,
+	.build = &vectors_build,
+	.constants = NULL,
+	.buffers = vectors_buffers,
+	.pool_places = vectors_pool_places,
+	.step_bindings = vectors_step_bindings,
+	.scalars = NULL,
+	.constant_count = 0U,
+	.buffer_count = 2U,
+	.pool_count = 1U,
+	.step_count = 3U,
+	.scalar_count = 0U,
 };

@@ -26,9 +26,9 @@ static int32_t opwest_call_signs(const struct opwest_value *args, const struct d
 }
 
 static const struct opwest_entry entries[] = {
-	{.info = &vectors_operators[2], .adapter = opwest_call_signs},
-	{.info = &vectors_operators[1], .adapter = opwest_call_round_off},
-	{.info = &vectors_operators[0], .adapter = opwest_call_scale},
+	{.info = &vectors_operators[2], .adapter = opwest_call_signs, .requirement = NULL},
+	{.info = &vectors_operators[1], .adapter = opwest_call_round_off, .requirement = NULL},
+	{.info = &vectors_operators[0], .adapter = opwest_call_scale, .requirement = NULL},
 };
 
 static const uint16_t displacements[] = {0U};

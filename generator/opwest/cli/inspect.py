@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest inspect`: objects, archives, C sources and LLVM IR, each judged alone, and images with their models."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from opwest.diagnostics import Diagnostics, Location, nearest
+from opwest.model.ir_files import is_ir
+from opwest.model.model import Target
+from opwest.model.targets import make_target, target_abi
+from opwest.objects.elf import parse_elf
+from opwest.objects.facts import ObjectError
+from opwest.objects.image import is_image, read_image
+from opwest.objects.image_report import image_json, image_text
+from opwest.objects.inspect import inspect_object, read_file
+from opwest.objects.magic import ELF
+from opwest.objects.report import Requirement, as_json, as_text
+from opwest.result import Result
+from opwest.targets import named_targets
+
+
+def inspect(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Print the facts about each file; report every unusable file."""
+    target = None
+    if options.target is not None:
+        if options.target not in named_targets():
+            faults.error(
+                f"unknown target {options.target!r}",
+                hint=f"{nearest(options.target, named_targets())} (`opwest targets` lists all)",
+            )
+            return Result("", None)
+        target = make_target(options.target, named_targets()[options.target])
+    texts, values = [], []
+    for path in options.files:
+        found = (_ir if is_ir(path) else _object)(path, target, faults)
+        if found is not None:
+            texts.append(found[0])
+            values.append(found[1])
+    return Result("\n\n".join(texts), values or None)
+
+
+def _requirement(target: Target | None, compiled_for: str | None = None) -> Requirement:
+    if target is None:
+        return Requirement()
+    return Requirement(target_abi(target), "host" if target.host else None, compiled_for)
+
+
+def _object(path: Path, target: Target | None, faults: Diagnostics) -> tuple[str, dict[str, Any]] | None:
+    try:
+        image = _image(path)
+        if image is not None:
+            return image
+        item = inspect_object(path)
+    except ObjectError as error:
+        faults.error(error.message, Location(str(path)), expected=error.expected, hint=error.hint)
+        return None
+    requirement = _requirement(target)
+    return as_text(str(path), item, requirement), as_json(str(path), item, requirement)
+
+
+def _image(path: Path) -> tuple[str, dict[str, Any]] | None:
+    """Return the description of a linked image, None for another file."""
+    content = read_file(path)
+    if not content.startswith(ELF):
+        return None
+    elf = parse_elf(content)
+    if not is_image(elf):
+        return None
+    image = read_image(elf)
+    return image_text(str(path), elf, image), image_json(str(path), elf, image)
+
+
+def _ir(path: Path, target: Target | None, faults: Diagnostics) -> tuple[str, dict[str, Any]] | None:
+    from opwest.llvm.facts import LlvmError
+    from opwest.model.ir_inspection import inspect_ir
+    from opwest.model.ir_report import uncompiled_as_json, uncompiled_as_text
+
+    try:
+        found = inspect_ir(path, target)
+    except (LlvmError, ObjectError) as error:
+        faults.error(error.message, Location(str(path)), expected=error.expected, hint=error.hint)
+        return None
+    if found.item is None:
+        return uncompiled_as_text(str(path), found), uncompiled_as_json(str(path), found)
+    requirement = _requirement(found.target, found.target.name)
+    return as_text(str(path), found.item, requirement), as_json(str(path), found.item, requirement)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hash of a model: SHA-256 of everything that defines its behaviour.
+
+Texts for people, locations, files of the application and the plan of the memory have no influence.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from hashlib import sha256
+from typing import Any
+
+from opwest.model.conventions import Convention
+from opwest.model.dtypes import DType
+from opwest.model.model import Model
+
+_MEMBERS = ("name", "operators", "devices", "pools", "constants", "inputs", "outputs", "buffers", "steps", "builds")
+"""The members of a model that define its behaviour. The others describe the application, its tests or the manifest."""
+_WITHOUT_EFFECT = frozenset(
+    {"location", "size_location", "description", "host_latency_us", "file", "origin", "kconfig", "boards", "devicetree"}
+)
+"""Members of inner objects without influence on results."""
+
+
+def model_hash(model: Model) -> str:
+    """Return the SHA-256 in hexadecimal. It is the same for all targets of a model."""
+    content = {name: _plain(getattr(model, name)) for name in _MEMBERS}
+    content["externals"] = sorted(external.symbol for external in model.externals)
+    return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON: objects by member, contents as their hashes."""
+    match value:
+        case DType() | Convention():
+            return value.name
+        case bytes():
+            return sha256(value).hexdigest()
+        case tuple() | list():
+            return [_plain(item) for item in value]
+        case frozenset():
+            return sorted(value)
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value.hex()
+    if dataclasses.is_dataclass(value):
+        names = [field.name for field in dataclasses.fields(value) if field.name not in _WITHOUT_EFFECT]
+        return {name: _plain(getattr(value, name)) for name in names}
+    return str(value)

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The judgement of one object or C source: its writable state, and why it cannot be linked.
+
+`opwest inspect` judges a file alone. `opwest check` judges it in the link of a manifest, which can permit state, define
+symbols and require an ABI. Both print the reasons of `judge`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Literal
+
+from opwest.objects.compat import WORD_SIZES, TargetAbi, abi_faults
+from opwest.objects.elf import COMMON_MACHINES, machines
+from opwest.objects.facts import CSource, Member, ObjectError
+from opwest.objects.providers import LIBCS, provider_of
+from opwest.objects.relocations import relocation_faults
+from opwest.objects.tvm_symbols import ALLOCATE, CONTEXTS, POINTERS, PROVIDED, REFUSED, tvm_functions
+from opwest.records import dataclass
+
+Kind = Literal["file", "abi", "relocation", "undefined", "tvm", "workspace", "state"]
+DEFAULT_LIBC = "picolibc"
+_HOST_MACHINES = ("x86-64", "i386")
+RUNTIME_SYMBOLS = (
+    frozenset(
+        """opwest_call opwest_call_check opwest_call_on_device opwest_dtype_name opwest_dtype_size opwest_find
+    opwest_launch opwest_model_input opwest_model_output opwest_model_step_name opwest_own opwest_port_cache_line
+    opwest_port_device_is_ready opwest_port_log_failure opwest_release opwest_status_already opwest_status_failed
+    opwest_wait""".split()
+    )
+    | PROVIDED
+)
+"""The functions declared in zephyr_module/include."""
+_IGNORED_STATE = POINTERS | CONTEXTS | {f"__{name}" for name in REFUSED}
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The writable variables of an object, without those that TVM's code generator adds and never writes."""
+
+    names: tuple[str, ...]
+    bytes: int | None
+    """None if unknown: the compiler determines the size of a C source's variables, and some files have no symbols."""
+
+    def __str__(self) -> str:
+        if not self:
+            return "unknown" if self.bytes is None else "none"
+        size = "" if self.bytes is None else f"{self.bytes} bytes: "
+        shown = ", ".join(self.names[:12]) or "unnamed data"
+        return size + shown + (f", … ({len(self.names)} in all)" if len(self.names) > 12 else "")
+
+    def __bool__(self) -> bool:
+        return bool(self.names or self.bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One reason why an object cannot be linked."""
+
+    kind: Kind
+    text: str
+    """What was found, without the name of the object."""
+    expected: str | None = None
+    hint: str | None = None
+    remedy: str | None = None
+    """What a manifest can add so that the object is accepted as it is."""
+    symbol: str = ""
+    """Kinds `undefined` and `tvm`: the symbol."""
+
+    def message(self, name: str, where: str = "") -> str:
+        """Return the message of the error for the object `name`; `where` names the target."""
+        if self.kind == "undefined":
+            return f"{self.text} in {name}{where}"
+        if self.kind == "tvm":
+            return f"{self.text} in {name}: {REFUSED[self.symbol]}"
+        if self.kind == "workspace":
+            return f"{name} {self.text}"
+        return f"{name} has {self.text}" if self.kind == "state" else f"{name}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What surrounds an object in a link; by default nothing."""
+
+    libc: str | None = None
+    """None: the usual ones of the object's machine."""
+    defined: Collection[str] = frozenset()
+    """Symbols that other files define or `externals` declares."""
+    stateful: bool = False
+    workspace: bool = False
+    """Whether an operator has a workspace."""
+
+
+ALONE = Link()
+
+
+def judge(item: Member | CSource, target: TargetAbi | None = None, link: Link = ALONE) -> list[Reason]:
+    """Return every reason why an object cannot be linked, for a target or for its own ABI; empty if exportable."""
+    return [*judge_file(item, target), *judge_symbols(item, link)]
+
+
+def judge_file(item: Member | CSource, target: TargetAbi | None = None) -> list[Reason]:
+    """Return the reasons that the object alone determines: its format, its ABI, its relocations."""
+    if isinstance(item, CSource):
+        return []
+    machine = item.abi.machine
+    abi = target or TargetAbi("its own ABI", machine, WORD_SIZES.get(machine, item.abi.bits), item.abi.endian)
+    found = [Reason("file", text) for text in item.faults]
+    if target is None and machine not in COMMON_MACHINES and machine not in machines():
+        found.append(Reason("abi", f"compiled for an unknown machine: {machine}"))
+    found += [Reason("abi", f.message, f.expected, f.hint) for f in abi_faults(item.abi, abi)]
+    if not item.opaque:
+        try:
+            found += [Reason("relocation", text) for text in relocation_faults(item, abi)]
+        except ObjectError as fault:
+            found.append(Reason("file", fault.message, fault.expected, fault.hint))
+    return found
+
+
+def judge_symbols(item: Member | CSource, link: Link = ALONE) -> list[Reason]:
+    """Return the reasons found in symbols: undefined ones, functions of TVM's runtime, state."""
+    if isinstance(item, Member) and item.opaque:
+        return []
+    return [*_undefined(item, link), *_tvm(item, link), *_state(item, link)]
+
+
+def state_of(item: Member | CSource) -> State:
+    """Return the writable state of an object or a C source."""
+    if isinstance(item, CSource):
+        names = tuple(dict.fromkeys(name for name in item.state if name not in _IGNORED_STATE))
+        return State(names, None if names else 0)
+    if item.opaque:
+        return State((), None)
+    names = tuple(dict.fromkeys(name for name in item.stateful_symbols if name not in _IGNORED_STATE))
+    foreign = sum(s.size for s in item.symbols if s.name in _IGNORED_STATE and s.section in ("data", "bss", "common"))
+    return State(names, item.writable_bytes - foreign)
+
+
+def _state(item: Member | CSource, link: Link) -> list[Reason]:
+    state = state_of(item)
+    thread_local = {s.name for s in item.symbols if s.kind == "tls"} if isinstance(item, Member) else set()
+    if link.stateful or not state or (state.names and thread_local.issuperset(state.names)):
+        return []  # thread-local variables have a reason of their own
+    amount = f" of {state.bytes} bytes" if state.bytes else ""
+    return [
+        Reason(
+            "state",
+            f"writable state{amount}: {', '.join(sorted(state.names)[:5]) or 'unnamed data'}",
+            expected="operators without .data and .bss, so that models are reentrant",
+            hint="make it const, pass it as a scratch argument, or set `stateful: true`",
+            remedy="`stateful: true` permits it",
+        )
+    ]
+
+
+def _tvm(item: Member | CSource, link: Link) -> list[Reason]:
+    """Return references to functions of TVM's runtime that are not supported, and to undeclared memory."""
+    own = item.defined if isinstance(item, Member) else {f.name for f in item.functions if not f.is_static}
+    needed = {name for name in tvm_functions(item) if name not in link.defined and name not in own}
+    found = [
+        Reason(
+            "tvm",
+            f"unsupported function {symbol!r}",
+            expected="operators that use only their arguments and a workspace",
+            hint="in TVM, compile one function per operator, for the CPU, without threads",
+            symbol=symbol,
+        )
+        for symbol in sorted(needed & REFUSED.keys())
+    ]
+    if ALLOCATE in needed and not link.workspace:
+        found.append(
+            Reason(
+                "workspace",
+                f"calls {ALLOCATE}, but no operator has a workspace",
+                expected="'workspace' in the operators that allocate memory",
+                remedy="`workspace` in the operators that allocate memory permits it",
+            )
+        )
+    return found
+
+
+def _undefined(item: Member | CSource, link: Link) -> list[Reason]:
+    if isinstance(item, CSource):
+        return []
+    machine = item.abi.machine
+    libcs = (link.libc,) if link.libc else usual_libcs(machine)
+    return [
+        _undefined_reason(symbol, machine, libcs)
+        for symbol in item.undefined_strong
+        if symbol not in link.defined
+        and symbol not in item.defined
+        and symbol not in RUNTIME_SYMBOLS
+        and symbol not in REFUSED
+        and all(provider_of(symbol, machine, libc) is None for libc in libcs)
+    ]
+
+
+def usual_libcs(machine: str) -> tuple[str, ...]:
+    """Return the C libraries that operators for a machine are linked with by default."""
+    if machine in _HOST_MACHINES:
+        return ("host",)
+    return ("host", DEFAULT_LIBC) if machine == "aarch64" else (DEFAULT_LIBC,)
+
+
+def _undefined_reason(symbol: str, machine: str, libcs: tuple[str, ...]) -> Reason:
+    words = "the host's C library" if libcs == ("host",) else f"the C library ({' or '.join(libcs)})"
+    hint, remedy = None, "another object or `externals` can define it"
+    others = [one for one in LIBCS if one not in ("host", *libcs) and provider_of(symbol, machine, one)]
+    if others and libcs != ("host",):
+        hint = f"for firmware with {others[0]}, set libc: {others[0]}"
+        remedy = f"`libc: {others[0]}` permits it"
+    if symbol.startswith("__stack_chk"):
+        hint = "compile with -fno-stack-protector: prebuilt operators cannot use Zephyr's stack canaries"
+    return Reason(
+        "undefined",
+        f"undefined symbol {symbol!r}",
+        expected=f"a definition in another object, the runtime, libgcc, {words}, or externals",
+        hint=hint,
+        remedy=remedy,
+        symbol=symbol,
+    )
+
+
+def verdict(reasons: Collection[Reason | str], item: Member | CSource | None) -> str:
+    """Return `yes`, `after compilation` or `no`."""
+    if reasons:
+        return "no"
+    return "after compilation" if isinstance(item, CSource) else "yes"

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The note of a model in an ELF image: its description as JSON in a section that is not loaded.
+
+`opwest inspect` reads it (objects/image.py). The section is written in assembly: a compiler would place it in flash.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from opwest import __version__
+from opwest.model.c_names import CNames
+from opwest.model.dtypes import TensorType
+from opwest.model.fingerprint import model_hash
+from opwest.model.model import Model
+from opwest.objects.image import NOTE_FORMAT, NOTE_OWNER, NOTE_SECTION, NOTE_TYPE
+from opwest.plan.memory import MemoryPlan
+from opwest.render.records import layout
+from opwest.render.records.workspace import used_pools
+from opwest.render.templates.renderer import Renderer
+from opwest.render.tensors import manifest_name
+
+_CHARACTERS = 72
+"""Of JSON per line of assembly."""
+
+
+def render_note(render: Renderer, model: Model, plan: MemoryPlan) -> bytes:
+    """Return note.S."""
+    text = json.dumps(note_record(model, plan), separators=(",", ":"))
+    lines = [text[at : at + _CHARACTERS] for at in range(0, len(text), _CHARACTERS)]
+    return render(
+        "models/model/note.S",
+        model=model.name,
+        manifest=manifest_name(model),
+        section=NOTE_SECTION,
+        owner=NOTE_OWNER,
+        owner_size=len(NOTE_OWNER) + 1,
+        type=NOTE_TYPE,
+        lines=[line.replace("\\", "\\\\").replace('"', '\\"') for line in lines],
+    )
+
+
+def note_record(model: Model, plan: MemoryPlan) -> dict[str, Any]:
+    """Return the description of a model as JSON values."""
+    names = CNames(model.name)
+    return {
+        "format": NOTE_FORMAT,
+        "opwest": __version__,
+        "metadata": layout.METADATA_VERSION,
+        "model": model.name,
+        "description": model.description or "",
+        "hash": model_hash(model),
+        "targets": [build.target.name for build in model.builds if build.target],
+        "inputs": [_tensor(t.name, t.type) for t in model.inputs],
+        "outputs": [_tensor(t.name, t.type) for t in model.outputs],
+        "devices": [
+            {
+                "name": device.name,
+                "type": device.type or "",
+                "program": device.program.name if device.program else "",
+                "symbol": CNames.program(device.program.content) if device.program else "",
+            }
+            for device in model.devices
+        ],
+        "pools": _pools(model, plan),
+        "constants": [
+            _tensor(c.name, c.type) | {"symbol": names.constant(c.name), "pool": c.pool or ""} for c in model.constants
+        ],
+        "steps": [
+            {
+                "operator": step.operator.name,
+                "device": step.device or "",
+                "args": [str(b.value) if b.role == "scalar" else b.name for b in step.bindings],
+            }
+            for step in model.steps
+        ],
+    }
+
+
+def _tensor(name: str, type_: TensorType) -> dict[str, Any]:
+    return {"name": name, "dtype": type_.dtype.name, "shape": list(type_.shape), "size": type_.size}
+
+
+def _pools(model: Model, plan: MemoryPlan) -> list[dict[str, Any]]:
+    declared = {pool.name: pool for pool in model.pools}
+    found = []
+    for used in used_pools(model, plan):
+        pool = declared[used.name]
+        buffers = []
+        for buffer in model.buffers:
+            home, offset = plan.place(buffer.name)
+            if home == used.name:
+                life = plan.schedule.lives[buffer.name]
+                place = {"role": buffer.role, "offset": offset, "first_step": life.first, "last_step": life.last}
+                buffers.append(_tensor(buffer.name, buffer.type) | place)
+        found.append(
+            {
+                "name": used.name,
+                "size": used.size,
+                "align": used.align,
+                "reach": sorted(pool.reachable_by) if pool.reachable_by is not None else [],
+                "regions": [{"board": board, "node": f"{tree.kind} {tree.value}"} for board, tree in pool.boards],
+                "buffers": sorted(buffers, key=lambda row: (row["offset"], row["first_step"])),
+            }
+        )
+    return found
