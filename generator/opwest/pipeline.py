@@ -32,7 +32,7 @@ def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project
     manifests = load_manifests(request.manifests, request.texts, faults)
     contexts = [Context(manifest, path.parent, faults) for path, manifest in manifests]
     objects = [inspect_objects(context) for context in contexts]
-    models = [resolve(*both, request.zephyr.boards) for both in zip(contexts, objects, strict=True)]
+    models = [resolve(*both, request.zephyr.boards, request.planner) for both in zip(contexts, objects, strict=True)]
     check_together(models, faults)
     check_zephyr(models, request.zephyr, faults)
     if request.metadata == "llvm" and not faults.has_errors:  # otherwise objects can be missing

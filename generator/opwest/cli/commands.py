@@ -205,8 +205,13 @@ def run(options: argparse.Namespace, faults: Diagnostics) -> Result:
 def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Plan memory for a table of buffers (CSV: id,lower,upper,size), as the generator does for a model.
 
-    Without --capacity, search for the smallest plan. The exit code is 1 if the plan exceeds the capacity.
+    Without --capacity, search for the smallest plan. The exit code is 1 if the plan exceeds the capacity. The offsets
+    of a table with a column 'offset' are verified. For a manifest, print the plan of its model; -o writes the tables.
     """
+    if options.file.suffix in (".yaml", ".yml"):
+        from opwest.cli.plan_model import plan_model
+
+        return plan_model(options, faults)
     from opwest.cli.plan import plan as plan_table
 
     return plan_table(options, faults)

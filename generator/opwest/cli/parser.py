@@ -193,7 +193,11 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     _add_json(run)
     run.set_defaults(function=commands.run)
 
-    _add_plan(verbs.add_parser("plan", help="plan memory for a table of buffers", description=commands.plan.__doc__))
+    _add_plan(
+        verbs.add_parser(
+            "plan", help="plan memory for a table of buffers or a model", description=commands.plan.__doc__
+        )
+    )
 
     targets = verbs.add_parser("targets", help="list the named targets", description=commands.targets.__doc__)
     _add_json(targets)
@@ -203,26 +207,37 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
 
 def _add_plan(plan: argparse.ArgumentParser) -> None:
     plan.add_argument(
-        "file", metavar="FILE.csv", type=Path, help="table in MiniMalloc's format: id,lower,upper,size[,alignment]"
+        "file",
+        metavar="FILE",
+        type=Path,
+        help="table in MiniMalloc's format: id,lower,upper,size[,alignment][,offset]; or a manifest (.yaml, .yml)",
     )
     plan.add_argument(
         "--capacity",
         metavar="N",
         type=_count,
-        help="limit in bytes: stop at the first plan that fits (default: minimise)",
+        help="limit of a table in bytes: stop at the first plan that fits (default: minimise)",
     )
     plan.add_argument(
-        "-o", "--output", metavar="FILE.csv", type=Path, help="write the table with offsets; the file must not exist"
+        "-o",
+        "--output",
+        metavar="PATH",
+        type=Path,
+        help="write the table with offsets to a new file; for a manifest, to a directory, POOL.csv for every pool",
     )
     plan.add_argument(
-        "--planner", choices=("greedy", "search"), default="search", help="search (default), or greedy only"
+        "--no-offsets", action="store_true", help="with -o and a manifest: write the tables without offsets"
+    )
+    plan.add_argument(
+        "--planner",
+        choices=("greedy", "search"),
+        help="search, or greedy only (default: search for a table, that of the manifest for a manifest)",
     )
     plan.add_argument(
         "--nodes",
         metavar="N",
         type=_count,
-        default=1_000_000,
-        help="limit of the search in nodes, about 20000 per second (default: 1000000)",
+        help="limit of the search for a table, in nodes, about 20000 per second (default: 1000000)",
     )
     _add_json(plan)
     plan.set_defaults(function=commands.plan)

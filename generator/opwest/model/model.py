@@ -222,6 +222,38 @@ class Interface:
     """The agents that access it: names of devices, and "cpu"."""
 
 
+@dataclass(frozen=True, slots=True)
+class FixedOffset:
+    """The offset of a buffer, bytes, as the manifest gives it."""
+
+    buffer: str
+    offset: int
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPool:
+    """The offsets that the manifest gives in one pool, or a table of them that the planning reads."""
+
+    pool: str
+    location: Location
+    offsets: tuple[FixedOffset, ...] = ()
+    table: str | None = None
+    """The text of a table in MiniMalloc's format."""
+    file: str = ""
+    """The path of the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPlan:
+    """The offsets that the manifest gives."""
+
+    location: Location
+    pools: tuple[FixedPool, ...]
+
+
+MemoryPlanner = Literal["greedy", "search", "fixed"]
+
 BufferRole = Literal["intermediate", "scratch", "input", "output", "constant"]
 
 
@@ -391,7 +423,7 @@ class Model:
     steps: tuple[Step, ...]
     reorder: bool
     """Whether steps may be reordered."""
-    memory_planner: Literal["greedy", "search"]
+    memory_planner: MemoryPlanner
     builds: tuple[TargetBuild, ...]
     declared_targets: tuple[Target, ...]
     """The targets under `targets` in the manifest, used or not."""
@@ -406,6 +438,8 @@ class Model:
     inputs_read: tuple[tuple[str, str], ...]
     """The SHA-256 of the manifest (under its file name) and of every file that it names."""
     location: Location
+    fixed: FixedPlan | None = None
+    """The given offsets, for the planner `fixed`."""
     stack: tuple[StackNeed, ...] = ()
     """One per target; empty if all operators are C sources."""
     cpp: CppNeeds = CppNeeds(language=False, library=False)

@@ -23,7 +23,8 @@ from opwest.model.files import Files
 from opwest.model.headers import normal
 from opwest.model.identifiers import check_name
 from opwest.model.link import cpp_needs, needs_full_libc, needs_tvm, resolve_builds
-from opwest.model.model import Model
+from opwest.model.model import MemoryPlanner, Model
+from opwest.model.offsets import fixed_plan, memory_planner
 from opwest.model.stack_need import stack_needs
 from opwest.model.step_names import Names, constant_types
 from opwest.model.tvmgen import tvmgen
@@ -34,10 +35,10 @@ from opwest.objects.languages import HEADER_SUFFIXES, SOURCE_SUFFIXES
 APPLICATION_SUFFIXES = (*SOURCE_SUFFIXES, *HEADER_SUFFIXES, ".S", ".inc")
 
 
-def resolve(context: Context, files: Files, boards: Sequence[str] = ()) -> Model:
+def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner: MemoryPlanner | None = None) -> Model:
     """Return the model. It is valid only if `context.faults` has no errors afterwards.
 
-    `files` holds the inspected objects; `boards` are added to those of the manifest.
+    `files` holds the inspected objects; `boards` are added to those of the manifest; `planner` replaces its planner.
     """
     manifest = context.manifest
     name = manifest["model"]
@@ -53,11 +54,13 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = ()) -> Model
     names = Names(operators, devices, pools, inputs, outputs, constants, context.section("constants"))
     flow = resolve_steps(context, names)
     workspace = resolve_workspace(context, names, flow)
+    planner = memory_planner(context, planner)
 
     if files.modules:
         from opwest.model.ir import check_signatures
 
         check_signatures(context, files.modules, operators)
+    fixed = fixed_plan(context, pools) if planner == "fixed" else None
     builds = resolve_builds(context, files, operators, externals)
 
     application = _application(context)
@@ -76,7 +79,7 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = ()) -> Model
         buffers=workspace.buffers,
         steps=workspace.steps,
         reorder=context.section("run").get("order") == "any",
-        memory_planner=context.section("run").get("memory_planner", "greedy"),
+        memory_planner=planner,
         builds=tuple(builds),
         declared_targets=files.declared,
         externals=tuple(externals.values()),
@@ -89,6 +92,7 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = ()) -> Model
         tvmgen=tvmgen(context, name, workspace.inputs, workspace.outputs, tuple(devices.values())),
         inputs_read=_hashes(context),
         location=manifest.value_location("model"),
+        fixed=fixed,
     )
     check_names(model, context.faults)
     return replace(model, stack=stack_needs(model, context.examined))
