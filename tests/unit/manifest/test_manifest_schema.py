@@ -57,7 +57,7 @@ def test_no_mapping_takes_unknown_keys() -> None:
     loose = [
         path
         for path, schema in objects(SCHEMA)
-        if schema.get("type") == "object" and "additionalProperties" not in schema
+        if schema.get("type") == "object" and "additionalProperties" not in schema and not path.endswith("/if")
     ]
     assert loose == []
 

@@ -75,8 +75,8 @@ def models_of(folder, name, *edits):
         ("vectors", {"core", "vectors"}),
         ("asynchronous", {"core", "devices", "drivers"}),
         ("conventions", {"core", "devices", "drivers", "tvm"}),
-        ("many_kinds", {"core", "service", "shell"}),
-        ("several", {"core", "shell", "profile"}),
+        ("many_kinds", {"core", "service", "shell", "model_list"}),
+        ("several", {"core", "shell", "model_list", "profile"}),
     ],
 )
 def test_features_of_models(tmp_path, name, features):

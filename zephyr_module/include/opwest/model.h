@@ -380,6 +380,7 @@ struct opwest_details {
 #else
 #define OPWEST_ABI_FLOAT OPWEST_FLOAT_ABI_ONLY
 #endif
+#define OPWEST_ABI_POINTER_SIZE sizeof(void *)
 #define OPWEST_ABI_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 /** @endcond */
 

@@ -112,7 +112,7 @@ class _Details:
             "target": Expression(TARGET_OF_C),
             "machine": Expression("OPWEST_ABI_MACHINE"),
             "float_abi": Expression("OPWEST_ABI_FLOAT"),
-            "pointer_size": Expression("sizeof(void *)"),
+            "pointer_size": Expression("OPWEST_ABI_POINTER_SIZE"),
             "big_endian": Expression("OPWEST_ABI_BIG_ENDIAN"),
         }
         if self.target is not None:

@@ -238,7 +238,7 @@ const struct opwest_build conventions_build = {
 	.target = opwest_target,
 	.machine = OPWEST_ABI_MACHINE,
 	.float_abi = OPWEST_ABI_FLOAT,
-	.pointer_size = sizeof(void *),
+	.pointer_size = OPWEST_ABI_POINTER_SIZE,
 	.big_endian = OPWEST_ABI_BIG_ENDIAN,
 };
 
