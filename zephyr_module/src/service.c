@@ -16,7 +16,28 @@ const struct opwest_tensor *opwest_service_tensor(const struct opwest_served_mod
 	if (index - model->input_count < model->output_count) {
 		return &model->outputs[index - model->input_count];
 	}
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+	index -= model->input_count + model->output_count;
+	if (index < served->details->buffer_count) {
+		return &served->details->buffers[index].tensor;
+	}
+#endif
 	return NULL;
+}
+
+static uint8_t *memory_of(const struct opwest_served_model *served, uint16_t index)
+{
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+	const uint16_t first = served->model->input_count + served->model->output_count;
+
+	if (index >= first) {
+		const struct opwest_buffer *const buffer = &served->details->buffers[index - first];
+		uint8_t *const pool = served->pool(buffer->pool);
+
+		return pool != NULL ? pool + buffer->offset : NULL;
+	}
+#endif
+	return served->memory(index);
 }
 
 int opwest_service_find(const struct opwest_served_model *served, const char *name,
@@ -60,7 +81,7 @@ static int locate(const struct opwest_served_model *served, uint16_t index, uint
 	if (offset > tensor->size) {
 		return -ERANGE;
 	}
-	memory = served->memory(index);
+	memory = memory_of(served, index);
 	if (memory == NULL) {
 		return -ENOENT;
 	}

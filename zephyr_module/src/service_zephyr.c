@@ -18,6 +18,19 @@ static struct {
 	uint64_t nanoseconds;
 } job;
 
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+/* A run that stops: the service's thread waits for resume, the host's for halt. */
+static K_SEM_DEFINE(resume, 0, 1);
+static K_SEM_DEFINE(halt, 0, 1);
+static struct {
+	/* The model of the stopped run, or NULL. */
+	const struct opwest_served_model *served;
+	/* The point after which to stop; 0 for none. */
+	uint32_t point;
+	bool stopped;
+} steps;
+#endif
+
 void opwest_service_lock(void)
 {
 	(void)k_mutex_lock(&mutex, K_FOREVER);
@@ -76,24 +89,47 @@ static void work(struct k_work *item)
 		break;
 	}
 	job.nanoseconds = elapsed(k_cycle_get_32() - cycles, k_uptime_ticks() - ticks);
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+	if (steps.served != NULL) {
+		k_sem_give(&halt);
+	}
+#endif
 }
+
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+void opwest_profile_stop(const struct opwest_measure *measures, uint32_t index)
+{
+	if (steps.served == NULL || steps.served->profile->measures != measures ||
+	    steps.point == 0U || steps.point != index) {
+		return;
+	}
+	steps.stopped = true;
+	k_sem_give(&halt);
+	(void)k_sem_take(&resume, K_FOREVER);
+}
+
+/* Continue the stopped run up to its end or the next stop. */
+static void continue_until(uint32_t point)
+{
+	steps.point = point;
+	steps.stopped = false;
+	k_sem_give(&resume);
+	(void)k_sem_take(&halt, K_FOREVER);
+	if (!steps.stopped) {
+		steps.served = NULL;
+	}
+}
+#endif
 
 static const char *text_or_none(const char *text)
 {
 	return text != NULL ? text : "";
 }
 
-void opwest_service_do(const struct opwest_served_model *served, enum opwest_service_action action,
-		       struct opwest_service_report *report)
+static void report_job(struct opwest_service_report *report)
 {
-	const struct opwest_model *model = served->model;
-	const struct opwest_status *status = served->status;
-	struct k_work_sync sync;
-
-	job.served = served;
-	job.action = action;
-	(void)k_work_submit_to_queue(&queue, &job.work);
-	(void)k_work_flush(&job.work, &sync);
+	const struct opwest_model *model = job.served->model;
+	const struct opwest_status *status = job.served->status;
 
 	*report = (struct opwest_service_report){
 		.result = job.result,
@@ -119,6 +155,62 @@ void opwest_service_do(const struct opwest_served_model *served, enum opwest_ser
 		report->step = status->step;
 	}
 }
+
+static void submit(const struct opwest_served_model *served, enum opwest_service_action action)
+{
+	job.served = served;
+	job.action = action;
+	(void)k_work_submit_to_queue(&queue, &job.work);
+}
+
+void opwest_service_do(const struct opwest_served_model *served, enum opwest_service_action action,
+		       struct opwest_service_report *report)
+{
+	struct k_work_sync sync;
+
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+	if (steps.served != NULL) {
+		continue_until(0U);
+		(void)k_work_flush(&job.work, &sync);
+	}
+#endif
+	submit(served, action);
+	(void)k_work_flush(&job.work, &sync);
+	report_job(report);
+}
+
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+void opwest_service_run_until(const struct opwest_served_model *served, uint32_t point,
+			      struct opwest_service_report *report)
+{
+	struct k_work_sync sync;
+
+	if (steps.served != NULL && steps.served != served) {
+		continue_until(0U);
+		(void)k_work_flush(&job.work, &sync);
+	}
+	if (steps.served == NULL) {
+		steps.served = served;
+		steps.point = point;
+		steps.stopped = false;
+		submit(served, OPWEST_SERVICE_RUN);
+		(void)k_sem_take(&halt, K_FOREVER);
+		if (!steps.stopped) {
+			steps.served = NULL;
+		}
+	} else {
+		continue_until(point);
+	}
+	if (steps.served == NULL) {
+		(void)k_work_flush(&job.work, &sync);
+		report_job(report);
+		return;
+	}
+	*report = (struct opwest_service_report){
+		.error = "", .hook = "", .device = "", .operator_name = "", .step = -1, .stopped = true,
+	};
+}
+#endif
 
 bool opwest_service_stack(uint32_t *used, uint32_t *size)
 {

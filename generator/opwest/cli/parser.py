@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import math
 from pathlib import Path
 from typing import NoReturn
 
@@ -326,6 +327,19 @@ def _add_board(command: argparse.ArgumentParser) -> None:
             default=[],
             help="expected output; print the error against it",
         ),
+        add(
+            "--check-steps",
+            action="store_true",
+            help="stop after every step, compare its results with those of this machine or of --reference, and print "
+            "the first difference (exit code 1)",
+        ),
+        add(
+            "--tolerance",
+            metavar="X",
+            type=_tolerance,
+            default=0.0,
+            help="with --check-steps: largest error that is no difference (default: 0)",
+        ),
         add("--serial", metavar="DEV", help="serial device of the board (default: the only one found)"),
         add("--baud", metavar="N", type=_count, default=115200, help="baud rate (default: 115200)"),
         add(
@@ -349,6 +363,13 @@ def _count(text: str) -> int:
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError("expected 1 or more")
+    return number
+
+
+def _tolerance(text: str) -> float:
+    number = float(text)
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError("expected 0 or more")
     return number
 
 

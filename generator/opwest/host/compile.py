@@ -41,6 +41,7 @@ RUNTIME_SOURCES = (
 PROFILE_SOURCES = ("port_profile_host.c", "profile.c")
 """Additional sources of CONFIG_OPWEST_PROFILE."""
 PROFILE_FLAG = "-DCONFIG_OPWEST_PROFILE=1"
+CHECK_STEPS_FLAG = "-DCONFIG_OPWEST_CHECK_STEPS=1"
 FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra")
 
 
@@ -55,7 +56,7 @@ def fail(
 class HostCompiler:
     """The host's C compiler ($CC, default cc); objects go to the directory `work`."""
 
-    def __init__(self, work: Path, bits: int | None, *, profile: bool = False) -> None:
+    def __init__(self, work: Path, bits: int | None, *, profile: bool = False, check_steps: bool = False) -> None:
         try:
             words = shlex.split(os.environ.get("CC", "cc"))
         except ValueError as error:
@@ -67,7 +68,8 @@ class HostCompiler:
             )
         self.command = [*words, *([f"-m{bits}"] if bits else [])]
         self.work = work
-        self.profile = profile
+        self.profile = profile or check_steps
+        self.flags = [*([PROFILE_FLAG] if self.profile else []), *([CHECK_STEPS_FLAG] if check_steps else [])]
         self.objects: list[str] = []
 
     def pointer_bits(self) -> int:
@@ -82,7 +84,7 @@ class HostCompiler:
     def compile(self, source: Path, includes: Iterable[Path], extra: Iterable[str] = ()) -> None:
         """Compile one source and add its object to the link."""
         target = self.work / f"{len(self.objects)}_{source.stem[:60]}.o"
-        options = [*([PROFILE_FLAG] if self.profile else []), *(f"-I{path}" for path in includes)]
+        options = [*self.flags, *(f"-I{path}" for path in includes)]
         self._run([*self.command, *FLAGS, *options, *extra, "-c", str(source), "-o", str(target)])
         self.objects.append(str(target))
 

@@ -81,6 +81,26 @@ class Model:
     opened: bool = False
     runs: int = 0
     fails: bool = False
+    checks: bool = False
+    """Whether the model stops after steps: it has the tensor `half` in the workspace, written at the end of point 1."""
+    half: int = 1
+    """The factor of `half`, which is 1 in the correct model."""
+    point: int | None = None
+    """The point at which a run has stopped."""
+
+    @property
+    def tensors(self) -> list[tuple[str, str, int, tuple[int, ...]]]:
+        return [*TENSORS, *([("half", "int16", SIZE, SHAPE)] if self.checks else [])]
+
+    def until(self, point: int) -> tuple[int, str, int, str, str, str, int, int] | None:
+        """Run until a point; return None at the stop."""
+        if point == 1 and not self.fails:
+            self.point = point
+            values = memoryview(self.memory[0]).cast("h")
+            self.memory.append(bytearray(b"".join((v * self.half).to_bytes(2, "little", signed=True) for v in values)))
+            return None
+        self.point = None
+        return self.act(1)
 
     def act(self, action: int) -> tuple[int, str, int, str, str, str, int, int]:
         if action == 1:
@@ -154,9 +174,10 @@ class SmpBoard:
             return {"rc": 5}
         match header.command_id, header.op:
             case 0, OP.READ:
-                return {"service": 1, "models": 1, "name": "twice", "inputs": 1, "outputs": 1}
+                buffers = {"buffers": 1} if self.model.checks else {}
+                return {"service": 1, "models": 1, "name": "twice", "inputs": 1, "outputs": 1, **buffers}
             case 1, OP.READ:
-                name, dtype, size, shape = TENSORS[request["tensor"]]
+                name, dtype, size, shape = self.model.tensors[request["tensor"]]
                 return {"name": name, "dtype": dtype, "size": size, "shape": list(shape)}
             case 2, OP.READ:
                 data = self.model.memory[request["tensor"]][request["off"] :][: self.buffer - 48]
@@ -173,6 +194,11 @@ class SmpBoard:
             case 3, OP.WRITE:
                 keys = ("result", "error", "code", "hook", "device", "operator", "step", "ns")
                 return dict(zip(keys, self.model.act(request["do"]), strict=True))
+            case 6, OP.WRITE if self.model.checks:
+                keys = ("result", "error", "code", "hook", "device", "operator", "step", "ns")
+                report = self.model.until(request["point"])
+                rest = dict(zip(keys, report or (0, "", 0, "", "", "", -1, 0), strict=True))
+                return {"stopped": int(report is None), **rest}
         return {"rc": 8}
 
 
@@ -216,11 +242,17 @@ class ShellBoard:
         match words:
             case ["describe"]:
                 rows = [f"@opwest service 1 1 {self.CHUNK}", "@opwest model twice"]
-                for role, (name, dtype, size, shape) in zip(("input", "output"), TENSORS, strict=True):
+                for role, (name, dtype, size, shape) in zip(
+                    ("input", "output", "buffer"), self.model.tensors, strict=False
+                ):
                     rows.append(f"@opwest {role} {name} {dtype} {size} {' '.join(map(str, shape))}")
                 return "\n".join([*rows, "@opwest end", ""])
             case [verb, "twice"] if verb in verbs:
                 return f"@opwest done {' '.join(str(word) or '-' for word in self.model.act(verbs[verb]))}\n"
+            case ["until", "twice", point] if self.model.checks:
+                report = self.model.until(int(point))
+                shown = " ".join(str(word) or "-" for word in report) if report is not None else ""
+                return f"@opwest done {shown}\n" if report is not None else f"@opwest stopped {point}\n"
             case ["measures", "twice"]:
                 rows = [f"@opwest measures {len(POINTS)} {HZ} {STACK_USED} {STACK_SIZE}"]
                 rows += [f"@opwest point {i} {' '.join(map(str, point))}" for i, point in enumerate(POINTS)]
@@ -230,6 +262,6 @@ class ShellBoard:
                 self.model.memory["xy".index(name)][at : at + len(text) // 2] = bytes.fromhex(text)
                 return f"@opwest wrote {at} {len(text) // 2}\n"
             case ["read", "twice", name, offset]:
-                part = self.model.memory["xy".index(name)][int(offset) :][: self.CHUNK]
+                part = self.model.memory[["x", "y", "half"].index(name)][int(offset) :][: self.CHUNK]
                 return f"@opwest data {offset} {len(part)} {part.hex()}\n"
         return f"@opwest error -2 {re.sub(' .*', '', 'ENOENT')}\n"

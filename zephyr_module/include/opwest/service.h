@@ -49,6 +49,12 @@ struct opwest_served_model {
 	/** The measurements of the workspace. */
 	const struct opwest_profiled *profile;
 #endif
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+	/** The tensors in the workspace. */
+	const struct opwest_details *details;
+	/** Returns the memory of a pool of the workspace, NULL if there is no such pool. */
+	uint8_t *(*pool)(uint16_t index);
+#endif
 };
 
 #ifdef __ZEPHYR__
@@ -58,7 +64,9 @@ struct opwest_served_model {
 #endif
 
 /**
- * @brief Return a tensor by index: the inputs first, then the outputs.
+ * @brief Return a tensor by index: the inputs, the outputs, then those in the workspace.
+ *
+ * The last ones only with CONFIG_OPWEST_CHECK_STEPS; a placed input or output is there again.
  *
  * @param served The model.
  * @param index  The index, from 0.
@@ -72,7 +80,7 @@ const struct opwest_tensor *opwest_service_tensor(const struct opwest_served_mod
  * @brief Find a tensor by name.
  *
  * @param served The model.
- * @param name   The name of an input or an output.
+ * @param name   The name of the tensor.
  * @param index  Set to its index.
  *
  * @retval 0       Found.

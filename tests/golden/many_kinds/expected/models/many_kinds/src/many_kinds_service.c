@@ -167,6 +167,15 @@ static uint8_t *memory(uint16_t index)
 	}
 }
 
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+static uint8_t *pool(uint16_t index)
+{
+	uint8_t *const pools[] = {workspace.fast, workspace.slow};
+
+	return index < sizeof(pools) / sizeof(pools[0]) ? pools[index] : NULL;
+}
+#endif
+
 OPWEST_SERVE_MODEL(many_kinds) = {
 	.model = &many_kinds_model,
 	.status = &workspace.status,
@@ -177,5 +186,9 @@ OPWEST_SERVE_MODEL(many_kinds) = {
 	.memory = memory,
 #ifdef CONFIG_OPWEST_PROFILE
 	.profile = &opwest_profiled_workspace,
+#endif
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+	.details = &many_kinds_details,
+	.pool = pool,
 #endif
 };
