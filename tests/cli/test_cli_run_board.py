@@ -63,7 +63,7 @@ def west(tmp_path, monkeypatch):
     made = FakeWest(tmp_path / "workspace")
     made.tell(config=SMP)
     monkeypatch.setenv("ZEPHYR_BASE", str(made.workspace.base))
-    monkeypatch.setattr("opwest.board.run.missing_tools", list)
+    monkeypatch.setattr("opwest.board.connection.missing_tools", list)
     return made
 
 
@@ -270,10 +270,10 @@ def test_arrays_are_checked_before_the_build(opwest, app, west, tmp_path):
 
 
 def test_missing_tools_are_named(run, opwest, app, west, monkeypatch, tmp_path):
-    monkeypatch.setattr("opwest.board.run.missing_tools", lambda: ["ninja", "dtc"])
+    monkeypatch.setattr("opwest.board.connection.missing_tools", lambda: ["ninja", "dtc"])
     one_error(run("nucleo"), ": ninja, dtc")
-    monkeypatch.setattr("opwest.board.run.missing_tools", list)
-    monkeypatch.setattr("opwest.board.run.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("opwest.board.connection.missing_tools", list)
+    monkeypatch.setattr("opwest.board.connection.importlib.util.find_spec", lambda name: None)
     one_error(run("nucleo"), "smpclient", "pip install 'smpclient[serial]'")
     monkeypatch.undo()
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)

@@ -59,12 +59,12 @@ run:
 def run(workspace: Workspace) -> Run:
     """Run `opwest run` in the workspace's environment."""
 
-    def call(app: Path, board: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    def call(app: Path, board: str, *arguments: object, verb: str = "run") -> subprocess.CompletedProcess[str]:
         if not board.startswith("native_"):
             need("smpclient")
             if not (workspace.base.parent / "modules" / "lib" / "zcbor").is_dir():
                 skip_here("the workspace has no zcbor: west update zcbor")
-        command = [sys.executable, "-m", "opwest", "run", str(app), "--board", board, *map(str, arguments)]
+        command = [sys.executable, "-m", "opwest", verb, str(app), "--board", board, *map(str, arguments)]
         env = {
             **os.environ,
             **{k: v for k, v in workspace.environment(board).items() if k.startswith(("ZEPHYR", "GNU"))},
@@ -223,6 +223,20 @@ def test_check_steps_names_the_wrong_operator(run: Run, chain: Path, board: str,
         "steps": 4,
         "reference": "those of the host",
     }
+
+
+@pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385"])
+def test_call_of_one_operator(run: Run, chain: Path, board: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", x := np.arange(1200, dtype=np.int16).reshape(3, 400))
+    arguments = ["--arg", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path]
+    done = run(chain, board, "offset", *arguments, verb="call")
+    assert done.returncode == 0, done.stderr
+    expected = x + 5
+    expected[1, 300] += 3  # the planted fault
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), expected)
+    assert done.stdout.startswith(f"offset of chain on {board}, ") and "latency: " in done.stdout
+    done = run(chain, board, "total", "--no-build", "--json", *arguments, verb="call")
+    assert json.loads(done.stdout)["result"]["results"] == {"y": [int(x.sum())]}
 
 
 @pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385"])

@@ -5,6 +5,19 @@
 
 #include <opwest/service.h>
 
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+/* The argument memory follows all other tensors. */
+static uint32_t arguments_index(const struct opwest_served_model *served)
+{
+	uint32_t index = served->model->input_count + served->model->output_count;
+
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+	index += served->details->buffer_count;
+#endif
+	return index;
+}
+#endif
+
 const struct opwest_tensor *opwest_service_tensor(const struct opwest_served_model *served,
 						  uint16_t index)
 {
@@ -17,9 +30,15 @@ const struct opwest_tensor *opwest_service_tensor(const struct opwest_served_mod
 		return &model->outputs[index - model->input_count];
 	}
 #ifdef CONFIG_OPWEST_CHECK_STEPS
-	index -= model->input_count + model->output_count;
-	if (index < served->details->buffer_count) {
-		return &served->details->buffers[index].tensor;
+	const uint32_t buffer = (uint32_t)index - model->input_count - model->output_count;
+
+	if (buffer < served->details->buffer_count) {
+		return &served->details->buffers[buffer].tensor;
+	}
+#endif
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+	if (index == arguments_index(served)) {
+		return served->arguments;
 	}
 #endif
 	return NULL;
@@ -27,6 +46,11 @@ const struct opwest_tensor *opwest_service_tensor(const struct opwest_served_mod
 
 static uint8_t *memory_of(const struct opwest_served_model *served, uint16_t index)
 {
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+	if (index == arguments_index(served)) {
+		return served->argument_memory;
+	}
+#endif
 #ifdef CONFIG_OPWEST_CHECK_STEPS
 	const uint16_t first = served->model->input_count + served->model->output_count;
 
@@ -97,7 +121,11 @@ int opwest_service_write(const struct opwest_served_model *served, uint16_t inde
 	uint32_t left;
 	int rc;
 
-	if (index >= served->model->input_count) {
+	if (index >= served->model->input_count
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+	    && index != arguments_index(served)
+#endif
+	) {
 		return -ENOENT;
 	}
 	rc = locate(served, index, offset, &memory, &left);

@@ -17,6 +17,8 @@ enum opwest_service_action {
 	OPWEST_SERVICE_RUN = 1,
 	OPWEST_SERVICE_CLOSE = 2,
 	OPWEST_SERVICE_ACTIONS = 3,
+	/** An action of opwest_service_do_call() only. */
+	OPWEST_SERVICE_CALL = 3,
 };
 
 /** The result of an action. */
@@ -88,6 +90,19 @@ void opwest_service_do(const struct opwest_served_model *served, enum opwest_ser
  */
 void opwest_service_run_until(const struct opwest_served_model *served, uint32_t point,
 			      struct opwest_service_report *report);
+#endif
+
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+/**
+ * @brief Call an operator on the service's thread, and wait for it.
+ *
+ * @param served The model.
+ * @param index  The operator.
+ * @param device The index of its device, or OPWEST_NO_DEVICE.
+ * @param report Set to the result.
+ */
+void opwest_service_do_call(const struct opwest_served_model *served, uint32_t index,
+			    uint32_t device, struct opwest_service_report *report);
 #endif
 
 /**

@@ -36,11 +36,18 @@ static const struct opwest_served_model *find_model(const char *name)
 	return NULL;
 }
 
-static const char *role_of(const struct opwest_model *model, uint16_t tensor)
+static const char *role_of(const struct opwest_served_model *served, uint16_t tensor)
 {
+	const struct opwest_model *const model = served->model;
+
 	if (tensor < model->input_count) {
 		return "input";
 	}
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+	if (opwest_service_tensor(served, tensor) == served->arguments) {
+		return "arguments";
+	}
+#endif
 #ifdef CONFIG_OPWEST_CHECK_STEPS
 	if (tensor - model->input_count >= model->output_count) {
 		return "buffer";
@@ -69,7 +76,7 @@ static int cmd_describe(const struct shell *sh, size_t argc, char **argv)
 			}
 #endif
 			shell_fprintf(sh, SHELL_NORMAL, "@opwest %s %s %s %" PRIu32,
-				      role_of(served->model, j),
+				      role_of(served, j),
 				      tensor->name, opwest_dtype_name(tensor->dtype), tensor->size);
 			for (uint8_t k = 0; k < tensor->rank; k++) {
 				shell_fprintf(sh, SHELL_NORMAL, " %" PRIu32, tensor->shape[k]);
@@ -220,6 +227,28 @@ SHELL_SUBCMD_ADD((opwest), until, NULL,
 		 "Run an open model until a point ends, or continue to the next one.\n"
 		 "Usage: opwest until MODEL POINT",
 		 cmd_until, 3, 0);
+#endif
+
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+static int cmd_call(const struct shell *sh, size_t argc, char **argv)
+{
+	const struct opwest_served_model *served = find_model(argv[1]);
+	const uint32_t device = argc > 3U ? strtoul(argv[3], NULL, 10) : OPWEST_NO_DEVICE;
+	struct opwest_service_report report;
+
+	if (served == NULL) {
+		return refuse(sh, -ENOENT);
+	}
+	opwest_service_lock();
+	opwest_service_do_call(served, strtoul(argv[2], NULL, 10), device, &report);
+	opwest_service_unlock();
+	return print_report(sh, &report);
+}
+
+SHELL_SUBCMD_ADD((opwest), call, NULL,
+		 "Call an operator of an open model, by index, on the written arguments.\n"
+		 "Usage: opwest call MODEL OPERATOR [DEVICE]",
+		 cmd_call, 3, 1);
 #endif
 
 #ifdef CONFIG_OPWEST_PROFILE

@@ -33,6 +33,7 @@ enum {
 	COMMAND_MEASURES = 4,
 	COMMAND_POINT = 5,
 	COMMAND_UNTIL = 6,
+	COMMAND_CALL = 7,
 };
 
 /* The size of a response without the data: header, map, keys, an offset and a length. */
@@ -47,6 +48,10 @@ struct request {
 	uint32_t offset;
 	uint32_t action;
 	uint32_t point;
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+	uint32_t operator_index;
+	uint32_t device;
+#endif
 	struct zcbor_string data;
 };
 
@@ -58,6 +63,11 @@ static bool decode(struct smp_streamer *ctxt, struct request *request)
 		ZCBOR_MAP_DECODE_KEY_DECODER("off", zcbor_uint32_decode, &request->offset),
 		ZCBOR_MAP_DECODE_KEY_DECODER("do", zcbor_uint32_decode, &request->action),
 		ZCBOR_MAP_DECODE_KEY_DECODER("point", zcbor_uint32_decode, &request->point),
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+		ZCBOR_MAP_DECODE_KEY_DECODER("operator", zcbor_uint32_decode,
+					     &request->operator_index),
+		ZCBOR_MAP_DECODE_KEY_DECODER("device", zcbor_uint32_decode, &request->device),
+#endif
 		ZCBOR_MAP_DECODE_KEY_DECODER("data", zcbor_bstr_decode, &request->data),
 	};
 	size_t decoded;
@@ -114,6 +124,9 @@ static int read_model(struct smp_streamer *ctxt)
 #ifdef CONFIG_OPWEST_CHECK_STEPS
 			&& zcbor_tstr_put_lit(zse, "buffers") &&
 			zcbor_uint32_put(zse, served->details->buffer_count)
+#endif
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+			&& zcbor_tstr_put_lit(zse, "arguments") && zcbor_uint32_put(zse, 1)
 #endif
 	);
 }
@@ -251,6 +264,27 @@ static int write_until(struct smp_streamer *ctxt)
 }
 #endif
 
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+static int write_call(struct smp_streamer *ctxt)
+{
+	const struct opwest_served_model *served;
+	struct opwest_service_report report;
+	struct request request;
+
+	if (!decode(ctxt, &request)) {
+		return MGMT_ERR_EINVAL;
+	}
+	served = opwest_service_model(request.model);
+	if (served == NULL) {
+		return MGMT_ERR_ENOENT;
+	}
+	opwest_service_lock();
+	opwest_service_do_call(served, request.operator_index, request.device, &report);
+	opwest_service_unlock();
+	return answered(put_report(ctxt->writer->zs, &report));
+}
+#endif
+
 #ifdef CONFIG_OPWEST_PROFILE
 static int read_measures(struct smp_streamer *ctxt)
 {
@@ -320,6 +354,9 @@ static const struct mgmt_handler handlers[] = {
 #endif
 #ifdef CONFIG_OPWEST_CHECK_STEPS
 	[COMMAND_UNTIL] = {.mh_write = write_until},
+#endif
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+	[COMMAND_CALL] = {.mh_write = write_call},
 #endif
 };
 

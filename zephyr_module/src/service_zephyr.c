@@ -16,6 +16,10 @@ static struct {
 	enum opwest_service_action action;
 	int result;
 	uint64_t nanoseconds;
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+	uint32_t operator_index;
+	uint32_t device;
+#endif
 } job;
 
 #ifdef CONFIG_OPWEST_CHECK_STEPS
@@ -84,6 +88,11 @@ static void work(struct k_work *item)
 	case OPWEST_SERVICE_RUN:
 		job.result = served->run();
 		break;
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+	case OPWEST_SERVICE_CALL:
+		job.result = opwest_service_call(served, job.operator_index, job.device);
+		break;
+#endif
 	default:
 		job.result = served->close();
 		break;
@@ -209,6 +218,16 @@ void opwest_service_run_until(const struct opwest_served_model *served, uint32_t
 	*report = (struct opwest_service_report){
 		.error = "", .hook = "", .device = "", .operator_name = "", .step = -1, .stopped = true,
 	};
+}
+#endif
+
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+void opwest_service_do_call(const struct opwest_served_model *served, uint32_t index,
+			    uint32_t device, struct opwest_service_report *report)
+{
+	job.operator_index = index;
+	job.device = device;
+	opwest_service_do(served, OPWEST_SERVICE_CALL, report);
 }
 #endif
 

@@ -32,7 +32,7 @@ class ModelError(LinkError):
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor as described by the image: an input, output or buffer (in the workspace); `size` in bytes."""
+    """A tensor as described by the image: an input, output, buffer (in the workspace) or arguments; `size` in bytes."""
 
     name: str
     role: str
@@ -43,7 +43,8 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Served:
-    """A model of the image; its inputs precede its outputs, then those in the workspace (CONFIG_OPWEST_CHECK_STEPS)."""
+    """A model of the image; its inputs precede its outputs, then those in the workspace (CONFIG_OPWEST_CHECK_STEPS),
+    then the memory for arguments (CONFIG_OPWEST_SERVICE_CALL)."""
 
     index: int
     name: str
@@ -99,6 +100,9 @@ class Link(Protocol):
 
     def run_until(self, model: Served, point: int) -> Report:
         """Run a model until a point ends, or continue a stopped run; point 0 is the end of the run."""
+
+    def call(self, model: Served, operator: int, device: int) -> Report:
+        """Call an operator of an open model on the written argument memory; `device` may be NO_DEVICE."""
 
     def write(self, model: Served, tensor: int, offset: int, data: bytes) -> int:
         """Write `data` to a tensor, as far as one request holds it; return the number of bytes written."""

@@ -41,7 +41,7 @@ def find_model(models: Sequence[Served], name: str, device: str) -> Served:
 
 def check_tensors(model: Served, expected: Sequence[Mapping[str, Any]], device: str) -> None:
     """Raise LinkError if the image was built from another version of the model."""
-    found = [(t.role, t.name, t.dtype, list(t.shape)) for t in model.tensors if t.role != "buffer"]
+    found = [(t.role, t.name, t.dtype, list(t.shape)) for t in model.tensors if t.role in ("input", "output")]
     required = [(t["role"], t["name"], t["dtype"], list(t["shape"])) for t in expected]
     if found != required:
         shown = ", ".join(f"{role} {name} {dtype} {shape}" for role, name, dtype, shape in found)
@@ -95,11 +95,12 @@ def act(link: Link, model: Served, action: Action) -> int:
 
 def failure(report: Report, model: Served, action: Action) -> ModelError:
     """Return the error of a failed action."""
-    return ModelError(report.fault(model.name, action), _hint(report.error))
+    return ModelError(report.fault(model.name, action), failure_hint(report))
 
 
-def _hint(error: str) -> str | None:
-    if error == "EBUSY":
+def failure_hint(report: Report) -> str | None:
+    """Return the hint for a failed action."""
+    if report.error == "EBUSY":
         return "the service needs exclusive use of the device; the application's main() may keep it open"
     return None
 
@@ -120,14 +121,22 @@ def send(link: Link, model: Served, index: int, data: bytes, progress: Progress)
 def fetch(link: Link, model: Served, index: int, progress: Progress) -> Array:
     """Return the content of a tensor."""
     tensor = model.tensors[index]
-    data = b""
-    while len(data) < tensor.size:
-        progress.part(f"fetching {tensor.name}", len(data), tensor.size)
-        part = link.read(model, index, len(data))
-        if not part:
-            raise LinkError(f"{link.device}: {tensor.role} '{tensor.name}': read {len(data)} of {tensor.size} bytes")
-        data += part
-    if len(data) > tensor.size:
-        raise LinkError(f"{link.device}: {tensor.role} '{tensor.name}': read {len(data)} bytes, expected {tensor.size}")
-    progress.part(f"fetching {tensor.name}", len(data), tensor.size)
+    data = fetch_part(link, model, index, tensor.name, 0, tensor.size, progress)
     return numbers_from(data, DTYPES[tensor.dtype], tensor.shape)
+
+
+def fetch_part(link: Link, model: Served, index: int, name: str, offset: int, size: int, progress: Progress) -> bytes:
+    """Return `size` bytes of a tensor from an offset; `name` is shown to the user."""
+    whole = model.tensors[index].size == size
+    role = model.tensors[index].role if whole else "result"
+    data = b""
+    while len(data) < size:
+        progress.part(f"fetching {name}", len(data), size)
+        part = link.read(model, index, offset + len(data))
+        if not part:
+            raise LinkError(f"{link.device}: {role} '{name}': read {len(data)} of {size} bytes")
+        data += part
+    if len(data) > size and whole:
+        raise LinkError(f"{link.device}: {role} '{name}': read {len(data)} bytes, expected {size}")
+    progress.part(f"fetching {name}", size, size)
+    return data[:size]

@@ -72,7 +72,7 @@ class ShellLink:
                     check_version(version, self.device)
                 elif kind == "model":
                     models.append((words[0], []))
-                elif kind in ("input", "output", "buffer"):
+                elif kind in ("input", "output", "buffer", "arguments"):
                     name, dtype, size, *shape = words
                     tensor = Tensor(name, kind, dtype, int(size), tuple(map(int, shape)))
                     check_tensor(tensor, self.device)
@@ -90,6 +90,10 @@ class ShellLink:
     def run_until(self, model: Served, point: int) -> Report:
         """Run a model until a point ends, or continue a stopped run; point 0 is the end of the run."""
         return self._report(f"until {model.name} {point}", stop=f"stopped {point}")
+
+    def call(self, model: Served, operator: int, device: int) -> Report:
+        """Call an operator of an open model on the written argument memory; `device` may be NO_DEVICE."""
+        return self._report(f"call {model.name} {operator} {device}")
 
     def _report(self, command: str, stop: str | None = None) -> Report:
         """Send an action, once; return its result. `stop` is the response of a run that has stopped."""

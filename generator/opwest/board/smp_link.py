@@ -36,7 +36,7 @@ from opwest.records import dataclass
 DEFAULT_GROUP = 28535
 """CONFIG_OPWEST_SERVICE_SMP_GROUP of the runtime."""
 
-_MODEL, _TENSOR, _DATA, _ACTION, _MEASURES, _POINT, _UNTIL = range(7)
+_MODEL, _TENSOR, _DATA, _ACTION, _MEASURES, _POINT, _UNTIL, _CALL = range(8)
 _ATTEMPTS = 3
 _AGAIN_SECONDS = 1.0
 _LONGEST_NUMBER = 5
@@ -134,10 +134,11 @@ class SmpLink:
         name, inputs = found.text("name"), found.number("inputs")
         outputs = found.number("outputs")
         buffers = found.number("buffers") if "buffers" in found.content else 0  # only with CONFIG_OPWEST_CHECK_STEPS
-        for number in range(min(inputs + outputs + buffers, _MOST_TENSORS)):
+        extra = found.number("arguments") if "arguments" in found.content else 0  # only with CONFIG_OPWEST_SERVICE_CALL
+        roles = ["input"] * inputs + ["output"] * outputs + ["buffer"] * buffers + ["arguments"] * extra
+        for number, role in enumerate(roles[:_MOST_TENSORS]):
             request = {"model": index, "tensor": number}
             answer = self._ask(OP.READ, _TENSOR, request, f"the description of tensor {number} of {name}")
-            role = "input" if number < inputs else "output" if number < inputs + outputs else "buffer"
             shape = answer.numbers("shape")
             tensors.append(Tensor(answer.text("name"), role, answer.text("dtype"), answer.number("size"), shape))
             check_tensor(tensors[-1], self.device)
@@ -153,6 +154,11 @@ class SmpLink:
         awaited = f"the end of point {point} of {model.name}_run"
         found = self._ask(OP.WRITE, _UNTIL, {"model": model.index, "point": point}, awaited, attempts=1)
         return replace(_report(found), stopped=found.number("stopped") != 0)
+
+    def call(self, model: Served, operator: int, device: int) -> Report:
+        """Call an operator of an open model on the written argument memory; `device` may be NO_DEVICE."""
+        request = {"model": model.index, "operator": operator, "device": device}
+        return _report(self._ask(OP.WRITE, _CALL, request, f"the end of operator {operator}", attempts=1))
 
     def write(self, model: Served, tensor: int, offset: int, data: bytes) -> int:
         """Write the first bytes of `data` to a tensor; return the number of bytes written."""

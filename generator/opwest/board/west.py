@@ -48,6 +48,8 @@ class Build:
     """The installed runtime, for files that the application's copy does not have."""
     profile: bool = False
     """Whether the image measures the steps of its models."""
+    calls: bool = False
+    """Whether a host can call single operators of the image."""
     check_steps: bool = False
     """Whether runs of the image stop after steps."""
 
@@ -64,12 +66,20 @@ class Build:
     @property
     def options(self) -> list[str]:
         """The options of the runtime that the image needs besides the service."""
-        chosen = {"CONFIG_OPWEST_PROFILE": self.profile, "CONFIG_OPWEST_CHECK_STEPS": self.check_steps}
+        chosen = {
+            "CONFIG_OPWEST_PROFILE": self.profile,
+            "CONFIG_OPWEST_CHECK_STEPS": self.check_steps,
+            "CONFIG_OPWEST_SERVICE_CALL": self.calls,
+        }
         return [option for option, is_set in chosen.items() if is_set]
 
     @property
     def _variants(self) -> list[str]:
-        return [*(["profile"] if self.profile else []), *(["check"] if self.check_steps else [])]
+        return [
+            *(["profile"] if self.profile else []),
+            *(["check"] if self.check_steps else []),
+            *(["call"] if self.calls else []),
+        ]
 
     @property
     def log(self) -> Path:

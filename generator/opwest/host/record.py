@@ -30,8 +30,24 @@ _CHECKS: dict[str, Any] = {
     "pools": [str],
     "results": [{"name": str, "dtype": str, "size": int, "shape": [int], "buffer": int}],
     "stops": [{"point": int, "writes": [{"tensor": str, "step": int}]}],
+    "arguments": {"size": int, "align": int, "count": int, "devices": bool},
+    "operators": [
+        {
+            "name": str,
+            "takes_device": bool,
+            "devices": [str],
+            "args": [
+                {
+                    **dict.fromkeys(("name", "dtype", "direction"), str),
+                    **dict.fromkeys(("size", "offset"), int),
+                    "shape": [int],
+                    "scalar": bool,
+                }
+            ],
+        }
+    ],
 }
-"""The part for `--check-steps`, which records of earlier versions lack."""
+"""The parts for `--check-steps` and `opwest call`, which records of earlier versions lack."""
 _MODEL = {
     **dict.fromkeys(("name", "macro", "manifest"), str),
     **dict.fromkeys(("emulated", "constants"), bool),
@@ -64,7 +80,8 @@ def check_record(record: Mapping[str, Any], project: Path) -> None:
 
 def _fault_of_checks(model: Mapping[str, Any]) -> str | None:
     """Return the first reference of the checks to something that the model does not have."""
-    for result in model.get("results", ()):
+    args = [arg for operator in model.get("operators", ()) for arg in operator["args"]]
+    for result in (*model.get("results", ()), *args):
         if result["dtype"] not in DTYPES:
             return f"unknown dtype {result['dtype']!r}"
     for stop in model.get("stops", ()):

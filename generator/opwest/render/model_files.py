@@ -14,6 +14,7 @@ from opwest.model.model import Constant, Model, TargetBuild
 from opwest.objects.rename import rename_symbols
 from opwest.objects.tvm_symbols import CONTEXTS
 from opwest.plan.memory import MemoryPlan
+from opwest.render.arguments import argument_row
 from opwest.render.c.bridges import render_bridges
 from opwest.render.c.header import render_headers
 from opwest.render.c.layout_checks import layout_checks
@@ -68,7 +69,7 @@ def model_files(
     if service:
         tensors = interface_rows(model)
         pools = [pool.name for pool in used_pools(model, plan)]
-        content = render_service(render, model.name, manifest_name(model), tensors, pools)
+        content = render_service(render, model.name, manifest_name(model), tensors, pools, argument_row(model))
         files[f"src/{service_file(model.name)}"] = content
     if compiled is None:
         records = model_records(model, plan)
@@ -94,9 +95,17 @@ def service_file(model: str) -> str:
 
 
 def render_service(
-    render: Renderer, model: str, manifest: str, tensors: Sequence[Mapping[str, Any]], pools: Sequence[str]
+    render: Renderer,
+    model: str,
+    manifest: str,
+    tensors: Sequence[Mapping[str, Any]],
+    pools: Sequence[str],
+    arguments: Mapping[str, Any] | None,
 ) -> bytes:
-    """Return the source for runs of a model from a host, from the rows of its inputs and outputs, and its pools."""
+    """Return the source for runs of a model from a host, from the rows of its inputs and outputs, and its pools.
+
+    `arguments` is the memory for calls of operators; None in the record of an earlier opwest.
+    """
     return render(
         "models/model/src/model_service.c",
         model=model,
@@ -104,6 +113,7 @@ def render_service(
         macro=CNames(model).macro,
         tensors=tensors,
         pools=pools,
+        arguments=arguments,
     )
 
 

@@ -13,6 +13,7 @@ from opwest.model.crt_table import Library, adapted, system_library
 from opwest.model.model import Model, TargetBuild
 from opwest.plan.memory import MemoryPlan
 from opwest.render.application import Planned, application_files
+from opwest.render.arguments import argument_row, operator_rows
 from opwest.render.call_arrays import has_bridges
 from opwest.render.devices import device_rows
 from opwest.render.extra_files import extra_files
@@ -107,6 +108,8 @@ def _model_record(model: Model, plan: MemoryPlan, library: Library | None) -> di
         "steps": [step.operator.name for step in model.steps],
         "pools": [pool.name for pool in used_pools(model, plan)],
         **_check_record(model, plan),
+        "operators": operator_rows(model),
+        "arguments": argument_row(model),
         "memory": {
             "planner": model.memory_planner,
             "pools": {name: {"size": p.size, "lower_bound": p.lower_bound} for name, p in plan.pools.items()},

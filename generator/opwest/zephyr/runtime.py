@@ -108,6 +108,9 @@ FEATURES: Mapping[str, Feature] = {
         needs=("shell",),
         option="CONFIG_OPWEST_SERVICE",
     ),
+    "service_call": Feature(
+        _sources("service_call.c"), needs=("service", "devices"), option="CONFIG_OPWEST_SERVICE_CALL"
+    ),
     "vectors": Feature((*_headers("compare"), *_sources("compare.c"))),
 }
 """The features that are copied into applications."""
