@@ -5,11 +5,13 @@
 # make test-all   all tests: make test, then make test-rest
 # make test-rest  the tests that the last make test did not pass, and those of an environment without llvmlite and west
 # make bench  the benchmarks: one table of all figures, in build/bench
+# make plans  MiniMalloc's eleven problems, each in 60 s of processor time
 # make fuzz   mutated inputs for every reader, and libFuzzer for the code on devices; RUNS=N inputs each (default:
 #             200,000, and 2,000,000 of libFuzzer), SECONDS=S at most for each reader
 # make mutated-models   300 damaged model files through the importer
 # make mutation  mutants of planning, checks and the lock, each against its own unit tests: slow
 # make mutate-mlf  10,000 damaged Model Library Format tars through the importer
+# make unpacked-models  real directories in Model Library Format (MODELS="DIRECTORY..."), against TVM's own main
 #
 # The tier of a test. `make test` runs all tests but
 #   - the directories of REST in tests/conftest.py: zephyr, importers, fuzz, llvm, accelerators, docs, examples,
@@ -37,7 +39,7 @@ BARE_TESTS := $(addprefix tests/,cli/test_cli_packages.py golden invalid llvm/te
 	unit/llvm)
 BARE_LACKS := llvmlite smpclient serial cbor2 west
 
-.PHONY: demo test test-all test-rest test-without-packages bench fuzz mutated-models mutate-mlf mutation clean
+.PHONY: demo test test-all test-rest test-without-packages bench plans fuzz mutated-models mutate-mlf unpacked-models mutation clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -81,6 +83,9 @@ test-without-packages: $(BARE)/.installed
 bench: $(VENV)/.installed-dev
 	@$(BIN)/python benchmarks
 
+plans: $(VENV)/.installed-dev
+	@$(BIN)/python benchmarks/planner.py
+
 # Findings are stored in tests/fuzz/regressions, which the tests replay.
 fuzz: $(VENV)/.installed-dev
 	@$(BIN)/python tests/fuzz --json build/fuzz/readers.json \
@@ -92,6 +97,9 @@ mutated-models: $(VENV)/.installed-all
 
 mutate-mlf: $(VENV)/.installed-dev
 	@OPWEST_MUTATED_TARS=10000 $(BIN)/pytest -q -s tests/importers/test_mlf_mutations.py
+
+unpacked-models: $(VENV)/.installed-dev
+	@$(BIN)/python tests/importers/unpacked_models.py $(MODELS)
 
 # A separate environment: Zephyr's scripts use the Python of the workspace.
 $(VENV)/.created:

@@ -51,6 +51,7 @@ _INSTALL = {
     "ninja": "apt-get install ninja-build",
     "dtc": "apt-get install device-tree-compiler",
     "chromium": "apt-get install chromium",
+    "arm-none-eabi-g++": "apt-get install gcc-arm-none-eabi libnewlib-arm-none-eabi",
     "arm-none-eabi-gcc": "apt-get install gcc-arm-none-eabi libnewlib-arm-none-eabi",
     "riscv64-unknown-elf-gcc": "apt-get install gcc-riscv64-unknown-elf",
     "aarch64-linux-gnu": "apt-get install binutils-aarch64-linux-gnu libc6-dev-arm64-cross libgcc-12-dev-arm64-cross",

@@ -29,13 +29,8 @@ def compile_metadata(planned: Sequence[Planned], faults: Diagnostics) -> Metadat
     for model, plan in planned:
         for build in model.builds:
             if build.target is None:
-                faults.error(
-                    f"--metadata=llvm: model {model.name!r} has only C sources, no target for code generation",
-                    model.location,
-                    expected="objects, or LLVM IR with targets: [...]",
-                    hint="use --metadata=c",
-                )
-            elif build.target.llvm is None:
+                continue  # with_metadata_targets reported it
+            if build.target.llvm is None:
                 faults.error(
                     f"--metadata=llvm: target {build.target.name!r} has no parameters for LLVM",
                     model.location,

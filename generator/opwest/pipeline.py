@@ -6,6 +6,7 @@ from __future__ import annotations
 from opwest.diagnostics import Diagnostics
 from opwest.manifest.load import load_manifests
 from opwest.metadata_objects import compile_metadata
+from opwest.metadata_targets import with_metadata_targets
 from opwest.model.context import Context
 from opwest.model.files import inspect_objects
 from opwest.model.resolve import resolve
@@ -31,9 +32,11 @@ def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project
     manifests = load_manifests(request.manifests, request.texts, faults)
     contexts = [Context(manifest, path.parent, faults) for path, manifest in manifests]
     objects = [inspect_objects(context) for context in contexts]
-    models = [resolve(*both, request.zephyr.boards) for both in zip(contexts, objects, strict=True)]
+    models = [resolve(*both, request.zephyr.boards, request.planner) for both in zip(contexts, objects, strict=True)]
     check_together(models, faults)
     check_zephyr(models, request.zephyr, faults)
+    if request.metadata == "llvm" and not faults.has_errors:  # otherwise objects can be missing
+        models = with_metadata_targets(models, request, faults)
     planned = [plan_model(model, faults) for model in models]
     found = [Examination(*plan, *context.seen) for plan, context in zip(planned, contexts, strict=True)]
     store_inputs(request, found, templates)

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from opwest.files import ProjectFile
 from opwest.model.examined import Examined
-from opwest.model.model import Model
+from opwest.model.model import MemoryPlanner, Model
 from opwest.plan.memory import MemoryPlan
 from opwest.records import dataclass
 from opwest.write import WriteResult
@@ -37,10 +37,14 @@ class Request:
     vendored: bool = True
     """Whether to copy the runtime into the application."""
     metadata: Metadata = "c"
+    targets: tuple[str, ...] = ()
+    """For metadata as objects: the targets of models that have only C sources; empty: those of their boards."""
     layout: Layout = "application"
     template: Path | None = None
     """A directory of the user's own templates."""
     zephyr: ZephyrOptions = field(default_factory=ZephyrOptions)
+    planner: MemoryPlanner | None = None
+    """The memory planner to use in place of that of the manifests."""
     inputs: Path | None = None
     """A file for the absolute paths of all files read, one per line, written even after errors."""
     texts: Mapping[Path, bytes] = field(default_factory=dict)

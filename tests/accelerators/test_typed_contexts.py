@@ -71,6 +71,10 @@ INTERFACE = {
     ),
     "conventions_bridges.c": (_FILL, _ARRAYS),
     "model_bridges.c.jinja": (_ARRAYS,),
+    # microTVM's C interface: the members of its structures.
+    "tvmgen_default.h": (r"void \*\w+;",),
+    "tvmgen_detection.h": (r"void \*\w+;",),
+    "tvmgen.h.jinja": (r"void \*(\{\{ \w+\.member \}\}|reserved);",),
     "conventions_tvm_crt.c": (_HANDLE, _FIRST),
     "model_tvm_crt.c.jinja": (_HANDLE, _FIRST),
 }

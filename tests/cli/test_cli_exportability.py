@@ -90,7 +90,7 @@ def test_each_object_is_exportable_or_has_a_reason(opwest, manifest, tmp_path):
         ["lib.a(relu.o)", "archive member", "cortex-m3", "yes"],
         ["m4.o", "ELF object", "cortex-m3", "no: compiled for the Arm architecture v7E-M"],
         ["needs.o", "ELF object", "cortex-m3", "no: undefined symbol 'vendor'"],
-        ["absent.o", "ELF object", "cortex-m3", "no: file not found"],
+        ["absent.o", "ELF object", "cortex-m3", "no: cannot read the file: No such file or directory"],
         ["text.o", "ELF object", "cortex-m3", "no: not an object: this is text"],
         ["state.o", "ELF object", "cortex-m7", "no: writable state of 4 bytes: state"],
         ["m4.o", "ELF object", "cortex-m4", "yes"],

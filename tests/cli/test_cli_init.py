@@ -204,8 +204,8 @@ def test_json(opwest, project):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["absent.o"], "absent.o: error: file not found"),
-        (["operators"], "operators: error: is a directory"),
+        (["absent.o"], "absent.o: error: cannot read the file: No such file or directory"),
+        (["operators"], "operators: error: cannot read the file: Is a directory"),
         (["README.md"], "README.md: error: not an object: this is text"),
         (["empty.c"], "error: the file is empty"),
         (["held.c"], "no operator found in the files"),

@@ -106,6 +106,20 @@ def test_llvm_ir(opwest, tmp_path):
     assert opwest("inspect", tmp_path / "absent.ll").code == 1
 
 
+@pytest.mark.needs("gcc")
+def test_programs_without_models_are_objects(opwest, tmp_path):
+    """The judgement is that of `check`, beside the error that the program has no models."""
+    import subprocess
+
+    path = compile_object(tmp_path, SOURCES["plain"])
+    program = tmp_path / "program.elf"
+    subprocess.run(["gcc", "-static", "-nostdlib", "-Wl,-e,relu", "-o", program, path], check=True)
+    done = opwest("inspect", program)
+    assert done.code == 1
+    assert done.out.endswith("  exportable    no: not relocatable: an executable; link the .o files instead\n\n")
+    assert done.err.startswith(f"{program}: error: the image contains no note of a model\n")
+
+
 def test_objects_are_judged_for_a_target(opwest, tmp_path):
     flags = ["-mcpu=cortex-m4", "-mthumb", "-ffreestanding"]
     path = compile_object(tmp_path, SOURCES["plain"], "arm-none-eabi-gcc", flags, "m4.o")

@@ -108,13 +108,19 @@ def test_existing_output_is_unchanged(opwest, table, tmp_path):
 
 
 HEADER = "id,lower,upper,size\n"
+SOLVED = "id,lower,upper,size,alignment,offset\na,0,2,4,1,0\nb,1,2,4,1,4\n"
 FAULTS = {
     "empty": ("", ": error: the table is empty"),
     "no buffer": (HEADER, ": error: the table has no buffer"),
     "a column lacks": ("id,lower,size\n", ":1:1: error: missing columns in the header: 'upper'"),
     "an unknown column": ("id,lower,uper,size\n", ":1:1: error: unknown column 'uper'"),
     "a column twice": ("id,lower,upper,size,size\n", ":1:1: error: duplicate column 'size'"),
-    "solved": ("id,lower,upper,size,offset\n", ":1:1: error: the table has an offset column"),
+    "misaligned": (SOLVED.replace("b,1,2,4,1,4", "b,1,2,4,8,4"), ":3:11: error: the offset of 'b' is 4"),
+    "overlap": (
+        SOLVED.replace("b,1,2,4,1,4", "b,1,2,4,1,3"),
+        ":3:11: error: 'b' overlaps 'a' in the plan: bytes 3 to 6 and 0 to 3",
+    ),
+    "no offset": (SOLVED.replace("b,1,2,4,1,4", "b,1,2,4,1,"), ":3:11: error: offset is ''"),
     "short line": (HEADER + "a,0,1,4\nb,0,1\n", ":3:1: error: the line has 3 values, the header 4"),
     "no number": (HEADER + "a,0,x,4\n", ":2:5: error: upper is 'x'"),
     "negative": (HEADER + "a,-1,2,4\n", ":2:3: error: lower is '-1'"),
@@ -143,6 +149,41 @@ def test_faults_have_a_line_and_a_column(opwest, table, case):
 def test_all_faults_are_reported_together(opwest, table):
     done = opwest("plan", table(HEADER + "a,0,0,4\nb,0,1\n,x,1,4\n"))
     assert done.err.count("error:") == 4 and "opwest: 4 errors" in done.err
+
+
+def test_table_with_offsets_is_verified(opwest, table, tmp_path):
+    done = opwest("plan", table(SOLVED.replace("b,1,2,4,1,4", "b,1,2,4,1,6")), "--capacity", 9)
+    assert (done.code, done.err) == (1, "")
+    assert lines(done) == [
+        "  lower bound  8",
+        "  greedy       8",
+        "  peak         10 (table, 2 above the lower bound)",
+        "  capacity     9: does not fit",
+    ]
+    done = opwest("plan", table(SOLVED), "--capacity", 9, "--json")
+    assert done.code == 0
+    shown = json.loads(done.out)["result"]
+    assert (shown["planner"], shown["peak"], shown["fits"]) == ("table", 8, True)
+
+
+def test_both_overlapping_lifetimes_are_named(opwest, table):
+    done = opwest("plan", table("id,lower,upper,size,offset\na,10,90,4,0\nb,20,99,4,2\n"))
+    assert done.code == 1 and "hint: both are in use from time 20 to 89; the other offset is at" in done.err
+
+
+@pytest.mark.parametrize("option", [("-o", "out.csv"), ("--planner", "greedy"), ("--nodes", "5")])
+def test_options_without_effect_on_a_table_with_offsets(opwest, table, monkeypatch, tmp_path, option):
+    monkeypatch.chdir(tmp_path)
+    done = opwest("plan", table(SOLVED), *option)
+    assert done.code == 1 and "has no effect: the table has an offset column" in done.err
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_solved_table_is_verified(opwest, table, tmp_path):
+    assert opwest("plan", table(HARD), "-o", tmp_path / "out.csv").code == 0
+    assert "  peak         13 (table, optimal)" in lines(opwest("plan", tmp_path / "out.csv"))
+    done = opwest("plan", table(HARD), "--no-offsets")
+    assert done.code == 1 and "error: --no-offsets requires a manifest" in done.err
 
 
 def test_missing_table(opwest, tmp_path):

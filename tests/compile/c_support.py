@@ -55,6 +55,7 @@ def portable_sources(app: Path) -> list[Path]:
         parts = (*parts, *(part for part in ("bridges", "tvm_crt") if parts and model[part]))
         if any(tensor["reached"] for tensor in model["tensors"]):
             parts = (*parts, "devices")
+        parts = (*parts, *(("tvmgen",) if model["tvmgen"] else ()))
         sources += [app / "models" / model["name"] / "src" / f"{model['name']}_{part}.c" for part in parts]
     return sources
 

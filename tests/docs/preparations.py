@@ -48,7 +48,8 @@ def regeneration(folder: Path) -> None:
 
 
 def planning(folder: Path) -> None:
-    """A table of buffers, MiniMalloc's example."""
+    """A manifest, and a table of buffers, MiniMalloc's example."""
+    copy_digits(folder)
     lines = ("id,lower,upper,size", "b1,0,3,4", "b2,3,9,4", "b3,0,9,4", "b4,9,21,4", "b5,0,21,4")
     (folder / "buffers.csv").write_text("\n".join(lines) + "\n")
 

@@ -15,7 +15,6 @@ from requirements_support import need, need_x86_64
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "two_npus"
 BOTH = ("manifest.yaml", "manifest_serial.yaml")
-CPU_OPERATORS = ("stretch", "weigh", "add", "arg_max")
 LARGEST_RATIO = 0.6
 
 
@@ -166,19 +165,10 @@ def test_overlapped_model_is_faster_than_the_serial_one(tmp_path):
 
 
 def test_with_llvm_metadata(tmp_path):
-    """The operators of the CPU as objects, because C sources have no target."""
+    """The boards of the manifests determine the targets of the metadata."""
     need("llvmlite")
     need_x86_64()
-    example = copy_example(tmp_path)
-    for name in CPU_OPERATORS:
-        command = ["cc", "-m64", "-O2", "-fPIC", "-fcf-protection=none", "-c", f"operators/{name}.c", "-o", f"{name}.o"]
-        subprocess.run(command, cwd=example, check=True)
-    files = ", ".join(f"{name}.o" for name in CPU_OPERATORS)
-    for manifest in BOTH:
-        sources = [(f"      - operators/{name}.c\n", "") for name in CPU_OPERATORS]
-        entry = f"  - {{target: x86-64, files: [{files}]}}\n\nmemory:\n"
-        edit(example / manifest, *sources, ("\nmemory:\n", entry))
-    app = generate([example / name for name in BOTH], tmp_path / "app", "--metadata=llvm")
+    app = generate([EXAMPLE / name for name in BOTH], tmp_path / "app", "--metadata=llvm")
     console = run_on_host(app)
     check_console(console, ["two_npus", "two_npus_serial"])
     check_ratio(console)

@@ -173,6 +173,36 @@ def _start_c(_folder: Path) -> Read:
     return read
 
 
+_CPP_SEEDS = (
+    f'extern "C" {{\n{_SOURCE}}}\n',
+    "namespace a::b { class C { static int n; int f() { static int k; return k++; } }; }\nint a::b::C::n = 0;\n",
+    "template <typename T, int N> struct S { T t[N]; };\ntemplate <> struct S<int, 1> { using A = int &&; };\n",
+    'extern "C" int f(int &a) noexcept;\nint f(int &a) noexcept { return [&](auto b) -> int { return b; }(1\'000); }\n'
+    'const char *t = R"x(")y" )x";\nint operator+(A a, A b) { return 0; }\nA::operator int() const { return 1; }\n',
+)
+_CPP_WORDS = (
+    *_C_WORDS,
+    *'namespace class template typename using operator constexpr inline :: && < > [] [[a]] R"x( )x" 1\'0 "C"'.split(),
+)
+
+
+def _start_cpp(_folder: Path) -> Read:
+    from opwest.objects.cppsource import read_cpp_source
+
+    path = Path("x.cpp")
+
+    def read(content: bytes) -> str:
+        try:
+            found = read_cpp_source(path, content)
+        except ObjectError as fault:
+            return words(fault)
+        assert {f.name for f in found.c_functions} <= {f.name for f in found.functions}
+        assert all(name.isidentifier() for name in found.scope)
+        return f"{len(found.c_functions)} {len(found.scope)} {len(found.state)} {len(found.calls)} {bool(found.unread)}"
+
+    return read
+
+
 def _start_su(folder: Path) -> Read:
     path = folder / "x.su"
 
@@ -200,6 +230,12 @@ READERS = (
     Reader("stack", compiled, _start_stack, mutate_sections),
     Reader(
         "csource", lambda: [text.encode() for text in _C_SEEDS], _start_c, text_mutator(_C_WORDS, pattern=r"\w+|\S")
+    ),
+    Reader(
+        "cppsource",
+        lambda: [text.encode() for text in _CPP_SEEDS],
+        _start_cpp,
+        text_mutator(_CPP_WORDS, pattern=r"\w+|\S"),
     ),
     Reader(
         "su", lambda: _SU_SEEDS, _start_su, text_mutator("static dynamic 0 -1 999999999999999999999 : \t".split(" "))

@@ -20,7 +20,8 @@ from fuzz_objects import compiled
 from fuzz_readers import Read, Reader
 from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
 from opwest.packing import greedy, search
-from opwest.packing.table import blocks_of, read_table, solved_table
+from opwest.packing.judge import judged
+from opwest.packing.table import blocks_of, read_table, written_table
 from opwest.packing.verify import verify
 from opwest.report import data
 from opwest.report.changes import compare
@@ -269,6 +270,7 @@ _TABLES = (
     b"id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\n",
     b'\xef\xbb\xbfid,lower,upper,size,alignment\r\n"a, b",0,2,16,8\r\nc,1,3,24,1\r\n\r\n "d",2,4,7,4\r\n',
     b"size,upper,id,lower\n5,10,x,0\n7,20,y,5\n9,30,z,10\n2,30,w,0\n",
+    b"id,lower,upper,size,offset\nb1,0,3,4,8\nb2,3,9,4,8\nb3,0,9,4,4\nb4,9,21,4,4\nb5,0,21,4,0\n",
 )
 _TABLE_WORDS = (
     'id lower upper size alignment offset 0 1 -1 2 3 281474976710655 281474976710656 99999999999999999999999 1e3 0x10 ٣ " "" , \r'
@@ -289,14 +291,16 @@ def _start_table(folder: Path) -> Read:
         if faults.has_errors:
             return f"{_messages(faults)} {len(faults)}"
         blocks = blocks_of(rows)
+        if rows[0].offset is not None:
+            given = judged(rows, faults)
+            return f"{_messages(faults)} {len(faults)}" if given is None else f"{given.size} {given.lower_bound}"
         first = greedy.plan_pool(blocks)
         verify(blocks, first.offsets, first.size)
         best = search.plan_pool(blocks, None, 300)
         verify(blocks, best.offsets, best.size)
         assert best.lower_bound <= best.size <= first.size
-        solved = Diagnostics()
-        again = read_table(solved_table(rows, best.offsets).replace("offset", "alignment", 1), "solved.csv", solved)
-        assert solved.has_errors or len(again) == len(rows)
+        again = read_table(written_table(rows, best.offsets), "solved.csv", faults)
+        assert judged(again, faults) == best and not faults.has_errors
         return f"{len(rows)} {best.size == best.lower_bound} {best.size < first.size}"
 
     return read

@@ -31,6 +31,7 @@ PROJECTS = {
     "asynchronous": ["manifest.yaml"],
     "vectors": ["manifest.yaml"],
     "conventions": ["manifest.yaml"],
+    "tvmgen": ["plain/manifest.yaml", "npu/manifest.yaml"],
 }
 
 Metadata = Literal["c", "llvm"]

@@ -25,7 +25,7 @@ def test_emitted_c(path):
     text = path.read_text(encoding="utf-8")
     long = [line for line in text.split("\n") if len(line.expandtabs(8)) > LINE]
     assert not long
-    if path.name != "rename.h":
+    if path.name != "rename.h" and not path.name.startswith("tvmgen_"):  # names of microTVM
         macros = re.findall(r"^#\s*define (\w+)", text, re.MULTILINE)
         models = {
             folder.name.upper() for folder in (GOLDEN / path.relative_to(GOLDEN).parts[0]).glob("expected/models/*")

@@ -399,9 +399,9 @@ def cmsis_nn(cpu="cortex-m4"):
     """Operators that call CMSIS-NN, with the line of TVM 0.17 that ignores every error."""
     files = usmp(target=f"-mcpu={cpu}")
     files["codegen/host/src/default_lib2.c"] = (
-        b"// tvm target: cmsis-nn \n#include <arm_nnfunctions.h>\n"
+        b"// tvm target: cmsis-nn \n#include <tvm/runtime/crt/module.h>\n#include <arm_nnfunctions.h>\n"
         b"TVM_DLL int32_t tvmgen_default_cmsis_nn_main_0(int8_t* input_, int8_t* output_) {\n"
-        b"  int status = arm_softmax_s8(input_, 1, 2, 1, 2, 3, output_);\n"
+        b"  int status = ARM_CMSIS_NN_SUCCESS;\n  arm_softmax_s8(input_, 1, 2, 1, 2, 3, output_);\n"
         b"  switch (!status) {\n  case ARM_CMSIS_NN_SUCCESS: break;\n  case ARM_CMSIS_NN_ARG_ERROR: return -1;\n  }\n"
         b"  return 0;\n}\n"
     )

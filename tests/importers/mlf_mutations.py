@@ -13,6 +13,7 @@ import time
 from functools import partial
 
 import mlf_made as made
+import mlf_mains as mains
 from opwest.diagnostics import Diagnostics, OpwestError
 from opwest.importers.mlf import Options, import_mlf
 from projects import check
@@ -20,6 +21,7 @@ from projects import check
 SECONDS = 10
 BYTES = 512 << 20
 VARIANTS = (made.usmp, made.workspace, made.packed, partial(made.packed, shapes=False), made.graph, made.cmsis_nn)
+VARIANTS += (mains.usmp, partial(mains.usmp, constants="main"), mains.allocated)
 _EVIL_NAMES = (
     b"../evil",
     b"/tmp/opwest-evil",

@@ -26,10 +26,16 @@ def test_summary_and_notes(tmp_path):
     path.write_bytes(made.tar_of(made.cmsis_nn()))
     done = run(path, "-o", tmp_path / "out")
     assert done.returncode == 0
-    assert f"{tmp_path}/out/manifest.yaml: 3 operators, 1 step, 112 bytes of constants" in done.stdout
+    assert f"{tmp_path}/out/manifest.yaml: 2 operators, 2 steps, 100 bytes of constants" in done.stdout
     assert f"next: opwest generate {tmp_path}/out/manifest.yaml -o app" in done.stdout
     assert "note: the calls of CMSIS-NN are only for cortex-m4 (DSP)" in done.stderr
-    assert "model: net\n" in (tmp_path / "out/manifest.yaml").read_text()
+    renamed = "note: the model is named 'model_default': 'default' is a keyword of C; --model selects another name"
+    assert renamed in done.stderr
+    memory = (
+        "note: main is unpacked: 2 steps, 1 intermediate tensors; memory: 48 bytes in TVM's plan, 32 bytes in opwest's"
+    )
+    assert memory in done.stderr
+    assert "model: model_default\n" in (tmp_path / "out/manifest.yaml").read_text()
 
 
 def test_missing_shape_can_be_given_as_an_option(tar, tmp_path):

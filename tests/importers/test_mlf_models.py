@@ -61,8 +61,15 @@ def test_directory_and_tar_are_the_same(variant, tmp_path):
     assert content(tmp_path / "mine") == content(tmp_path / "other")
 
 
+def kept(files):
+    """Return a directory whose main has a loop: it stays one operator."""
+    name = "codegen/host/src/default_lib1.c"
+    call = b"  if (tvmgen_default_fused_dense("
+    return {**files, name: files[name].replace(call, b"  for (int32_t i = 0; i < 1; ++i)" + call)}
+
+
 def test_static_arrays_become_the_callers(tmp_path):
-    done, text = imported(made.usmp(), tmp_path)
+    done, text = imported(kept(made.usmp()), tmp_path)
     assert done.workspace_bytes == 48  # the array, not metadata.json's 4096
     model, _ = planned(tmp_path / "mine")
     [whole] = [o for o in model.operators if o.name == "whole_model"]
@@ -100,7 +107,7 @@ def test_graph_becomes_steps(tmp_path):
 
 
 def test_device_is_marked_to_fill_in(tmp_path):
-    done, text = imported(made.usmp(device=True), tmp_path)
+    done, text = imported(kept(made.usmp(device=True)), tmp_path)
     assert "handle: {type: FILL_IN, header: FILL_IN, expression: FILL_IN}" in text
     assert "symbol: TVMDeviceNpuActivate" in text
     assert any("TVMDeviceNpuActivate" in w for w in done.warnings)
@@ -114,7 +121,7 @@ def test_cmsis_nn_is_linked_and_its_errors_are_returned(tmp_path):
     source = (tmp_path / "mine/operators/default_lib2.c").read_text()
     assert "switch (status)" in source and "!status" not in source
     assert any("replaced by `switch (status)` (count: 1)" in r for r in done.remarks)
-    assert "#if !(defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE))" in source
+    assert "#if defined(__arm__) && !(defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE))" in source
     assert "kconfig: CONFIG_CMSIS_NN_SOFTMAX" in text and "CONFIG_CMSIS_NN: y" in text
     assert "#error" not in (tmp_path / "mine/operators/default_lib1.c").read_text()
 
@@ -122,9 +129,9 @@ def test_cmsis_nn_is_linked_and_its_errors_are_returned(tmp_path):
 @pytest.mark.parametrize(
     ("cpu", "condition"),
     [
-        ("cortex-m3", "#if !(!defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE))"),
+        ("cortex-m3", "#if defined(__arm__) && !(!defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE))"),
         ("cortex-m55", "#if !(defined(__ARM_FEATURE_MVE))"),
-        ("cortex-m55+nomve", "#if !(defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE))"),
+        ("cortex-m55+nomve", "#if defined(__arm__) && !(defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE))"),
     ],
 )
 def test_cmsis_nn_code_requires_its_instruction_set(cpu, condition, tmp_path):
@@ -283,7 +290,7 @@ def test_caller_provided_workspaces(tmp_path):
     )
     files[header] += b"struct tvmgen_default_workspace_pools {\n  void* sram;\n};\n"
     files[header] += b"#define TVMGEN_DEFAULT_SRAM_WORKSPACE_POOL_SIZE 64\n"
-    done, text = imported(files, tmp_path)
+    done, text = imported(kept(files), tmp_path)
     assert "{name: sram, dtype: uint8, shape: [64], direction: scratch, align: 16}" in text
     assert (
         "the size of 'sram', 64 bytes, is an upper bound from the header or metadata.json: no array found"
@@ -292,8 +299,8 @@ def test_caller_provided_workspaces(tmp_path):
     planned(tmp_path / "mine")
 
 
-def test_several_devices_are_rejected(tmp_path):
-    files = made.usmp(device=True)
+def test_several_devices_of_one_operator_are_rejected(tmp_path):
+    files = kept(made.usmp(device=True))
     name = "codegen/host/src/default_lib1.c"
     files[name] = files[name].replace(
         b", void* device_context_npu)", b", void* device_context_npu, void* device_context_dsp)"

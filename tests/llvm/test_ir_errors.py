@@ -174,17 +174,3 @@ def test_one_error(name, tmp_path):
     lines = (tmp_path / "manifest.yaml").read_text().splitlines()
     line = place.format(operator=1 + next(i for i, text in enumerate(lines) if text == "  op:"))
     assert re.search(rf"manifest\.yaml:{line}$", str(fault.location)), str(fault.location)
-
-
-def test_metadata_llvm_needs_a_target(tmp_path):
-    head = "int32_t op(const int8_t *x, int32_t n, int8_t *y)"
-    source = f"#include <stdint.h>\n{head};\n{head} {{ return *x + n + *y; }}\n"
-    (tmp_path / "op.c").write_text(source)
-    text = MANIFEST.format(targets="", returns="", more="", args="{name: n, dtype: int32, scalar: true}")
-    manifest = tmp_path / "manifest.yaml"
-    manifest.write_text(text.replace("op.ll", "op.c"))
-    with pytest.raises(OpwestError) as raised:
-        projects.generate([manifest], tmp_path / "app", vendored=False, faults=Diagnostics(), metadata="llvm")
-    (fault,) = [d for d in raised.value.diagnostics if d.severity == "error"]
-    assert fault.message == "--metadata=llvm: model 'm' has only C sources, no target for code generation"
-    assert not (tmp_path / "app").exists()

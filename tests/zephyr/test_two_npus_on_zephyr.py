@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import platform
 import re
 import sys
 from collections.abc import Callable
@@ -16,6 +17,11 @@ from zephyr_support import ROOT, Workspace
 pytestmark = pytest.mark.zephyr
 EXAMPLE = ROOT / "examples" / "two_npus"
 BOARDS = ["native_sim/native/64", "mps2/an385", "mps3/corstone300/an547"]
+TARGETS = {
+    "native_sim/native/64": {"x86_64": "x86-64", "aarch64": "aarch64-host"}.get(platform.machine(), ""),
+    "mps2/an385": "cortex-m3",
+    "mps3/corstone300/an547": "cortex-m55",
+}
 MODELS = ["two_npus", "two_npus_serial"]
 LARGEST_RATIO = 0.6
 
@@ -25,6 +31,14 @@ def two_npus(tmp_path_factory: pytest.TempPathFactory, opwest: Callable[..., obj
     """One application with the model and its serial form."""
     app = tmp_path_factory.mktemp("two_npus") / "app"
     opwest("generate", EXAMPLE / "manifest.yaml", EXAMPLE / "manifest_serial.yaml", "-o", app)
+    return app
+
+
+@pytest.fixture(scope="module")
+def two_npus_llvm(tmp_path_factory: pytest.TempPathFactory, opwest: Callable[..., object]) -> Path:
+    """The same with metadata as objects: the boards of the manifests determine their targets."""
+    app = tmp_path_factory.mktemp("two_npus_llvm") / "app"
+    opwest("generate", EXAMPLE / "manifest.yaml", EXAMPLE / "manifest_serial.yaml", "-o", app, "--metadata=llvm")
     return app
 
 
@@ -45,7 +59,20 @@ def predictions() -> list[int]:
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_correct_results_and_overlap(workspace: Workspace, two_npus: Path, predictions: list[int], board: str) -> None:
-    console = workspace.build(two_npus, board).run("^done|^error:")
+    check_console(workspace.build(two_npus, board).run("^done|^error:"), predictions, board)
+
+
+@pytest.mark.needs("llvmlite")
+@pytest.mark.parametrize("board", BOARDS)
+def test_metadata_as_objects(workspace: Workspace, two_npus_llvm: Path, predictions: list[int], board: str) -> None:
+    assert not list(two_npus_llvm.glob("models/*/src/*_run.c"))
+    built = workspace.build(two_npus_llvm, board)
+    assert f"opwest: model two_npus: objects for {TARGETS[board]}\n" in built.log
+    check_console(built.run("^done|^error:"), predictions, board)
+
+
+def check_console(console: str, predictions: list[int], board: str) -> None:
+    """Compare the output of an image with the results of numpy, and check that the branches overlap."""
     for model in MODELS:
         printed = re.search(rf"^{model}:((?: [0-9])+)$", console, re.MULTILINE)
         assert printed, console

@@ -98,7 +98,8 @@ function(opwest_select_target variable model)
     endif()
     message(FATAL_ERROR "opwest: model ${model} ${fault}.\n"
       "Exactly one target must match. The conditions and their values:\n${report}"
-      "Compile the operators for this board and add them under `objects:` in the manifest, then generate again.")
+      "Compile the operators for this board and add them under `objects:` in the manifest, then generate again. Of a "
+      "model with C sources only, the metadata has the targets of `boards:` in the manifest and of --target.")
   endif()
   set(${variable} ${matches} PARENT_SCOPE)
   message(STATUS "opwest: model ${model}: objects for ${matches}")
@@ -132,7 +133,7 @@ endfunction()
 # opwest_model_files(<model> <directory> <sources> <operators> <rename>)
 #
 # Sets <model>_TARGET to the target of the objects that this build uses, <sources> to the files to compile or link,
-# <operators> to the C sources of operators, and <rename> to the header that adds the model's prefix to their symbols;
+# <operators> to the sources of operators, and <rename> to the header that adds the model's prefix to their symbols;
 # all files are below <directory>. The variables of the model's model.cmake must be set.
 function(opwest_model_files model folder sources operators rename)
   set(externals ${${model}_EXTERNALS})
@@ -143,6 +144,13 @@ function(opwest_model_files model folder sources operators rename)
   if(${model}_FULL_LIBC AND CONFIG_MINIMAL_LIBC)
     message(FATAL_ERROR "opwest: the operators of model ${model} need a full C library: set "
       "CONFIG_REQUIRES_FULL_LIBC=y in prj.conf.")
+  endif()
+  if(${model}_CPP AND NOT CONFIG_CPP)
+    message(FATAL_ERROR "opwest: model ${model} has operators in C++: set CONFIG_CPP=y in prj.conf.")
+  endif()
+  if(${model}_FULL_LIBCPP AND CONFIG_MINIMAL_LIBCPP)
+    message(FATAL_ERROR "opwest: the operators of model ${model} need a full C++ library: set "
+      "CONFIG_REQUIRES_FULL_LIBCPP=y in prj.conf.")
   endif()
 
   get_filename_component(runtime "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/.." ABSOLUTE)
@@ -182,6 +190,10 @@ function(opwest_model_files model folder sources operators rename)
     file(CONFIGURE OUTPUT "${listed}" @ONLY
       CONTENT "#include <opwest/model_list.h>\n\n#include <@model@.h>\n\nOPWEST_LIST_MODEL(@model@);\n")
     list(APPEND files "${listed}")
+  endif()
+  if(${model}_TVMGEN)
+    # An application of microTVM can include TVM's headers: its own if they are in the path, else the replacements.
+    zephyr_compile_options("SHELL:-idirafter ${OPWEST_TVM_HEADERS}")
   endif()
   set(compiled ${${model}_OPERATORS})
   list(TRANSFORM compiled PREPEND "${folder}/")
@@ -227,7 +239,7 @@ function(opwest_model_library model)
   opwest_model_properties(${model} "${folder}" "${operators}" "${rename}")
 endfunction()
 
-# opwest_add_model(<model> MANIFEST <file> [METADATA c|llvm] [TEMPLATE <directory>])
+# opwest_add_model(<model> MANIFEST <file> [METADATA c|llvm] [TARGET <name>...] [TEMPLATE <directory>])
 #
 # Generates the model that a manifest declares into the build directory, and adds it as a library to link with:
 #
@@ -238,10 +250,10 @@ endfunction()
 # find_package(Zephyr), which processes Kconfig and devicetree. <model> must be the name in the manifest. Relative paths
 # start at the directory of the CMakeLists.txt.
 function(opwest_add_model model)
-  cmake_parse_arguments(PARSE_ARGV 1 given "" "MANIFEST;METADATA;TEMPLATE" "")
+  cmake_parse_arguments(PARSE_ARGV 1 given "" "MANIFEST;METADATA;TEMPLATE" "TARGET")
   if(NOT given_MANIFEST OR given_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "opwest_add_model(${model}): expected MANIFEST <file> [METADATA c|llvm] [TEMPLATE <directory>], "
-      "found: ${ARGN}")
+    message(FATAL_ERROR "opwest_add_model(${model}): expected MANIFEST <file> [METADATA c|llvm] [TARGET <name>...] "
+      "[TEMPLATE <directory>], found: ${ARGN}")
   endif()
   if(NOT CONFIG_OPWEST)
     message(FATAL_ERROR "opwest_add_model(${model}): CONFIG_OPWEST is off: set CONFIG_OPWEST=y in prj.conf.")
@@ -258,6 +270,9 @@ function(opwest_add_model model)
   if(given_METADATA)
     list(APPEND options --metadata ${given_METADATA})
   endif()
+  foreach(target IN LISTS given_TARGET)
+    list(APPEND options --target ${target})
+  endforeach()
   if(given_TEMPLATE)
     get_filename_component(template "${given_TEMPLATE}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
     list(APPEND options --template "${template}")

@@ -29,7 +29,11 @@ int opwest_port_device_power(const struct device *dev, bool on)
 
 uint32_t opwest_port_cache_line(void)
 {
+#if defined(CONFIG_DCACHE) && defined(CONFIG_CACHE_MANAGEMENT)
 	return (uint32_t)sys_cache_data_line_size_get();
+#else
+	return 0U; /* CONFIG_DCACHE_LINE_SIZE is also set for processors without a cache */
+#endif
 }
 
 /* Without a cache, or a driver for it, the functions return -ENOTSUP. */

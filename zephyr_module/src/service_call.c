@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <opwest/device_calls.h>
 #include <opwest/service.h>
 
 /* An entry of the table at the begin of the argument memory: little-endian on all machines. */

@@ -85,6 +85,7 @@ def expected_results(
     model: Mapping[str, Any],
     inputs: Mapping[str, Array],
     references: Mapping[str, Array],
+    cmsis_nn: Path | None = None,
 ) -> Expected:
     """Return the given references, else the results of a run on this machine. Raises OpwestError."""
     if references:
@@ -96,7 +97,7 @@ def expected_results(
             if write["tensor"] in tensors.keys() & references.keys()
         }
         return Expected(model["stops"], model["steps"], values, "the given references")
-    found = host_results(project.absolute(), record, model, inputs)
+    found = host_results(project.absolute(), record, model, inputs, cmsis_nn)
     return Expected(model["stops"], model["steps"], found, "those of the host")
 
 

@@ -23,7 +23,7 @@ from opwest.diagnostics import Diagnostics
 from opwest.host.runtime import installed_runtime
 from opwest.render.boards import board_file
 from opwest.zephyr.checks import check_board
-from opwest.zephyr.workspace import Workspace, find_workspace
+from opwest.zephyr.workspace import Workspace, fault_of_base, find_workspace
 
 _INSTALL = "pip install 'smpclient[serial]'"
 _PURPOSES = {
@@ -102,6 +102,9 @@ def _check_board(board: str, workspace: Workspace, project: Path, faults: Diagno
 
 def _find_tools(options: argparse.Namespace) -> tuple[Workspace, str]:
     """Return the workspace and its west."""
+    wrong = fault_of_base() if options.zephyr_base is None else None
+    if wrong is not None:
+        raise LinkError(wrong, "correct or unset ZEPHYR_BASE, or give --zephyr-base")
     workspace = find_workspace(options.zephyr_base) or Workspace(Path.home() / "zephyrproject" / "zephyr")
     west = find_west(workspace)
     if options.no_build and options.no_flash and options.serial:

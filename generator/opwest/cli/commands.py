@@ -22,11 +22,16 @@ def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
     from opwest import pipeline
     from opwest.request import Request
 
+    if options.target and options.metadata != "llvm":
+        faults.error("--target requires --metadata=llvm")
+        faults.raise_if_errors()
+    _warn_of_base(options, faults)
     request = Request(
         tuple(options.manifests),
         options.output,
         vendored=options.runtime == "vendored",
         metadata=options.metadata,
+        targets=tuple(dict.fromkeys(options.target)),
         layout=options.layout,
         template=options.template,
         zephyr=_zephyr(options),
@@ -58,7 +63,17 @@ def update(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """
     from opwest.cli.update import update as update_projects
 
+    _warn_of_base(options, faults)
     return update_projects(options, faults, _zephyr)
+
+
+def _warn_of_base(options: argparse.Namespace, faults: Diagnostics) -> None:
+    """Warn about a ZEPHYR_BASE that is no Zephyr tree."""
+    from opwest.zephyr.workspace import fault_of_base
+
+    wrong = fault_of_base() if options.zephyr_base is None else None
+    if wrong is not None:
+        faults.warning(wrong, hint="boards, modules and Kconfig symbols are not checked")
 
 
 def _zephyr(options: argparse.Namespace) -> ZephyrOptions:
@@ -99,6 +114,7 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
     from opwest.model.exportability import exportability
     from opwest.request import Request
 
+    _warn_of_base(options, faults)
     request = Request(tuple(options.manifests), zephyr=_zephyr(options))
     found = pipeline.run(request, faults, "plan").found
     texts, values = [], []
@@ -177,6 +193,10 @@ def run(options: argparse.Namespace, faults: Diagnostics) -> Result:
         from opwest.host.run import run_on_host
 
         return run_on_host(options, faults)
+    for action in options.host_actions:
+        if getattr(options, action.dest) != action.default:
+            faults.error(f"{action.option_strings[0]} requires --host")
+    faults.raise_if_errors()
     from opwest.board.run import run_on_board
 
     return run_on_board(options, faults)
@@ -192,8 +212,13 @@ def call(options: argparse.Namespace, faults: Diagnostics) -> Result:
 def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Plan memory for a table of buffers (CSV: id,lower,upper,size), as the generator does for a model.
 
-    Without --capacity, search for the smallest plan. The exit code is 1 if the plan exceeds the capacity.
+    Without --capacity, search for the smallest plan. The exit code is 1 if the plan exceeds the capacity. The offsets
+    of a table with a column 'offset' are verified. For a manifest, print the plan of its model; -o writes the tables.
     """
+    if options.file.suffix in (".yaml", ".yml"):
+        from opwest.cli.plan_model import plan_model
+
+        return plan_model(options, faults)
     from opwest.cli.plan import plan as plan_table
 
     return plan_table(options, faults)

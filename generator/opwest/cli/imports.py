@@ -36,7 +36,9 @@ def import_mlf(options: argparse.Namespace, faults: Diagnostics) -> Result:
     _check_name(options, faults)
     tensors = _tensors(options.tensor, faults)
     done = mlf.import_mlf(
-        options.file, options.output, mlf.Options(options.model, options.module, options.target, tensors)
+        options.file,
+        options.output,
+        mlf.Options(options.model, options.module, options.target, tensors, options.compat),
     )
     place = Location(str(options.file))
     for remark in done.remarks:
@@ -49,6 +51,8 @@ def import_mlf(options: argparse.Namespace, faults: Diagnostics) -> Result:
         f"{manifest}: {done.operators} operators, {counted}, {done.constant_bytes} bytes of constants\n"
         f"next: opwest generate {manifest} -o app"
     )
+    if done.header is not None and options.compat is None:
+        words += f"\nfor an application that includes {done.header}: import with --compat tvmgen"
     return Result(words, {**dataclasses.asdict(done), "folder": str(done.folder)})
 
 

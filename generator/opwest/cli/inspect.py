@@ -13,7 +13,7 @@ from opwest.model.model import Target
 from opwest.model.targets import make_target, target_abi
 from opwest.objects.elf import parse_elf
 from opwest.objects.facts import ObjectError
-from opwest.objects.image import is_image, read_image
+from opwest.objects.image import NOTE_SECTION, is_image, read_image
 from opwest.objects.image_report import image_json, image_text
 from opwest.objects.inspect import inspect_object, read_file
 from opwest.objects.magic import ELF
@@ -50,7 +50,7 @@ def _requirement(target: Target | None, compiled_for: str | None = None) -> Requ
 
 def _object(path: Path, target: Target | None, faults: Diagnostics) -> tuple[str, dict[str, Any]] | None:
     try:
-        image = _image(path)
+        image = _image(path, faults)
         if image is not None:
             return image
         item = inspect_object(path)
@@ -61,15 +61,22 @@ def _object(path: Path, target: Target | None, faults: Diagnostics) -> tuple[str
     return as_text(str(path), item, requirement), as_json(str(path), item, requirement)
 
 
-def _image(path: Path) -> tuple[str, dict[str, Any]] | None:
-    """Return the description of a linked image, None for another file."""
+def _image(path: Path, faults: Diagnostics) -> tuple[str, dict[str, Any]] | None:
+    """Return the description of an image with models, None for another file; report a program without models."""
     content = read_file(path)
     if not content.startswith(ELF):
         return None
     elf = parse_elf(content)
     if not is_image(elf):
         return None
-    image = read_image(elf)
+    try:
+        image = read_image(elf)
+    except ObjectError as error:
+        if elf.find(NOTE_SECTION) is not None:
+            raise
+        # The program is also judged as an object.
+        faults.error(error.message, Location(str(path)), expected=error.expected, hint=error.hint)
+        return None
     return image_text(str(path), elf, image), image_json(str(path), elf, image)
 
 

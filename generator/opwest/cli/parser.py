@@ -82,6 +82,14 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
         default="c",
         help="form of run, metadata and registry: c (default): C sources; llvm: one object per target",
     )
+    generate.add_argument(
+        "--target",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="with --metadata=llvm, a target of the models that have only C sources; repeatable (default: the targets "
+        "of their boards, and those that they declare)",
+    )
     _add_zephyr(generate)
     generate.add_argument(
         "--template",
@@ -181,7 +189,7 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     run.add_argument("--repeat", metavar="N", type=_count, default=1, help="run N times (default: 1)")
     run.add_argument("--profile", action="store_true", help="measure every step")
     run.add_argument("--output-profile", metavar="FILE", type=Path, help="write the measurements to FILE as JSON")
-    run.add_argument("--bits", type=int, choices=(32, 64), help="compile with -m32 or -m64")
+    _add_host(run)
     _add_board(run)
     _add_json(run)
     run.set_defaults(function=commands.run, operator=None)
@@ -205,7 +213,11 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     _add_json(call)
     call.set_defaults(function=commands.call, check_steps=False, profile=False, output_profile=None)
 
-    _add_plan(verbs.add_parser("plan", help="plan memory for a table of buffers", description=commands.plan.__doc__))
+    _add_plan(
+        verbs.add_parser(
+            "plan", help="plan memory for a table of buffers or a model", description=commands.plan.__doc__
+        )
+    )
 
     targets = verbs.add_parser("targets", help="list the named targets", description=commands.targets.__doc__)
     _add_json(targets)
@@ -215,26 +227,37 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
 
 def _add_plan(plan: argparse.ArgumentParser) -> None:
     plan.add_argument(
-        "file", metavar="FILE.csv", type=Path, help="table in MiniMalloc's format: id,lower,upper,size[,alignment]"
+        "file",
+        metavar="FILE",
+        type=Path,
+        help="table in MiniMalloc's format: id,lower,upper,size[,alignment][,offset]; or a manifest (.yaml, .yml)",
     )
     plan.add_argument(
         "--capacity",
         metavar="N",
         type=_count,
-        help="limit in bytes: stop at the first plan that fits (default: minimise)",
+        help="limit of a table in bytes: stop at the first plan that fits (default: minimise)",
     )
     plan.add_argument(
-        "-o", "--output", metavar="FILE.csv", type=Path, help="write the table with offsets; the file must not exist"
+        "-o",
+        "--output",
+        metavar="PATH",
+        type=Path,
+        help="write the table with offsets to a new file; for a manifest, to a directory, POOL.csv for every pool",
     )
     plan.add_argument(
-        "--planner", choices=("greedy", "search"), default="search", help="search (default), or greedy only"
+        "--no-offsets", action="store_true", help="with -o and a manifest: write the tables without offsets"
+    )
+    plan.add_argument(
+        "--planner",
+        choices=("greedy", "search"),
+        help="search, or greedy only (default: search for a table, that of the manifest for a manifest)",
     )
     plan.add_argument(
         "--nodes",
         metavar="N",
         type=_count,
-        default=1_000_000,
-        help="limit of the search in nodes, about 20000 per second (default: 1000000)",
+        help="limit of the search for a table, in nodes, about 20000 per second (default: 1000000)",
     )
     _add_json(plan)
     plan.set_defaults(function=commands.plan)
@@ -294,9 +317,14 @@ def _add_import(command: argparse.ArgumentParser) -> None:
         "file", metavar="MODEL", type=Path, help="tar file in Model Library Format, or its unpacked directory"
     )
     mlf.add_argument("-o", "--output", metavar="DIR", type=Path, required=True, help="output directory: new or empty")
-    mlf.add_argument("--model", metavar="NAME", help="name of the model (default: name of the module or the file)")
+    mlf.add_argument("--model", metavar="NAME", help="name of the model (default: name of the module)")
     mlf.add_argument("--module", metavar="NAME", help="module to import, if the archive contains several")
     mlf.add_argument("--target", metavar="NAME", help="target of compiled objects (default: detected)")
+    mlf.add_argument(
+        "--compat",
+        choices=["tvmgen"],
+        help="tvmgen: microTVM's C interface tvmgen_<module>.h, for applications that were written for it",
+    )
     mlf.add_argument(
         "--tensor",
         metavar="NAME=[DTYPE:]SHAPE",
@@ -334,6 +362,20 @@ def _add_zephyr(command: argparse.ArgumentParser) -> None:
         type=Path,
         help="Zephyr tree (default: $ZEPHYR_BASE, or the workspace of the current directory)",
     )
+
+
+def _add_host(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument_group("with --host").add_argument
+    actions = [
+        add("--bits", type=int, choices=(32, 64), help="compile with -m32 or -m64"),
+        add(
+            "--cmsis-nn",
+            metavar="DIR",
+            type=Path,
+            help="CMSIS-NN, for operators that call it (default: $CMSIS_NN, or the module of the Zephyr workspace)",
+        ),
+    ]
+    command.set_defaults(host_actions=actions)
 
 
 def _add_board(command: argparse.ArgumentParser) -> None:

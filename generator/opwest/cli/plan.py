@@ -8,41 +8,41 @@ import time
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.packing import greedy, search
-from opwest.packing.table import blocks_of, read_table, solved_table
+from opwest.packing.judge import judged
+from opwest.packing.problem import PoolPlan
+from opwest.packing.table import Row, blocks_of, read_table, written_table
 from opwest.packing.verify import verify
 from opwest.result import Result
 from opwest.write.new_file import refuse_existing, write_new
 
 _HINT = "choose another file with -o"
+_NODES = 1_000_000
 
 
 def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Plan a table and print the size of the plan; the status is 1 if it exceeds the capacity."""
+    """Plan a table, or verify its offsets, and print the size of the plan; the status is 1 if it exceeds the capacity.
+
+    Raises OpwestError if an option does not apply, or the table has faults.
+    """
+    if options.no_offsets:
+        faults.error("--no-offsets requires a manifest", hint="a table without offsets exists: the given one")
     if options.output is not None:
         refuse_existing(options.output, _HINT)
-    try:
-        text = options.file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else f"not UTF-8 (byte {error.start})"
-        faults.error(f"cannot read the table: {reason}", Location(str(options.file)))
-        faults.raise_if_errors()
-    rows = read_table(text, str(options.file), faults)
-    faults.raise_if_errors()
-    blocks = blocks_of(rows)
+    rows = _read(options, faults)
     began = time.perf_counter()
+    blocks = blocks_of(rows)
     first = greedy.plan_pool(blocks)
-    done = first if options.planner == "greedy" else search.plan_pool(blocks, options.capacity, options.nodes)
+    planner, done = _plan(options, rows, first, faults)
     seconds = time.perf_counter() - began
-    verify(blocks, done.offsets, done.size)
     if options.output is not None:
-        write_new(options.output, solved_table(rows, done.offsets), _HINT)
+        write_new(options.output, written_table(rows, done.offsets), _HINT)
     fits = None if options.capacity is None else done.size <= options.capacity
     shown = {
         "file": str(options.file),
         "buffers": len(blocks),
         "lower_bound": done.lower_bound,
         "greedy": first.size,
-        "planner": options.planner,
+        "planner": planner,
         "peak": done.size,
         "capacity": options.capacity,
         "fits": fits,
@@ -52,7 +52,7 @@ def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
         f"{options.file}: {len(blocks)} buffers",
         f"  lower bound  {done.lower_bound}",
         f"  greedy       {first.size}",
-        f"  peak         {done.size} ({_judged(done.size, done.lower_bound, options.planner)})",
+        f"  peak         {done.size} ({planner}, {distance(done)})",
     ]
     if fits is not None:
         lines.append(f"  capacity     {options.capacity}: {'fits' if fits else 'does not fit'}")
@@ -62,5 +62,42 @@ def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
     return Result("\n".join(lines), shown, 1 if fits is False else 0)
 
 
-def _judged(size: int, bound: int, planner: str) -> str:
-    return f"{planner}, optimal" if size == bound else f"{planner}, {size - bound} above the lower bound"
+def distance(plan: PoolPlan) -> str:
+    """Return the distance of a plan from its lower bound."""
+    above = plan.size - plan.lower_bound
+    return f"{above} above the lower bound" if above else "optimal"
+
+
+def _read(options: argparse.Namespace, faults: Diagnostics) -> list[Row]:
+    rows: list[Row] = []
+    try:
+        text = options.file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else f"not UTF-8 (byte {error.start})"
+        faults.error(f"cannot read the table: {reason}", Location(str(options.file)))
+    else:
+        rows = read_table(text, str(options.file), faults)
+    faults.raise_if_errors()
+    return rows
+
+
+def _plan(options: argparse.Namespace, rows: list[Row], first: PoolPlan, faults: Diagnostics) -> tuple[str, PoolPlan]:
+    """Return the planner's name and its verified plan; `first` is that of the greedy planner."""
+    if rows[0].offset is None:
+        blocks = blocks_of(rows)
+        planner = options.planner or "search"
+        done = first if planner == "greedy" else search.plan_pool(blocks, options.capacity, options.nodes or _NODES)
+        verify(blocks, done.offsets, done.size)
+        return planner, done
+    for name in ("output", "planner", "nodes"):
+        if getattr(options, name) is not None:
+            faults.error(
+                f"--{name} has no effect: the table has an offset column",
+                Location(str(options.file), 1, 1),
+                hint="remove the column to plan the table again",
+            )
+    done_or_none = judged(rows, faults)
+    faults.raise_if_errors()
+    if done_or_none is None:
+        raise AssertionError("a plan without faults was rejected")
+    return "table", done_or_none

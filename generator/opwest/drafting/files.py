@@ -124,7 +124,7 @@ def _modules(paths: list[Path], faults: Diagnostics) -> dict[Path, IrModule]:
 
 def _units(name: str, item: ObjectFile | CSource) -> Iterator[Unit]:
     if isinstance(item, CSource):
-        functions = {f.name: f for f in item.functions if not f.is_static}
+        functions = {f.name: f for f in item.c_functions}
         seen = {symbol: from_source(item, function) for symbol, function in functions.items()}
         calls, variables = frozenset(item.calls), frozenset(item.globals)
         yield Unit(name, dict.fromkeys(functions), calls, variables, certain_needs=False, signatures=seen)

@@ -33,12 +33,14 @@ def run_harness(
     arrays: Mapping[str, Array],
     *,
     repeat: int = 1,
+    cmsis_nn: Path | None = None,
     stops: Sequence[Mapping[str, Any]] = (),
 ) -> tuple[list[Path], str]:
     """Build the program in `work` and run it on `arrays`, the inputs by name.
 
     Return the raw files of the inputs, the outputs and, with `stops`, of their tensors; and the standard output.
-    `stops` are rows of the record's stops with `place` and `size` of each tensor. Raises OpwestError.
+    `cmsis_nn` is the directory of CMSIS-NN, for operators that call it. `stops` are rows of the record's stops with
+    `place` and `size` of each tensor. Raises OpwestError.
     """
     inputs, outputs = tensors_of(model, "input"), tensors_of(model, "output")
     rows = [{**t, "position": i + 1, "buffer": buffer_of(t)} for i, t in enumerate([*inputs, *outputs])]
@@ -57,7 +59,7 @@ def run_harness(
         )
     )
     program = work / "harness"
-    build_program(project, {**record, "models": [model]}, compiler, [source], program)
+    build_program(project, {**record, "models": [model]}, compiler, [source], program, cmsis_nn)
     paths = [work / f"{row['role']}_{row['name']}.bin" for row in rows]
     for tensor, path in zip(inputs, paths, strict=False):
         path.write_bytes(arrays[tensor["name"]].tobytes())

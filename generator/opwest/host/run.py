@@ -17,6 +17,7 @@ from opwest.host.profile import keep_profile, parse_measures
 from opwest.host.project_data import choose_model, keep_outputs, make_folder, project_record, read_inputs, tensors_of
 from opwest.model.dtypes import DTYPES
 from opwest.model.elements import numbers_from
+from opwest.objects.languages import SOURCE_SUFFIXES
 from opwest.result import Result
 
 
@@ -45,11 +46,11 @@ def run_on_host(options: argparse.Namespace, faults: Diagnostics) -> Result:
 def _run_application(
     options: argparse.Namespace, project: Path, record: dict[str, Any], compiler: HostCompiler, work: Path
 ) -> Result:
-    sources = sorted((project / "src").glob("*.c")) + sorted((project / "src").glob("*.S"))
+    sources = sorted(p for p in (project / "src").glob("*") if p.suffix in (*SOURCE_SUFFIXES, ".S"))
     if not sources:
         raise fail("no source file in src/", project, hint="give --input to run the model without an application")
     program = work / "application"
-    build_program(project, record, compiler, sources, program)
+    build_program(project, record, compiler, sources, program, options.cmsis_nn)
     done = subprocess.run(
         [program], check=False, stdout=subprocess.PIPE if options.json else None, text=True, errors="replace"
     )
@@ -73,7 +74,9 @@ def _run_model(
     faults.raise_if_errors()
     if options.output_dir:
         make_folder(options.output_dir)
-    paths, output = run_harness(project, record, model, compiler, work, arrays, repeat=options.repeat)
+    paths, output = run_harness(
+        project, record, model, compiler, work, arrays, repeat=options.repeat, cmsis_nn=options.cmsis_nn
+    )
     results = {
         tensor["name"]: numbers_from(path.read_bytes(), DTYPES[tensor["dtype"]], tensor["shape"])
         for tensor, path in zip(outputs, paths[len(inputs) :], strict=True)

@@ -42,11 +42,16 @@ def _place(buffer: int) -> str:
 
 
 def host_results(
-    project: Path, record: Mapping[str, Any], model: Mapping[str, Any], arrays: Mapping[str, Array]
+    project: Path,
+    record: Mapping[str, Any],
+    model: Mapping[str, Any],
+    arrays: Mapping[str, Array],
+    cmsis_nn: Path | None = None,
 ) -> dict[tuple[int, str], Array]:
     """Run a model on this machine; return its tensors at the stops of the record, by point and name.
 
-    `arrays` are the inputs by name. Raises OpwestError if the model cannot be built or run here.
+    `arrays` are the inputs by name, `cmsis_nn` the directory of CMSIS-NN.
+    Raises OpwestError if the model cannot be built or run here.
     """
     tensors = step_tensors(model, project)
     stops = [
@@ -56,7 +61,7 @@ def host_results(
     with tempfile.TemporaryDirectory(prefix="opwest-") as work:
         compiler = HostCompiler(Path(work), None, check_steps=True)
         try:
-            paths, _ = run_harness(project, record, model, compiler, Path(work), arrays, stops=stops)
+            paths, _ = run_harness(project, record, model, compiler, Path(work), arrays, stops=stops, cmsis_nn=cmsis_nn)
         except OpwestError as error:
             note = "give the expected results of steps instead: --reference TENSOR=FILE.npy"
             raise OpwestError([*error.diagnostics, Diagnostic("note", note)]) from error

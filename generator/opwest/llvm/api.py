@@ -136,15 +136,14 @@ def _read(path: Path) -> bytes:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise LlvmError("not a regular file", "a file of LLVM bitcode or textual IR")
+            raise LlvmError("cannot read the file: not a regular file", "a file of LLVM bitcode or textual IR")
         if status.st_size > LARGEST_FILE:
             raise LlvmError(f"the file has {status.st_size} bytes", f"at most {LARGEST_FILE} bytes")
         content = path.read_bytes()
-    except FileNotFoundError as fault:
-        raise LlvmError("file not found", "LLVM bitcode or textual IR") from fault
     except (OSError, ValueError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else str(fault)
-        raise LlvmError(f"cannot read the file: {reason}") from fault
+        expected = "LLVM bitcode or textual IR" if isinstance(fault, FileNotFoundError) else None
+        raise LlvmError(f"cannot read the file: {reason}", expected) from fault
     if looks_like_ir(content) is None:
         raise not_ir(content)
     return content

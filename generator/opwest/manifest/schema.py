@@ -61,6 +61,8 @@ def check_version(manifest: Mapping, faults: Diagnostics) -> bool:
     return True
 
 
+OF_C = {"float": "float32", "double": "float64", "int": "int32", "short": "int16", "char": "int8", "half": "float16"}
+"""The dtypes that names of C types denote, in place of the nearest name: `float` is not float64."""
 _MERGE_KEY = "YAML 1.2 has no merge keys: write the keys out"
 
 # Optional keys that do not affect the meaning of other keys: checks continue without them.
@@ -211,7 +213,11 @@ def _report(manifest: Mapping, error: Any, faults: Diagnostics) -> None:
         faults.error(f"{here} is {describe(value)}", where, expected=_expected(rule))
     elif name in ("Enum", "Constant"):
         options = rule.get("enum", [rule.get("const")])
-        hint = nearest(value, map(str, options)) if isinstance(value, str) else None
+        meant = OF_C.get(value) if isinstance(value, str) else None
+        if meant in options:
+            hint = f"did you mean {meant!r}?"
+        else:
+            hint = nearest(value, map(str, options)) if isinstance(value, str) else None
         if hint and not hint.startswith("did"):
             hint = None  # `expected` lists all options
         faults.error(f"{here} is {describe(value)}", where, expected=_one_of(options), hint=hint)

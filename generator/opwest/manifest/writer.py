@@ -115,6 +115,7 @@ def argument(
     direction: str = "in",
     align: int | None = None,
     pointer: bool = False,
+    in_place: str | None = None,
     remarks: Iterable[str] = (),
 ) -> Iterator[str]:
     """Yield an argument of an operator; without a shape it is a scalar."""
@@ -126,6 +127,7 @@ def argument(
         "direction": direction if direction != "in" and shape is not None else None,
         "align": str(align) if align else None,
         "pointer": "true" if pointer else None,
+        "in_place": flow_list([scalar(in_place)]) if in_place else None,
     }
     yield from remarked(f"      - {flow_map(keys)}", *remarks)
 

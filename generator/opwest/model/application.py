@@ -6,14 +6,16 @@ from __future__ import annotations
 from dataclasses import field
 
 from opwest.diagnostics import Location
+from opwest.objects.languages import SOURCE_SUFFIXES, is_cpp
 from opwest.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class ApplicationFile:
-    """A user's file for src/, copied once."""
+    """A user's file, copied once."""
 
     name: str
+    """The path in the application: `src/main.c`; for an overlay, in the manifest's directory."""
     content: bytes = field(repr=False)
     location: Location
 
@@ -33,5 +35,10 @@ class Application:
 
     @property
     def has_main(self) -> bool:
-        """Whether the sources include main.c."""
-        return any(f.name == "main.c" for f in self.files)
+        """Whether the sources include main.c, or main in C++."""
+        return any(f.name.startswith("src/main.") and f.name.endswith(SOURCE_SUFFIXES) for f in self.files)
+
+    @property
+    def has_cpp(self) -> bool:
+        """Whether a source is C++."""
+        return any(is_cpp(f.name) for f in self.files)

@@ -182,7 +182,7 @@ def _identifiers(model: Model) -> Iterator[tuple[str, str, Location]]:
         if model.compat == "tvm-crt-all" and not operator.convention.is_of_system_library:
             yield names.packed_adapter(operator.name), f"adapter of operator {operator.name!r}", operator.location
     symbols = {operator.symbol for operator in model.operators}
-    for symbol in sorted(symbols.union(*(build.renames for build in model.builds))):
+    for symbol in sorted(symbols.union(*((*build.renames, *build.scope) for build in model.builds))):
         yield names.operator(symbol), f"symbol {symbol!r}", model.location
 
 

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from dataclasses import field
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
@@ -102,6 +104,39 @@ class Context:
             return None
         self.files.add(PurePosixPath(name).as_posix())
         return self.folder / name
+
+    def regular_file(self, name: str, location: Location, expected: str, hint: str | None = None) -> Path | None:
+        """Return the path of an existing file; report an invalid path and any other kind of file.
+
+        `hint` is for directories.
+        """
+        path = self.file(name, location)
+        if path is None:
+            return None
+        reason = fault_of_file(path)
+        if reason is None:
+            return path
+        self.faults.error(
+            f"cannot read {name!r}: {reason}",
+            location,
+            expected=expected,
+            hint=hint if reason == IS_A_DIRECTORY else None,
+        )
+        return None
+
+
+IS_A_DIRECTORY = os.strerror(errno.EISDIR)
+
+
+def fault_of_file(path: Path) -> str | None:
+    """Return the reason why a path cannot be read as a regular file, in the words of the system; None if it can."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:
+        return (error.strerror if isinstance(error, OSError) else None) or str(error)
+    if stat.S_ISDIR(mode):
+        return IS_A_DIRECTORY
+    return None if stat.S_ISREG(mode) else "not a regular file"
 
 
 def located_items(items: Items) -> list[tuple[Any, Location]]:

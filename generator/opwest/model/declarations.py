@@ -236,12 +236,8 @@ def constants(context: Context, required: dict[str, TensorType]) -> dict[str, Co
         at = section.key_location(name)
         check_name("constant", name, at, context.faults)
         where = entry.value_location("file")
-        path = context.file(entry["file"], where)
+        path = context.regular_file(entry["file"], where, "a .npy, .npz or raw file")
         if path is None:
-            continue
-        if not path.is_file():
-            seen = "is a directory" if path.is_dir() else "does not exist"
-            context.faults.error(f"constant file {entry['file']!r} {seen}", where, expected="a .npy, .npz or raw file")
             continue
         try:
             array = read_array(path, entry.get("key", name), key_given="key" in entry)

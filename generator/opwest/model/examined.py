@@ -9,11 +9,19 @@ from pathlib import PurePosixPath
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.objects.facts import CSource, Member
+from opwest.objects.languages import CPP_SUFFIXES
 from opwest.objects.stack import StackEntry
 from opwest.records import dataclass
 
 ANY_TARGET = "any"
-_KINDS = {".a": "archive", ".c": "C source", ".ll": "LLVM IR", ".bc": "LLVM IR", ".o": "ELF object"}
+_KINDS = {
+    ".a": "archive",
+    ".c": "C source",
+    **dict.fromkeys(CPP_SUFFIXES, "C++ source"),
+    ".ll": "LLVM IR",
+    ".bc": "LLVM IR",
+    ".o": "ELF object",
+}
 
 
 @dataclass

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from opwest.diagnostics import Location
 from opwest.manifest.located import Mapping
-from opwest.model.context import Context, located_items
+from opwest.model.context import Context, fault_of_file, located_items
 from opwest.model.examined import Examined
 from opwest.model.headers import copy_source
 from opwest.model.ir_files import IrFile, is_ir
 from opwest.model.model import SourceFile, Target
 from opwest.model.stack_files import StackFiles, read_stack_files
-from opwest.model.targets import target_abi, targets_used
+from opwest.model.targets import read_targets, target_abi
 from opwest.objects.compat import abi_warnings
 from opwest.objects.facts import CSource, Member, ObjectError, ObjectFile
 from opwest.objects.inspect import inspect_object
@@ -48,7 +48,7 @@ class Linkable:
         if isinstance(self.item, Member):
             known = {} if self.item.opaque else self.item.defined
             return {n for n, s in known.items() if s.kind == "function" or s.section == "code"}
-        return {f.name for f in self.item.functions if not f.is_static} | self.entry_points
+        return {f.name for f in self.item.c_functions} | self.entry_points
 
     @cached_property
     def defined(self) -> set[str]:
@@ -64,6 +64,8 @@ class Files:
 
     named: dict[str, Target] = field(default_factory=dict)
     """The usable targets that `objects` names."""
+    declared: tuple[Target, ...] = ()
+    """The usable targets that the manifest declares."""
     targets: dict[str, list[Linkable]] = field(default_factory=dict)
     sources: list[Linkable] = field(default_factory=list)
     copies: list[SourceFile] = field(default_factory=list)
@@ -88,7 +90,7 @@ class Files:
 
 def inspect_objects(context: Context) -> Files:
     """Read every file of `objects`; report unusable files, and a manifest without a usable file."""
-    found = _read_files(context, targets_used(context))
+    found = _read_files(context, *read_targets(context))
     if not found.targets and not found.sources and not found.rejected:
         context.faults.error(
             "no object file exists for any target",
@@ -100,8 +102,8 @@ def inspect_objects(context: Context) -> Files:
     return found
 
 
-def _read_files(context: Context, targets: dict[str, Target]) -> Files:
-    found = Files(targets)
+def _read_files(context: Context, targets: dict[str, Target], declared: tuple[Target, ...]) -> Files:
+    found = Files(targets, declared)
     cache: dict[Path, ObjectFile | CSource] = {}
     seen: dict[tuple[str | None, str], Location] = {}
     ir_files: list[IrFile] = []
@@ -126,11 +128,11 @@ def _read_files(context: Context, targets: dict[str, Target]) -> Files:
                 )
                 continue
             seen[name, file] = at
-            path = context.file(file, at)
+            path = _existing(context, file, name, at)
             if path is not None and is_ir(path):
                 ir_files.append(IrFile(file, path, at, entry))
                 continue
-            item = _read(context, file, name, at, cache)
+            item = None if path is None else _read(context, file, path, name, at, cache)
             if item is None:
                 found.reject(file, name)
             elif isinstance(item, CSource):
@@ -173,12 +175,12 @@ def _examine_without_target(
     if _left_out(context, entry):
         return
     for file, at in located_items(entry["files"]):
-        path = context.file(file, at)
+        path = _existing(context, file, name, at)
         if path is not None and is_ir(path):
             context.examine(file, name).refuse(f"invalid target {name!r}")
             found.reject(file)
             continue
-        item = _read(context, file, name, at, cache)
+        item = None if path is None else _read(context, file, path, name, at, cache)
         if isinstance(item, ObjectFile):
             for label, member in _members(item, file):
                 examined = context.examine(label, name, _kind(item))
@@ -186,7 +188,7 @@ def _examine_without_target(
                 _note_unlinkable(found, examined, file, member)
         else:
             if item is not None:
-                examined = context.examine(file, name, "C source")
+                examined = context.examine(file, name, f"{item.language} source")
                 examined.item = item
                 examined.refuse(f"invalid target {name!r}")
             found.reject(file)
@@ -223,13 +225,18 @@ def _left_out(context: Context, entry: Mapping) -> bool:
     return True
 
 
-def _read(
-    context: Context, file: str, target: str | None, at: Location, cache: dict[Path, ObjectFile | CSource]
-) -> ObjectFile | CSource | None:
-    path = context.file(file, at)
+def _existing(context: Context, file: str, target: str | None, at: Location) -> Path | None:
+    """Return the path of a file; report and record one that cannot be read."""
+    path = context.regular_file(file, at, "an existing file", "list the objects in it")
     if path is None:
-        context.examine(file, target).refuse("invalid path")
-        return None
+        reason = fault_of_file(context.folder / file)
+        context.examine(file, target).refuse(f"cannot read the file: {reason}" if reason else "invalid path")
+    return path
+
+
+def _read(
+    context: Context, file: str, path: Path, target: str | None, at: Location, cache: dict[Path, ObjectFile | CSource]
+) -> ObjectFile | CSource | None:
     if path not in cache:
         try:
             cache[path] = inspect_object(path)
@@ -240,20 +247,21 @@ def _read(
 
 
 def _add_source(context: Context, found: Files, entry: Mapping, file: str, source: CSource, at: Location) -> None:
-    examined = context.examine(file, None, "C source")
+    kind = f"{source.language} source"
+    examined = context.examine(file, None, kind)
     examined.item = source
     entry_points = frozenset(entry.get("entry_points", ()))
-    linkable = Linkable(source, file, at, entry.get("stateful", False), examined, entry_points=entry_points)
     if "target" in entry:
-        examined.refuse("C source in an entry with 'target'")
+        examined.refuse(f"{kind} in an entry with 'target'")
         context.faults.error(
-            f"C source {file!r} in an entry with 'target'",
+            f"{kind} {file!r} in an entry with 'target'",
             at,
             expected="an entry without 'target': sources are compiled for every target",
             hint="move it to a separate entry",
         )
-    found.sources.append(linkable)
     copy_source(context, found.copies, PurePosixPath(file), source.text, at)
+    stateful = entry.get("stateful", False)
+    found.sources.append(Linkable(source, file, at, stateful, examined, entry_points=entry_points))
 
 
 def _add_object(

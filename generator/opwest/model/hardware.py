@@ -106,12 +106,8 @@ def _nodes_by_board(context: Context, entry: Mapping) -> tuple[tuple[str, Device
 def _program(context: Context, programs: dict[str, Program], entry: Mapping) -> Program | None:
     at = entry.value_location("program")
     file = entry["program"]
-    path = context.file(file, at)
+    path = context.regular_file(file, at, "the program of the device")
     if path is None:
-        return None
-    if not path.is_file():
-        seen = "is a directory" if path.is_dir() else "does not exist"
-        context.faults.error(f"program {file!r} {seen}", at, expected="a file")
         return None
     name = PurePosixPath(file).stem
     program = Program(name, file, path.read_bytes())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headers that the C sources of a manifest include; those in its directory are copied with the model."""
+"""Headers that the sources of a manifest include; those in its directory are copied with the model."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def copy_source(context: Context, copies: list[SourceFile], path: PurePosixPath,
     waiting = [(path, content)]
     while waiting:
         file, text = waiting.pop(0)
-        for line, name in _quoted_includes(text):
-            header = PurePosixPath(_normal(file.parent / name))
+        for line, name in quoted_includes(text):
+            header = PurePosixPath(normal(file.parent / name))
             if header in known:
                 continue
             found = _read(context.folder, header)
@@ -67,7 +67,7 @@ def _in_runtime(name: str) -> bool:
     return any(_read(runtime / folder, PurePosixPath(name)) is not None for folder in ("include", "include_tvm"))
 
 
-def _quoted_includes(content: bytes) -> Iterator[tuple[int, str]]:
+def quoted_includes(content: bytes) -> Iterator[tuple[int, str]]:
     """Yield the line and the name of each `#include "name"`, also in inactive branches."""
     for number, line in enumerate(content.decode("utf-8", errors="replace").splitlines(), 1):
         words = line.strip()
@@ -77,7 +77,8 @@ def _quoted_includes(content: bytes) -> Iterator[tuple[int, str]]:
                 yield number, parts[1]
 
 
-def _normal(path: PurePosixPath) -> str:
+def normal(path: PurePosixPath) -> str:
+    """Return a path without `.` and inner `..`."""
     parts: list[str] = []
     for part in path.parts:
         if part == ".." and parts and parts[-1] != "..":

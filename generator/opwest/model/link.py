@@ -12,11 +12,11 @@ from opwest.diagnostics import Location, nearest
 from opwest.model.context import Context
 from opwest.model.files import Files, Linkable
 from opwest.model.identifiers import is_symbol
-from opwest.model.model import External, LinkObject, Operator, Target, TargetBuild
+from opwest.model.model import CppNeeds, External, LinkObject, Operator, Target, TargetBuild
 from opwest.objects.closure import needed_members
-from opwest.objects.facts import CSource, Member
-from opwest.objects.judgement import DEFAULT_LIBC, Link, Reason, judge_symbols
-from opwest.objects.providers import uses_libm
+from opwest.objects.facts import CFunction, CSource, Member
+from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, Link, Reason, judge_symbols
+from opwest.objects.providers import provider_of, uses_libm
 from opwest.objects.tvm_symbols import CONTEXTS, POINTERS, PROVIDED, tvm_functions
 
 if TYPE_CHECKING:
@@ -70,11 +70,21 @@ def needs_full_libc(files: Files) -> bool:
         for linkable in linkables:
             item = linkable.item
             if isinstance(item, CSource):
-                if "math.h" in item.includes:
+                if {"math.h", "cmath"} & set(item.includes):
                     return True
             elif any(uses_libm(symbol) for symbol in item.undefined):
                 return True
     return False
+
+
+def cpp_needs(files: Files) -> CppNeeds:
+    """Return what the C++ sources of operators need."""
+    sources = [one.item for one in files.sources if isinstance(one.item, CSource) and one.item.language == "C++"]
+    if not sources:
+        return CppNeeds(False, False)
+    from opwest.objects.cppsource import needs_library
+
+    return CppNeeds(True, any(needs_library(source) for source in sources))
 
 
 def needs_tvm(files: Files) -> bool:
@@ -130,7 +140,20 @@ class _Link:
             if isinstance(one.item, Member)
         )
         renames = tuple(sorted(self.definitions))
-        return TargetBuild(self.target, objects, tuple(self.files.copies), renames, self.libc)
+        scope = tuple(sorted(self._scope() - self.definitions.keys()))
+        return TargetBuild(self.target, objects, tuple(self.files.copies), renames, self.libc, scope)
+
+    def _scope(self) -> set[str]:
+        """Return the names of the outermost scope in C++ sources, without overloads of functions of a library."""
+        names = {name for one in self.files.sources if isinstance(one.item, CSource) for name in one.item.scope}
+        machine = self.target.machine if self.target else ""
+        return {
+            name
+            for name in names
+            if name not in self.externals
+            and name not in RUNTIME_SYMBOLS
+            and provider_of(name, machine, self.libc) is None
+        }
 
     def _closure(self, linkables: list[Linkable]) -> list[Linkable]:
         """Return the loose files, and the archive members that the operators need."""
@@ -194,6 +217,15 @@ class _Link:
         at = _symbol_place(self.context, operator)
         symbol = operator.symbol
         for one in self.all:
+            mangled = _mangled(one, symbol)
+            if mangled is not None:
+                self.faults.error(
+                    f"{one.name}:{mangled.line}: function {symbol!r} of operator {operator.name!r} has C++ linkage",
+                    at,
+                    expected='extern "C"',
+                    hint="list it under 'entry_points' if a header outside the manifest's directory declares it",
+                )
+                return
             if symbol in _local_names(one):
                 self.faults.error(
                     f"symbol {symbol!r} of operator {operator.name!r} has only a local definition in {one.name}",
@@ -257,6 +289,14 @@ def _local_names(one: Linkable) -> set[str]:
     if isinstance(one.item, Member):
         return {s.name for s in one.item.symbols if s.binding == "local" and s.kind == "function"}
     return {f.name for f in one.item.functions if f.is_static}
+
+
+def _mangled(one: Linkable, symbol: str) -> CFunction | None:
+    """Return the function of a C++ source whose symbol is not its name, if the symbol is meant to be."""
+    if isinstance(one.item, Member):
+        return None
+    found = (f for f in one.item.functions if f.mangled and not f.is_static)
+    return next((f for f in found if f.name.rsplit("::", 1)[-1] == symbol), None)
 
 
 def _is_strong(one: Linkable, symbol: str) -> bool:

@@ -14,6 +14,7 @@ from opwest.model.conventions import UNPACKED, Convention, WorkspaceNeed
 from opwest.model.dtypes import DType, TensorType
 from opwest.model.suite import Suite
 from opwest.objects.facts import FloatAbi, Fpu, Mve
+from opwest.objects.languages import is_cpp
 from opwest.records import dataclass
 
 Direction = Literal["in", "out", "inout", "scratch"]
@@ -221,6 +222,38 @@ class Interface:
     """The agents that access it: names of devices, and "cpu"."""
 
 
+@dataclass(frozen=True, slots=True)
+class FixedOffset:
+    """The offset of a buffer, bytes, as the manifest gives it."""
+
+    buffer: str
+    offset: int
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPool:
+    """The offsets that the manifest gives in one pool, or a table of them that the planning reads."""
+
+    pool: str
+    location: Location
+    offsets: tuple[FixedOffset, ...] = ()
+    table: str | None = None
+    """The text of a table in MiniMalloc's format."""
+    file: str = ""
+    """The path of the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPlan:
+    """The offsets that the manifest gives."""
+
+    location: Location
+    pools: tuple[FixedPool, ...]
+
+
+MemoryPlanner = Literal["greedy", "search", "fixed"]
+
 BufferRole = Literal["intermediate", "scratch", "input", "output", "constant"]
 
 
@@ -290,7 +323,7 @@ class LinkObject:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A C source (`compiled`) or a header that one includes; `path` is relative to the manifest's directory."""
+    """A C or C++ source (`compiled`) or a header that one includes; `path` is relative to the manifest's directory."""
 
     path: PurePosixPath
     content: bytes = field(repr=False)
@@ -307,6 +340,39 @@ class TargetBuild:
     renames: tuple[str, ...]
     """Symbols renamed to <model>__<symbol>: all that these files define."""
     libc: str
+    scope: tuple[str, ...] = ()
+    """Names of C++ renamed in the same way: their symbols contain the name."""
+
+    @property
+    def has_cpp(self) -> bool:
+        """Whether a source is C++."""
+        return any(source.compiled and is_cpp(source.path.name) for source in self.sources)
+
+
+@dataclass(frozen=True, slots=True)
+class CppNeeds:
+    """What operators in C++ need of the firmware."""
+
+    language: bool
+    """CONFIG_CPP."""
+    library: bool
+    """CONFIG_REQUIRES_FULL_LIBCPP."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tvmgen:
+    """microTVM's C interface of a model: `tvmgen_<module>.h`."""
+
+    module: str
+    names: tuple[tuple[str, str], ...]
+    """Inputs, outputs and devices whose member has another name, with that name."""
+    pools: tuple[str, ...]
+    """The members of struct tvmgen_<module>_workspace_pools; without one, the memory is static."""
+    location: Location
+
+    def member(self, name: str) -> str:
+        """Return the member of an input, output or device."""
+        return dict(self.names).get(name, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,8 +423,10 @@ class Model:
     steps: tuple[Step, ...]
     reorder: bool
     """Whether steps may be reordered."""
-    memory_planner: Literal["greedy", "search"]
+    memory_planner: MemoryPlanner
     builds: tuple[TargetBuild, ...]
+    declared_targets: tuple[Target, ...]
+    """The targets under `targets` in the manifest, used or not."""
     externals: tuple[External, ...]
     needs_full_libc: bool
     needs_tvm: bool
@@ -370,8 +438,13 @@ class Model:
     inputs_read: tuple[tuple[str, str], ...]
     """The SHA-256 of the manifest (under its file name) and of every file that it names."""
     location: Location
+    fixed: FixedPlan | None = None
+    """The given offsets, for the planner `fixed`."""
     stack: tuple[StackNeed, ...] = ()
     """One per target; empty if all operators are C sources."""
+    cpp: CppNeeds = CppNeeds(language=False, library=False)
+    tvmgen: Tvmgen | None = None
+    """microTVM's C interface, if the manifest requests it."""
 
     @property
     def programs(self) -> tuple[Program, ...]:

@@ -13,7 +13,7 @@ from opwest.objects.facts import CParameter, CSource
 
 def check_prototype(faults: Diagnostics, operator: Operator, file: str, source: CSource) -> None:
     """Compare a function in a C source with the manifest: the number of parameters, and whether it returns void."""
-    function = next((f for f in source.functions if f.name == operator.symbol and not f.is_static), None)
+    function = next((f for f in source.c_functions if f.name == operator.symbol), None)
     if function is None:
         return  # defined by a macro: declared in entry_points
     expected = len(operator.parameters)

@@ -8,31 +8,37 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Literal
 
 from opwest.diagnostics import Location
 from opwest.manifest.located import Mapping
 from opwest.model import declarations, hardware
 from opwest.model.application import Application, ApplicationFile
+from opwest.model.application_places import places
 from opwest.model.c_names import check_names
 from opwest.model.context import Context, located_items
 from opwest.model.dataflow import resolve_steps
 from opwest.model.files import Files
+from opwest.model.headers import normal
 from opwest.model.identifiers import check_name
-from opwest.model.link import needs_full_libc, needs_tvm, resolve_builds
-from opwest.model.model import Model
+from opwest.model.link import cpp_needs, needs_full_libc, needs_tvm, resolve_builds
+from opwest.model.model import MemoryPlanner, Model
+from opwest.model.offsets import fixed_plan, memory_planner
 from opwest.model.stack_need import stack_needs
 from opwest.model.step_names import Names, constant_types
+from opwest.model.tvmgen import tvmgen
 from opwest.model.vectors import suite
 from opwest.model.workspace import resolve_workspace
+from opwest.objects.languages import HEADER_SUFFIXES, SOURCE_SUFFIXES
 
-SOURCE_SUFFIXES = (".c", ".h", ".S", ".inc")
+APPLICATION_SUFFIXES = (*SOURCE_SUFFIXES, *HEADER_SUFFIXES, ".S", ".inc")
 
 
-def resolve(context: Context, files: Files, boards: Sequence[str] = ()) -> Model:
+def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner: MemoryPlanner | None = None) -> Model:
     """Return the model. It is valid only if `context.faults` has no errors afterwards.
 
-    `files` holds the inspected objects; `boards` are added to those of the manifest.
+    `files` holds the inspected objects; `boards` are added to those of the manifest; `planner` replaces its planner.
     """
     manifest = context.manifest
     name = manifest["model"]
@@ -48,11 +54,13 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = ()) -> Model
     names = Names(operators, devices, pools, inputs, outputs, constants, context.section("constants"))
     flow = resolve_steps(context, names)
     workspace = resolve_workspace(context, names, flow)
+    planner = memory_planner(context, planner)
 
     if files.modules:
         from opwest.model.ir import check_signatures
 
         check_signatures(context, files.modules, operators)
+    fixed = fixed_plan(context, pools) if planner == "fixed" else None
     builds = resolve_builds(context, files, operators, externals)
 
     application = _application(context)
@@ -71,19 +79,30 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = ()) -> Model
         buffers=workspace.buffers,
         steps=workspace.steps,
         reorder=context.section("run").get("order") == "any",
-        memory_planner=context.section("run").get("memory_planner", "greedy"),
+        memory_planner=planner,
         builds=tuple(builds),
+        declared_targets=files.declared,
         externals=tuple(externals.values()),
         needs_full_libc=needs_full_libc(files),
+        cpp=cpp_needs(files),
         needs_tvm=needs_tvm(files) or any(o.is_bridged for o in operators.values()),
         application=application,
         suite=tests,
-        compat=manifest.get("compat"),
+        compat=_table(manifest),
+        tvmgen=tvmgen(context, name, workspace.inputs, workspace.outputs, tuple(devices.values())),
         inputs_read=_hashes(context),
         location=manifest.value_location("model"),
+        fixed=fixed,
     )
     check_names(model, context.faults)
     return replace(model, stack=stack_needs(model, context.examined))
+
+
+def _table(manifest: Mapping) -> Literal["tvm-crt", "tvm-crt-all"] | None:
+    """Return the operators of the table in microTVM's layout."""
+    compat = manifest.get("compat")
+    table = compat.get("table") if isinstance(compat, Mapping) else compat
+    return table if table in ("tvm-crt", "tvm-crt-all") else None
 
 
 def _hashes(context: Context) -> tuple[tuple[str, str], ...]:
@@ -102,29 +121,32 @@ def _hashes(context: Context) -> tuple[tuple[str, str], ...]:
 
 def _application(context: Context) -> Application:
     section = context.section("application")
-    files: dict[str, ApplicationFile] = {}
-    first: dict[str, Location] = {}
+    contents: dict[str, tuple[bytes, Location]] = {}
     for file, at in located_items(context.items("sources", section)):
-        path = context.file(file, at)
+        path = context.regular_file(file, at, "a C or C++ file, or a header")
         if path is None:
             continue
-        if not path.is_file():
-            seen = "is a directory" if path.is_dir() else "does not exist"
-            context.faults.error(f"application source {file!r} {seen}", at, expected="a C file or a header")
-        elif path.suffix not in SOURCE_SUFFIXES:
+        if path.suffix not in APPLICATION_SUFFIXES:
             context.faults.error(
-                f"application source {file!r} is not a C file", at, expected=" or ".join(SOURCE_SUFFIXES)
-            )
-        elif path.name in files:
-            context.faults.error(
-                f"duplicate application source {path.name!r}",
+                f"application source {file!r} is not a C or C++ file",
                 at,
-                expected="unique file names",
-                hint=f"first defined at line {first[path.name].line}",
+                expected=" or ".join(APPLICATION_SUFFIXES),
             )
         else:
-            files[path.name] = ApplicationFile(path.name, path.read_bytes(), at)
-            first[path.name] = at
+            contents.setdefault(normal(PurePosixPath(file)), (path.read_bytes(), at))
+    files: dict[str, ApplicationFile] = {}
+    every = places({file: content for file, (content, _) in contents.items()})
+    for file, place in ((file, place) for file, found in every.items() for place in found):
+        content, at = contents[file]
+        if place in files:
+            context.faults.error(
+                f"duplicate application source {PurePosixPath(place).name!r}",
+                at,
+                expected="unique file names",
+                hint=f"first defined at line {files[place].location.line}",
+            )
+        else:
+            files[place] = ApplicationFile(place, content, at)
     console = located_items(context.items("console", section))
     for expression, at in console:
         try:
@@ -153,12 +175,7 @@ def _overlays(context: Context, section: Mapping) -> tuple[tuple[str, Applicatio
     overlays = context.section("overlays", section)
     for board, file in overlays.items():
         at = overlays.value_location(board)
-        path = context.file(file, at)
-        if path is None:
-            continue
-        if not path.is_file():
-            seen = "is a directory" if path.is_dir() else "does not exist"
-            context.faults.error(f"overlay {file!r} {seen}", at, expected="a devicetree overlay")
-        else:
+        path = context.regular_file(file, at, "a devicetree overlay")
+        if path is not None:
             found.append((board, ApplicationFile(file, path.read_bytes(), at)))
     return tuple(found)

@@ -55,7 +55,7 @@ def read_stack_files(context: Context, entry: Mapping) -> StackFiles:
         )
         return found
     for file, at in located_items(context.items("stack_usage", entry)):
-        path = context.file(file, at)
+        path = context.regular_file(file, at, "a .su file written by a compiler")
         if path is None:
             continue
         try:

@@ -16,8 +16,8 @@ from opwest.objects.elf import COMMON_MACHINES, machines
 from opwest.targets import named_targets
 
 
-def targets_used(context: Context) -> dict[str, Target]:
-    """Return the targets that `objects` names; report unknown ones."""
+def read_targets(context: Context) -> tuple[dict[str, Target], tuple[Target, ...]]:
+    """Return the targets that `objects` names, and those that the manifest declares; report faulty ones."""
     own = context.section("targets")
     unusable: set[str] = set()
     for name in own:
@@ -27,6 +27,7 @@ def targets_used(context: Context) -> dict[str, Target]:
                 own.key_location(name),
                 expected="another target name",
             )
+            unusable.add(name)
         if not _check_values(context, name, own[name]):
             unusable.add(name)
     known = {**named_targets(), **own}
@@ -44,7 +45,7 @@ def targets_used(context: Context) -> dict[str, Target]:
                 )
                 continue
             used[name] = make_target(name, known[name])
-    return used
+    return used, tuple(make_target(name, own[name]) for name in own if name not in unusable)
 
 
 def _check_values(context: Context, name: str, entry: Mapping) -> bool:

@@ -9,6 +9,7 @@ from opwest.diagnostics import Diagnostics, Location
 from opwest.model.c_names import check_names_together
 from opwest.model.crt_table import rows
 from opwest.model.model import Model
+from opwest.model.tvmgen import check_interfaces
 
 
 def check_together(models: Sequence[Model], faults: Diagnostics) -> None:
@@ -17,6 +18,7 @@ def check_together(models: Sequence[Model], faults: Diagnostics) -> None:
     _check_files(models, faults)
     _check_options(models, faults)
     _check_system_library(models, faults)
+    check_interfaces(models, faults)
 
 
 def _check_files(models: Sequence[Model], faults: Diagnostics) -> None:

@@ -54,12 +54,8 @@ class _Reading:
 
     def read(self, file: str, at: Location) -> Vectors | None:
         """Return the vectors of a file, None if an error was reported."""
-        path = self.context.file(file, at)
+        path = self.context.regular_file(file, at, "an .npz file of test vectors")
         if path is None:
-            return None
-        if not path.is_file():
-            seen = "is a directory" if path.is_dir() else "does not exist"
-            self.faults.error(f"file of test vectors {file!r} {seen}", at, expected="an .npz file")
             return None
         try:
             names = array_names(path)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blank the parts of a C source that a grammar without preprocessor cannot parse.
+"""Blank the parts of a C or C++ source that a grammar without preprocessor cannot parse.
 
 Removed text is replaced by spaces, so that offsets and line numbers do not change. Removed are
-attributes, code for C++ (`#ifdef __cplusplus`), `#if 0`, the alternatives of conditionals that cut
+attributes, code for the other language (`#ifdef __cplusplus`), `#if 0`, the alternatives of conditionals that cut
 through a statement or a function head, and macros among the specifiers of a declaration
 (`TVM_DLL int32_t f(void)`).
 """
@@ -10,21 +10,24 @@ through a statement or a function head, and macros among the specifiers of a dec
 from __future__ import annotations
 
 import re
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
-_TOKEN = re.compile(
-    rb"""
+_RAW_STRING = rb"""
+    (?P<raw>(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?(?:\)(?P=mark)"|\Z))
+  | """
+_TOKENS = rb"""
     (?P<space>(?:[ \t\r\n\f\v]|\\\r?\n)+)
   | (?P<comment>//(?:[^\n\\]|\\.|\\\n)*|/\*.*?(?:\*/|\Z))
   | (?P<string>(?:u8|[uUL])?"(?:[^"\\\n]|\\.)*(?:"|(?=\n)|\Z)|[uUL]?'(?:[^'\\\n]|\\.)*(?:'|(?=\n)|\Z))
   | (?P<directive>\#(?:\\\r?\n|/\*.*?\*/|//[^\n]*|[^\n])*)
   | (?P<word>[A-Za-z_$\x80-\xff][A-Za-z0-9_$\x80-\xff]*)
-  | (?P<number>[0-9.][A-Za-z0-9_.]*)
+  | (?P<number>[0-9.](?:'?[A-Za-z0-9_.])*)
   | (?P<other>.)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+    """
+_C_TOKEN = re.compile(_TOKENS, re.VERBOSE | re.DOTALL)
+_CPP_TOKEN = re.compile(_RAW_STRING + _TOKENS, re.VERBOSE | re.DOTALL)
 _DIRECTIVE = re.compile(rb"#[ \t]*(\w+)[ \t]*(.*)", re.DOTALL)
 _CPLUSPLUS = re.compile(rb"(!?)\s*defined\s*\(?\s*__cplusplus\s*\)?\s*")
 _WITH_ARGUMENTS = frozenset(
@@ -45,13 +48,15 @@ _KEYWORDS = frozenset(
     b"void char short int long float double signed unsigned _Bool bool _Complex struct union enum const "
     b"volatile restrict static extern inline register typedef auto __inline __inline__ __const __volatile__ "
     b"__signed__ __int128 __int128_t __uint128_t __fp16 __bf16 _Float16 _Thread_local __thread typeof "
-    b"__typeof__ constexpr _Atomic".split()
+    b"__typeof__ constexpr _Atomic constinit consteval class namespace using template typename friend virtual explicit "
+    b"mutable noexcept decltype operator".split()
 )
 _TYPES = frozenset(
     b"void char short int long float double signed unsigned _Bool bool struct union enum __int128 "
     b"__int128_t __uint128_t __fp16 __bf16 _Float16 typeof __typeof__".split()
 )
 _LONGEST_OLD_STYLE = 256  # tokens of parameter declarations; keeps the search linear
+_LONGEST_NAMESPACE = 64  # tokens of `namespace a::b`
 _MACRO = re.compile(rb"[A-Z_][A-Z0-9_]*|__\w+")
 
 
@@ -62,22 +67,22 @@ class _Token(NamedTuple):
     end: int
 
 
-def _tokens(text: bytes) -> list[_Token]:
+def _tokens(text: bytes, *, cplusplus: bool) -> list[_Token]:
     """Return all tokens but white space and comments."""
     return [
         _Token(match.lastgroup or "other", match.group(), match.start(), match.end())
-        for match in _TOKEN.finditer(text)
+        for match in (_CPP_TOKEN if cplusplus else _C_TOKEN).finditer(text)
         if match.lastgroup not in ("space", "comment")
     ]
 
 
-def mask(content: bytes) -> bytes:
-    """Return `content` with all text that a plain C grammar cannot parse replaced by spaces."""
+def mask(content: bytes, *, cplusplus: bool = False) -> bytes:
+    """Return `content` with all text that a plain grammar of C or C++ cannot parse replaced by spaces."""
     text = bytearray(content)
     if text.startswith(b"\xef\xbb\xbf"):
         text[:3] = b"   "
-    tokens = _tokens(bytes(text))
-    for step in (_dead_regions, _split_regions, _ignored_ranges):
+    tokens = _tokens(bytes(text), cplusplus=cplusplus)
+    for step in (partial(_dead_regions, cplusplus=cplusplus), _split_regions, _ignored_ranges):
         regions = step(tokens)
         for start, end in regions:
             _blank(text, start, end)
@@ -91,19 +96,19 @@ def _blank(text: bytearray, start: int, end: int) -> None:
     text[start:end] = re.sub(rb"[^\n]", b" ", text[start:end])
 
 
-def _condition(name: bytes, rest: bytes) -> bool | None:
-    """Return the value of a condition in C, None if it depends on the compiler."""
+def _condition(name: bytes, rest: bytes, *, cplusplus: bool) -> bool | None:
+    """Return the value of a condition in the language, None if it depends on the compiler."""
     rest = re.sub(rb"/\*.*?\*/|//.*", b"", rest, flags=re.DOTALL).strip()
     if name in (b"ifdef", b"ifndef"):
-        return name == b"ifndef" if rest == b"__cplusplus" else None
+        return (name == b"ifdef") is cplusplus if rest == b"__cplusplus" else None
     if rest in (b"0", b"1"):
         return rest == b"1"
     match = _CPLUSPLUS.fullmatch(rest)
-    return bool(match.group(1)) if match else None
+    return bool(match.group(1)) is not cplusplus if match else None
 
 
-def _dead_regions(tokens: list[_Token]) -> list[tuple[int, int]]:
-    """Return the ranges that no C compiler compiles, including their directives."""
+def _dead_regions(tokens: list[_Token], *, cplusplus: bool) -> list[tuple[int, int]]:
+    """Return the ranges that no compiler of the language compiles, including their directives."""
     regions: list[tuple[int, int]] = []
     # Per open #if: the value of the condition of the current branch, and the start of the branch.
     open_ifs: list[tuple[bool | None, int]] = []
@@ -113,7 +118,7 @@ def _dead_regions(tokens: list[_Token]) -> list[tuple[int, int]]:
         match = _DIRECTIVE.match(token.text)
         name, rest = (match.group(1), match.group(2)) if match else (b"", b"")
         if name in (b"if", b"ifdef", b"ifndef"):
-            known = _condition(name, rest)
+            known = _condition(name, rest, cplusplus=cplusplus)
             open_ifs.append((known, token.start))
             if known is True:
                 regions.append((token.start, token.end))
@@ -196,10 +201,10 @@ def _ignored_ranges(tokens: list[_Token]) -> list[tuple[int, int]]:
                 index = end
             continue
         if token.text == b"{":
-            depth += 1
+            depth += not _opens_file_scope(tokens, index - 1)
         elif token.text == b"}":
             depth = max(0, depth - 1)
-        if depth or token.text in (b"}", b";"):
+        if depth or token.text in (b"{", b"}", b";"):
             head, in_head = [], depth == 0
         elif in_head and token.kind == "word":
             end = closings.get(index, index)
@@ -209,12 +214,27 @@ def _ignored_ranges(tokens: list[_Token]) -> list[tuple[int, int]]:
                 index = end
             else:
                 head.append(token)
+        elif token.kind == "string" and tokens[index - 2].text == b"extern":
+            continue
         elif in_head and token.text != b"*":
             if token.text == b"(":
                 found.extend(_old_style_parameters(tokens, index - 1, closings))
             found.extend((t.start, t.end) for t in _macros(head))
             head, in_head = [], False
     return found
+
+
+def _opens_file_scope(tokens: list[_Token], brace: int) -> bool:
+    """Whether a brace is that of `extern "C" {` or `namespace a::b {`: the declarations inside are at file scope."""
+    at = brace - 1
+    if at >= 1 and tokens[at].kind == "string":
+        return tokens[at - 1].text == b"extern"
+    first = max(0, brace - _LONGEST_NAMESPACE)
+    while at > first and (tokens[at].text in (b":", b"inline") or tokens[at].kind == "word"):
+        if tokens[at].text == b"namespace":
+            return True
+        at -= 1
+    return at >= 0 and tokens[at].text == b"namespace"
 
 
 def _depth_after(directive: _Token, depth: int, depths: list[int]) -> int:
@@ -282,7 +302,7 @@ def _macros(head: list[_Token]) -> list[_Token]:
         return []
     macros = [w for w in words if _MACRO.fullmatch(w.text) and w.text not in _KEYWORDS]
     # A word after struct, union or enum is a tag.
-    tags = {id(after) for before, after in pairwise(head) if before.text in (b"struct", b"union", b"enum")}
+    tags = {id(after) for before, after in pairwise(head) if before.text in (b"struct", b"union", b"enum", b"class")}
     macros = [w for w in macros if id(w) not in tags]
     others = [w for w in words if w not in macros]
     has_type = any(w.text in _TYPES or w.text not in _KEYWORDS for w in others)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the definitions of a C source with tree-sitter, without compiler, preprocessor or headers."""
+"""Read the definitions of a C source with tree-sitter, without compiler, preprocessor or headers.
+
+`cppsource.py` does the same for C++, with the parts of this module that both languages share.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,12 @@ from opwest.objects.facts import CFunction, CParameter, CSource, ObjectError
 
 LARGEST_SOURCE = 1 << 25
 SECONDS = 30.0
-_LANGUAGE = Language(tree_sitter_c.language())
-_INSIDE = Query(
-    _LANGUAGE,
-    """
+INSIDE = """
     (declaration (storage_class_specifier) @storage)
     (call_expression function: (identifier) @call)
     (preproc_include path: (_) @include)
-    """,
-)
+    """
+_LANGUAGE = Language(tree_sitter_c.language())
 _CONTAINERS = frozenset(
     (
         *("translation_unit", "linkage_specification", "declaration_list", "ERROR"),
@@ -34,9 +34,10 @@ _POINTERS = frozenset(
     "pointer_declarator array_declarator abstract_pointer_declarator abstract_array_declarator function_declarator "
     "abstract_function_declarator".split()
 )
-_DECLARATORS = frozenset(
+_NAMES = frozenset(("identifier", "qualified_identifier", "field_identifier"))
+_DECLARATORS = _NAMES | frozenset(
     (
-        *("identifier", "pointer_declarator", "array_declarator", "function_declarator"),
+        *("pointer_declarator", "array_declarator", "function_declarator", "reference_declarator"),
         *("parenthesized_declarator", "init_declarator", "attributed_declarator"),
     )
 )
@@ -45,16 +46,26 @@ _NOT_NAMES = frozenset([b"if", b"else", b"for", b"while", b"do", b"switch", b"re
 
 def read_c_source(path: Path, content: bytes) -> CSource:
     """Return the facts about a C source; raise ObjectError if the content cannot be C."""
-    if b"\0" in content:
-        raise ObjectError("not a C source: the file contains NUL bytes", "C text in UTF-8")
-    if len(content) > LARGEST_SOURCE:
-        raise ObjectError(f"the C source has {len(content)} bytes", f"at most {LARGEST_SOURCE} bytes")
+    check_text(content, "C")
     text = mask(content)
-    return _Reader(text, _parse(text)).source(path, content)
+    return SourceReader(text, syntax_tree(text)).source(path, content)
 
 
-def _parse(text: bytes) -> Node:
-    """Return the syntax tree. A time limit applies, since error recovery can be slow."""
+def syntax_tree(text: bytes) -> Node:
+    """Return the syntax tree of C, as `parse`."""
+    return parse(_LANGUAGE, text)
+
+
+def check_text(content: bytes, language: str) -> None:
+    """Raise ObjectError for content that cannot be a source."""
+    if b"\0" in content:
+        raise ObjectError(f"not a {language} source: the file contains NUL bytes", f"{language} text in UTF-8")
+    if len(content) > LARGEST_SOURCE:
+        raise ObjectError(f"the {language} source has {len(content)} bytes", f"at most {LARGEST_SOURCE} bytes")
+
+
+def parse(grammar: Language, text: bytes) -> Node:
+    """Return the syntax tree. Raises ObjectError after a time limit, since error recovery can be slow."""
     deadline = time.monotonic() + SECONDS
 
     def chunk(offset: int, _point: object) -> bytes:
@@ -64,38 +75,38 @@ def _parse(text: bytes) -> Node:
         return time.monotonic() > deadline
 
     try:
-        return Parser(_LANGUAGE).parse(chunk, progress_callback=stop).root_node
+        return Parser(grammar).parse(chunk, progress_callback=stop).root_node
     except ValueError as fault:
         raise ObjectError(
-            f"cannot parse the C source within {SECONDS:.0f} seconds", hint="use the compiled object instead"
+            f"cannot parse the source within {SECONDS:.0f} seconds", hint="use the compiled object instead"
         ) from fault
 
 
-class _Reader:
+class SourceReader:
     """Collects the facts from one tree."""
+
+    inside = Query(_LANGUAGE, INSIDE)
 
     def __init__(self, text: bytes, root: Node) -> None:
         self.text = text
         self.root = root
-        self.functions: dict[str, CFunction] = {}
+        self.functions: dict[object, CFunction] = {}
         self.globals: dict[str, None] = {}
         self.state: dict[str, None] = {}
         self.unread: set[int] = set()
         self.at_file_scope: set[int] = set()
 
     def slice(self, node: Node) -> bytes:
+        """Return the text of a node."""
         return self.text[node.start_byte : node.end_byte]
 
     def word(self, node: Node) -> str:
+        """Return the text of a node on one line."""
         return " ".join(self.slice(node).decode("utf-8", "backslashreplace").split())
 
     def source(self, path: Path, content: bytes) -> CSource:
-        for node in self._file_scope():
-            if node.type == "function_definition":
-                self._function(node)
-            elif node.type == "declaration":
-                self.at_file_scope.add(node.start_byte)
-                self._variables(node, file_scope=True)
+        """Return all facts; `content` is the text before masking."""
+        self.read()
         includes, local, calls = self._inside()
         return CSource(
             path,
@@ -108,6 +119,18 @@ class _Reader:
             calls,
             tuple(sorted(self.unread)),
         )
+
+    def read(self) -> None:
+        """Record the definitions at file scope."""
+        for node in self._file_scope():
+            if node.type == "function_definition":
+                function = self.function(node)
+                if function is not None:
+                    # Keep the first of several definitions: the others are in #else branches.
+                    self.functions.setdefault(function.name, function)
+            elif node.type == "declaration":
+                self.at_file_scope.add(node.start_byte)
+                self.variables(node, file_scope=True)
 
     def _file_scope(self) -> Iterator[Node]:
         """Yield the nodes outside functions, in order, including those in conditionals and ERROR nodes."""
@@ -123,13 +146,13 @@ class _Reader:
 
     def _inside(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
         """Find static variables in functions; return the includes, the quoted ones, and the called functions."""
-        found = QueryCursor(_INSIDE).captures(self.root)
+        found = QueryCursor(self.inside).captures(self.root)
         for storage in found.get("storage", []):
             declaration = storage.parent
             if declaration is None or declaration.start_byte in self.at_file_scope:
                 continue
             if self.slice(storage) == b"static":
-                self._variables(declaration, file_scope=False)
+                self.variables(declaration, file_scope=False)
         includes: dict[str, None] = {}
         local: dict[str, None] = {}
         for node in sorted(found.get("include", []), key=lambda n: n.start_byte):
@@ -138,16 +161,17 @@ class _Reader:
             if written.startswith('"'):
                 local[written.strip('"')] = None
         names = {self.word(n): None for n in sorted(found.get("call", []), key=lambda n: n.start_byte)}
-        calls = tuple(name for name in names if name not in self.functions)
+        own = {function.name for function in self.functions.values()}
+        calls = tuple(name for name in names if name not in own)
         return tuple(includes), tuple(local), calls
 
-    def _function(self, node: Node) -> None:
-        """Record a function definition."""
+    def function(self, node: Node) -> CFunction | None:
+        """Return a function definition; None if it cannot be read."""
         declarator = node.child_by_field_name("declarator")
         stars = 0
         function: Node | None = None
-        while declarator is not None and declarator.type != "identifier":
-            if declarator.type == "pointer_declarator":
+        while declarator is not None and declarator.type not in _NAMES:
+            if declarator.type in ("pointer_declarator", "reference_declarator"):
                 stars += 1 if function is None else 0
             elif declarator.type == "function_declarator":
                 function = declarator
@@ -156,14 +180,12 @@ class _Reader:
             declarator = inner or next((c for c in declarator.named_children if c.type in _DECLARATORS), None)
         if declarator is None or function is None or self.slice(declarator) in _NOT_NAMES:
             self.unread.add(node.start_point.row + 1)
-            return
+            return None
         name = self.word(declarator)
         static = any(c.type == "storage_class_specifier" and self.slice(c) == b"static" for c in node.children)
         returns = self._return_type(node) + (" " + "*" * stars if stars else "")
         line = declarator.start_point.row + 1
-        # Keep the first of several definitions: the others are in #else branches.
-        types = self._parameter_types(function)
-        self.functions.setdefault(name, CFunction(name, returns, self._parameters(function), static, line, types))
+        return CFunction(name, returns, self._parameters(function), static, line, self._parameter_types(function))
 
     def _return_type(self, node: Node) -> str:
         """Return the type words of a function definition, without storage class and the like."""
@@ -208,7 +230,7 @@ class _Reader:
     def _declared(self, parameter: Node) -> str:
         """Return the name that a parameter declares; empty where there is none."""
         node = parameter.child_by_field_name("declarator")
-        while node is not None and node.type != "identifier":
+        while node is not None and node.type not in _NAMES:
             inner = node.child_by_field_name("declarator")
             node = inner or next((c for c in node.named_children if c.type in _DECLARATORS), None)
         return self.word(node) if node is not None else ""
@@ -221,19 +243,27 @@ class _Reader:
             node = node.child_by_field_name("declarator")
         return stars
 
-    def _variables(self, node: Node, *, file_scope: bool) -> None:
+    def storage(self, node: Node) -> set[bytes]:
+        """Return the storage classes of a declaration."""
+        return {self.slice(c) for c in node.children if c.type == "storage_class_specifier"}
+
+    def variables(self, node: Node, *, file_scope: bool) -> None:
         """Record the variables of a declaration."""
-        storage = {self.slice(c) for c in node.children if c.type == "storage_class_specifier"}
+        storage = self.storage(node)
         qualifiers = {self.slice(c) for c in node.children if c.type == "type_qualifier"}
         constant = bool(qualifiers & {b"const", b"constexpr", b"__const", b"__const__"}) or b"constexpr" in storage
         for declarator in node.children_by_field_name("declarator"):
             name, writable = self._variable(declarator, constant)
             if name is None or (b"extern" in storage and declarator.type != "init_declarator"):
                 continue
-            if file_scope and b"static" not in storage:
+            if file_scope and b"static" not in storage and self.has_linkage(storage, writable=writable):
                 self.globals[name] = None
             if writable:
                 self.state[name] = None
+
+    def has_linkage(self, storage: set[bytes], *, writable: bool) -> bool:
+        """Whether a variable at file scope that is not static has external linkage."""
+        return True
 
     def _variable(self, declarator: Node, constant: bool) -> tuple[str | None, bool]:
         """Return the name that a declarator declares (None for a function) and whether it is writable.
@@ -244,7 +274,7 @@ class _Reader:
         """
         node: Node | None = declarator
         is_function = False
-        while node is not None and node.type != "identifier":
+        while node is not None and node.type not in _NAMES:
             if node.type == "pointer_declarator":
                 constant = any(c.type == "type_qualifier" and self.slice(c) == b"const" for c in node.children)
                 is_function = False
@@ -257,3 +287,13 @@ class _Reader:
         if node is None or is_function:
             return None, False
         return self.word(node), not constant
+
+    def function_name(self, declarator: Node) -> str | None:
+        """Return the name of the function that a declarator declares; None for a variable."""
+        node: Node | None = declarator
+        is_function = False
+        while node is not None and node.type not in _NAMES:
+            is_function = node.type == "function_declarator"
+            inner = node.child_by_field_name("declarator")
+            node = inner or next((c for c in node.named_children if c.type in _DECLARATORS), None)
+        return self.word(node) if node is not None and is_function else None

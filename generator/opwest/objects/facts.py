@@ -214,11 +214,13 @@ class CFunction:
     line: int
     parameter_types: tuple[CParameter, ...] = ()
     """As many as `parameters`; empty for a variadic function."""
+    mangled: bool = False
+    """Whether it has C++ linkage: the name of its symbol contains the types of its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class CSource:
-    """A C source, read without a compiler and without preprocessing."""
+    """A C or C++ source, read without a compiler and without preprocessing."""
 
     path: Path
     text: bytes = field(repr=False)
@@ -234,4 +236,14 @@ class CSource:
     calls: tuple[str, ...] = ()
     """Names called as functions that the file does not define (macros among them)."""
     unread: tuple[int, ...] = ()
-    """Lines that could not be parsed as C; their definitions are unknown."""
+    """Lines that could not be parsed; their definitions are unknown."""
+    language: Literal["C", "C++"] = "C"
+    declared: tuple[str, ...] = ()
+    """C++: functions that are declared `extern "C"`; a later definition has C linkage."""
+    scope: tuple[str, ...] = ()
+    """C++: names of the outermost scope whose symbols contain the name: functions, classes, templates, namespaces."""
+
+    @property
+    def c_functions(self) -> tuple[CFunction, ...]:
+        """The functions with external linkage whose symbol is their name."""
+        return tuple(f for f in self.functions if not f.is_static and not f.mangled)

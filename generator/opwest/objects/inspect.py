@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read objects and C sources from the disk and return their facts."""
+"""Read objects, C and C++ sources from the disk and return their facts."""
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from opwest.objects.facts import (
     Symbol,
     SymbolKind,
 )
+from opwest.objects.languages import SOURCE_SUFFIXES
 from opwest.objects.magic import ARCHIVE, ELF, is_known_binary, looks_like, not_an_object
 
 LARGEST_FILE = 1 << 30
@@ -33,17 +36,21 @@ _LTO_HINT = "compile without -flto (add -fno-lto)"
 
 
 def inspect_object(path: Path) -> ObjectFile | CSource:
-    """Return the facts about an ELF object, an archive or a C source; by its content, then its name."""
+    """Return the facts about an ELF object, an archive or a source; by its content, then its name."""
     content = read_file(path)
     if content.startswith(ELF):
         return ObjectFile(path, "elf", (read_member(path.name, content),))
     if content.startswith(ARCHIVE):
         return ObjectFile(path, "archive", tuple(_archive(content)))
-    if path.suffix == ".c" and content and not is_known_binary(content):
-        # Load tree-sitter only for C sources.
-        from opwest.objects.csource import read_c_source
+    if path.suffix in SOURCE_SUFFIXES and content and not is_known_binary(content):
+        # Load tree-sitter only for sources.
+        if path.suffix == ".c":
+            from opwest.objects.csource import read_c_source
 
-        return read_c_source(path, content)
+            return read_c_source(path, content)
+        from opwest.objects.cppheaders import read_with_headers
+
+        return read_with_headers(path, content)
     raise not_an_object(content)
 
 
@@ -52,19 +59,17 @@ def read_file(path: Path) -> bytes:
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
-            raise ObjectError("is a directory", "a file", "list the objects in it")
+            raise ObjectError(f"cannot read the file: {os.strerror(errno.EISDIR)}", "a file", "list the objects in it")
         if not stat.S_ISREG(status.st_mode):
-            raise ObjectError("not a regular file", "a regular file")
+            raise ObjectError("cannot read the file: not a regular file", "a regular file")
         if status.st_size > LARGEST_FILE:
             raise ObjectError(f"the file has {status.st_size} bytes", f"at most {LARGEST_FILE} bytes")
         return path.read_bytes()
-    except FileNotFoundError as fault:
-        raise ObjectError("file not found", "an existing file") from fault
-    except PermissionError as fault:
-        raise ObjectError("cannot read the file: permission denied", hint="check its permissions") from fault
     except (OSError, ValueError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else str(fault)
-        raise ObjectError(f"cannot read the file: {reason}") from fault
+        expected = "an existing file" if isinstance(fault, FileNotFoundError) else None
+        hint = "check its permissions" if isinstance(fault, PermissionError) else None
+        raise ObjectError(f"cannot read the file: {reason}", expected, hint) from fault
 
 
 def _archive(content: bytes) -> list[Member]:

@@ -155,7 +155,7 @@ def _state(item: Member | CSource, link: Link) -> list[Reason]:
 
 def _tvm(item: Member | CSource, link: Link) -> list[Reason]:
     """Return references to functions of TVM's runtime that are not supported, and to undeclared memory."""
-    own = item.defined if isinstance(item, Member) else {f.name for f in item.functions if not f.is_static}
+    own = item.defined if isinstance(item, Member) else {f.name for f in item.c_functions}
     needed = {name for name in tvm_functions(item) if name not in link.defined and name not in own}
     found = [
         Reason(

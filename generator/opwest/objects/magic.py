@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identify files that are neither ELF objects, archives nor C sources, for error messages."""
+"""Identify files that are neither ELF objects, archives nor sources, for error messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opwest.objects.facts import ObjectError
 ELF = b"\x7fELF"
 ARCHIVE = b"!<arch>\n"
 THIN_ARCHIVE = b"!<thin>\n"
-EXPECTED = "an ELF object (.o), an archive of them (.a) or a C source (.c)"
+EXPECTED = "an ELF object (.o), an archive of them (.a), a C source (.c) or a C++ source (.cc, .cpp, .cxx)"
 
 _CROSS = "compile for an ELF target, for example with a cross compiler"
 _UNPACK = "unpack it and list the objects in it"
@@ -71,7 +71,7 @@ def _text_kind(text: bytes) -> tuple[str, str | None]:
         return "assembly text", "assemble it: `gcc -c file.s`"
     if any(line.startswith(_SCRIPT_LINES) for line in lines):
         return "a linker script", "list the objects of the script directly"
-    return "text", "use the suffix .c for a C source, .ll for LLVM IR"
+    return "text", "use the suffix .c for a C source, .cpp for C++, .ll for LLVM IR"
 
 
 def looks_like(content: bytes) -> tuple[str, str | None]:

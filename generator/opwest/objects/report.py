@@ -49,13 +49,14 @@ def as_json(path_label: str, item: ObjectFile | CSource, requirement: Requiremen
     if isinstance(item, CSource):
         return {
             "file": path_label,
-            "kind": "c",
+            "kind": "c" if item.language == "C" else "c++",
             "functions": [
                 {
                     "name": f.name,
                     "returns": f.returns,
                     "parameters": f.parameters,
                     "static": f.is_static,
+                    **({"mangled": f.mangled} if item.language == "C++" else {}),
                     "line": f.line,
                 }
                 for f in item.functions
@@ -180,7 +181,7 @@ def _heading(
     label: str, item: ObjectFile | CSource, reasons: Sequence[Sequence[Reason]], compiled_for: str | None
 ) -> str:
     if isinstance(item, CSource):
-        return f"{printable(label)}: C source, compiled with the firmware"
+        return f"{printable(label)}: {item.language} source, compiled with the firmware"
     if compiled_for:
         return f"{printable(label)}: LLVM IR, compiled for {compiled_for}"
     if item.kind == "elf":
@@ -292,7 +293,7 @@ def _source_lines(source: CSource, reasons: Sequence[Reason]) -> list[str]:
     for function in source.functions:
         count = function.parameters
         arguments = "variable arguments" if count is None else f"{count} argument{'' if count == 1 else 's'}"
-        linkage = "static" if function.is_static else ""
+        linkage = "static" if function.is_static else "C++ linkage" if function.mangled else ""
         functions.append((function.name, function.returns, arguments, f"line {function.line}", linkage))
     calls = [f"{name}{' (libm)' if 'libm' in usual_providers(name, '') else ''}" for name in source.calls]
     return [
@@ -303,7 +304,11 @@ def _source_lines(source: CSource, reasons: Sequence[Reason]) -> list[str]:
         *_row("calls", *([", ".join(map(printable, calls))] if calls else [])),
         *_row(
             "unread",
-            *([f"not parsed as C: line {', '.join(map(str, source.unread[:8]))}"] if source.unread else []),
+            *(
+                [f"not parsed as {source.language}: line {', '.join(map(str, source.unread[:8]))}"]
+                if source.unread
+                else []
+            ),
         ),
         *_verdict_rows(source, reasons),
     ]

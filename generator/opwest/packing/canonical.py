@@ -7,8 +7,8 @@ remaining blocks often separate into components with disjoint lifetimes, which a
 
 A branch is pruned when a moment must overflow: the lowest possible offset of the unplaced blocks plus their
 total size at that moment exceeds the capacity. Runs are short and restart with another order of blocks: first
-by lifetime and size, then increasingly by the failures that they caused (the weights of dom/wdeg). Only
-moments with a maximal set of live blocks are considered.
+by neighbours in time, or by lifetime and size, then increasingly by the failures that they caused (the weights of
+dom/wdeg). Only moments with a maximal set of live blocks are considered.
 """
 
 from __future__ import annotations
@@ -28,11 +28,20 @@ from opwest.records import dataclass
 MOST_BLOCKS = 2000
 """Limit on the blocks of a component: each can add a level of recursion."""
 
-RUN = 3000
-"""Limit on the nodes of one run, after which the next one starts."""
+FIRST_RUN, RUN = 3000, 800
+"""Limits on the nodes of the first run and of each later one, after which the next one starts.
 
-_GUILTY, _CONCERNED = 5, 1
+A longer first run ends most proofs; short runs learn faster.
+"""
+
+RUN_OF_A_BLOCK = 2
+"""Nodes of a run for each block, if they are more: a plan needs one for almost every block."""
+
+_GUILTY, _CONCERNED = 1, 1
 """The weights added at a failure: to the last placed block, and to the blocks alive at the overflow."""
+
+_FIRST = 5
+"""The weight of a block without failures, relative to those of a failure."""
 
 _PLACED = np.int64(1) << 60
 """The offset of placed blocks in the bounds: larger than all others."""
@@ -82,18 +91,20 @@ class _Search:
     def run(self, budget: int) -> Outcome:
         """Start runs until one ends before it runs out of nodes."""
         spent = 0
-        width = np.array([end - start for start, end in self.spans], dtype=np.int64)
-        area = width * np.array([b.size // self.unit for b in self.blocks], dtype=np.int64)
-        measures = (width, area, width, np.ones_like(width))
-        weights = [np.zeros_like(width) for _ in measures]
-        weights[2] = weights[0]  # width is used twice as often: it has the best results
+        start = np.array([span[0] for span in self.spans], dtype=np.int64)
+        end = np.array([span[1] for span in self.spans], dtype=np.int64)
+        neighbours = ((start[:, None] < end) & (start < end[:, None])).sum(axis=1) - 1
+        area = (end - start) * np.array([b.size // self.unit for b in self.blocks], dtype=np.int64)
+        measures = (neighbours, area)
+        weights = [np.zeros_like(area) for _ in measures]
         with _recursion(4 * len(self.blocks) + 1000):
             for turn in itertools.cycle(range(len(measures))):
                 if spent >= budget:
                     break
                 self.weight = weights[turn]
-                self.left = share = min(RUN, budget - spent)
-                self.order = np.lexsort((-self.weight, -(self.weight + _GUILTY) * measures[turn]))
+                longest = max(RUN if spent else FIRST_RUN, RUN_OF_A_BLOCK * len(self.blocks))
+                self.left = share = min(longest, budget - spent)
+                self.order = np.lexsort((-self.weight, -(self.weight + _FIRST) * measures[turn]))
                 try:
                     found = self._solve()
                 except _OutOfNodesError:
@@ -144,26 +155,30 @@ class _Search:
         self.left -= 1
         stuck = (lowest < last) | ((lowest == last) & (part.numbers < after))
         bounds = self._bounds(part, lowest, stuck, last)
-        over = np.flatnonzero(np.minimum.reduceat(bounds[part.alive], part.alive_at) > free)
+        (over,) = (np.minimum.reduceat(bounds.take(part.alive), part.alive_at) > free).nonzero()
         if over.size:
             self._blame(part.numbers[part.living[:, over[0]] & (lowest < _PLACED)], after)
             return False
         # If another block fits below this one, the two can be exchanged: another branch covers that plan.
-        candidates = np.flatnonzero(~stuck & (lowest < (bounds + part.size).min()))
-        for block in candidates[np.argsort(lowest[candidates], kind="stable")]:
+        (candidates,) = (~stuck & (lowest < np.minimum.reduce(bounds + part.size))).nonzero()
+        if candidates.size > 1:
+            candidates = candidates[lowest[candidates].argsort(kind="stable")]
+        for block in candidates:
             twin = part.twin[block]
             if twin >= 0 and lowest[twin] < _PLACED:
                 continue  # place identical blocks in order
             offset, number = int(lowest[block]), int(part.numbers[block])
             start, end, size = part.start[block], part.end[block], part.size[block]
             self.place[int(self.order[number])] = offset
-            above = np.where(part.beside[block], np.maximum(lowest, offset + size), lowest)
+            beside = part.beside[block]
+            above = np.where(beside, np.maximum(lowest, offset + size), lowest)
             if self.rounds:
                 above = -(-above // part.align) * part.align
             above[block] = _PLACED
             cut = crossing.copy()
-            cut[start : end - 1] -= 1
-            if cut.size and cut[start : end - 1].all():
+            crossed = cut[start : end - 1]
+            crossed -= 1
+            if cut.size and np.logical_and.reduce(crossed):
                 freed = free.copy()
                 here = freed[start:end]
                 here += size
@@ -173,7 +188,7 @@ class _Search:
                 done = self._each(part, above, offset, number)
             if done:
                 return True
-            if not (above[part.beside[block]] < _PLACED).any():
+            if not np.logical_or.reduce(above[beside] < _PLACED):
                 break  # no unplaced block overlaps it in time: its offset did not cause the failure
         return False
 
@@ -185,13 +200,13 @@ class _Search:
         unplaced block lies above it, and all unplaced blocks are connected by shared lifetimes.
         """
         bounds = np.maximum(lowest, last)
-        if not stuck.any():
+        (rows,) = stuck.nonzero()
+        if not rows.size:
             return bounds
         tops = bounds + part.size
-        soonest = np.where(stuck, _PLACED, tops).min()
-        rows = np.flatnonzero(stuck)
-        lifters = np.where(stuck, soonest + part.size, tops)
-        lifted = np.where(part.beside[rows], lifters, _PLACED).min(axis=1)
+        tops[rows] = _PLACED
+        tops[rows] = np.minimum.reduce(tops) + part.size[rows]
+        lifted = np.minimum.reduce(np.where(part.beside[rows], tops, _PLACED), axis=1)
         if self.rounds:
             lifted = -(-lifted // part.align[rows]) * part.align[rows]
         bounds[rows] = np.maximum(bounds[rows], lifted)

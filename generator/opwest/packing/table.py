@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planning problems as CSV tables in MiniMalloc's format: id, lower, upper, size; solved, with an offset column.
+"""Planning problems and plans as CSV tables in MiniMalloc's format: id, lower, upper, size; of plans, also offset.
 
 A buffer is live at the times `lower` <= t < `upper`; sizes and offsets are in bytes.
 """
@@ -9,13 +9,14 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 
 from opwest.diagnostics import Diagnostics, Location, nearest
 from opwest.packing.problem import Block
 from opwest.records import dataclass
 
 _NEEDED = ("id", "lower", "upper", "size")
-_OPTIONAL = ("alignment",)
+_OPTIONAL = ("alignment", "offset")
 _LARGEST = 1 << 48
 """Exclusive limit on all numbers, so that sums are exact in 64 bits."""
 _MOST_ROWS = 100_000
@@ -30,6 +31,10 @@ class Row:
     upper: int
     size: int
     align: int
+    offset: int | None = None
+    """None in a table without offsets."""
+    place: Location = field(default=Location(""), compare=False)
+    """The location of the offset, else of the line."""
 
 
 def read_table(text: str, file: str, faults: Diagnostics) -> list[Row]:
@@ -78,15 +83,16 @@ def blocks_of(rows: Sequence[Row]) -> list[Block]:
     return [Block(row.name, row.size, row.align, steps[row.lower], steps[row.upper] - 1) for row in rows]
 
 
-def solved_table(rows: Sequence[Row], offsets: Mapping[str, int]) -> str:
-    """Return the table with an offset column in MiniMalloc's format, with an alignment column if needed."""
+def written_table(rows: Sequence[Row], offsets: Mapping[str, int] | None) -> str:
+    """Return the table in MiniMalloc's format, with an alignment column if needed, and an offset column for a plan."""
     aligned = any(row.align > 1 for row in rows)
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*_NEEDED, *(_OPTIONAL if aligned else ()), "offset"])
+    writer.writerow([*_NEEDED, *(["alignment"] if aligned else []), *(["offset"] if offsets is not None else [])])
     for row in rows:
         align = [row.align] if aligned else []
-        writer.writerow([row.name, row.lower, row.upper, row.size, *align, offsets[row.name]])
+        offset = [offsets[row.name]] if offsets is not None else []
+        writer.writerow([row.name, row.lower, row.upper, row.size, *align, *offset])
     return out.getvalue()
 
 
@@ -107,11 +113,7 @@ def _check_header(columns: Sequence[str], at: Location, faults: Diagnostics) -> 
     expected = f"{','.join(_NEEDED)}; also {', '.join(_OPTIONAL)}"
     before = len(faults)
     for name in columns:
-        if name == "offset":
-            faults.error(
-                "the table has an offset column", at, expected=expected, hint="remove the column of a solved table"
-            )
-        elif name not in known:
+        if name not in known:
             faults.error(f"unknown column {name!r}", at, expected=expected, hint=nearest(name, known))
         elif columns.count(name) > 1:
             faults.error(f"duplicate column {name!r}", at, expected="unique columns")
@@ -134,13 +136,13 @@ def _row(columns: Sequence[str], cells: Sequence[str], places: _Places, faults: 
     if not value["id"]:
         faults.error("the id is empty", place["id"], expected="a unique name of the buffer")
     numbers = {}
-    for name, least in (("lower", 0), ("upper", 0), ("size", 1), ("alignment", 1)):
+    for name, least in (("lower", 0), ("upper", 0), ("size", 1), ("alignment", 1), ("offset", 0)):
         text = value.get(name, "1")
         if not (text.isascii() and text.isdigit()) or not least <= int(text[:20]) < _LARGEST or len(text) > 20:
             faults.error(f"{name} is {text!r}", place[name], expected=f"an integer, {least} to {_LARGEST - 1}")
         else:
             numbers[name] = int(text)
-    if not value["id"] or len(numbers) < 4:
+    if not value["id"] or len(numbers) < 5:
         return None
     if numbers["lower"] >= numbers["upper"]:
         faults.error(
@@ -149,4 +151,6 @@ def _row(columns: Sequence[str], cells: Sequence[str], places: _Places, faults: 
             expected="upper: greater than lower (the first time after the lifetime)",
         )
         return None
-    return Row(value["id"], numbers["lower"], numbers["upper"], numbers["size"], numbers["alignment"])
+    offset = numbers["offset"] if "offset" in value else None
+    at = place.get("offset", place["id"])
+    return Row(value["id"], numbers["lower"], numbers["upper"], numbers["size"], numbers["alignment"], offset, at)

@@ -1,55 +1,80 @@
 # SPDX-License-Identifier: Apache-2.0
 """Verify every plan, without code shared with the planners.
 
-TVM's USMP could place a buffer inside a live one; opwest uses a plan only after verification.
+TVM's USMP could place a buffer inside a live one; opwest uses a plan only after verification. Offsets from outside
+are judged here as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import insort
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from opwest.packing.problem import Block, Share
+from opwest.records import dataclass
 
 
 class PlanError(Exception):
     """An invalid plan: a bug of the planner, not an error of the user."""
 
 
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """One fault of a plan."""
+
+    kind: Literal["missing", "misaligned", "outside", "overlap"]
+    block: Block
+    text: str
+    other: Block | None = None
+    """The block that `block` overlaps; it begins first, or has the first name."""
+
+
 def verify(blocks: Sequence[Block], offsets: Mapping[str, int], size: int, shares: Sequence[Share] = ()) -> None:
-    """Raise PlanError unless every block is within `size` bytes, aligned, and disjoint from all live blocks.
+    """Raise PlanError unless `flaws` finds none."""
+    for flaw in flaws(blocks, offsets, size, shares):
+        raise PlanError(flaw.text)
+
+
+def flaws(
+    blocks: Sequence[Block], offsets: Mapping[str, int], size: int, shares: Sequence[Share] = ()
+) -> Iterator[Flaw]:
+    """Yield every block without an offset, not aligned, outside `size` bytes, or overlapping a live block.
 
     A block may have the offset of a block whose memory it reuses, from its first step on; the other block
-    must not live longer.
+    must not live longer. A block that overlaps several is reported with the first of them in memory.
 
-    Sweeps over time with the live blocks sorted by offset: a new block is compared only with its two
-    neighbours, since all others are disjoint from it, or share the memory of a neighbour.
+    Sweeps over time with the live blocks sorted by offset.
     """
     taken = _takers(blocks, shares)
     events: list[tuple[int, int, Block]] = []
     for block in blocks:
         if block.name not in offsets:
-            raise PlanError(f"{block.name} has no offset")
+            yield Flaw("missing", block, f"{block.name} has no offset")
+            continue
         offset = offsets[block.name]
         if offset < 0 or offset % block.align:
-            raise PlanError(f"{block.name} is at {offset}, not a multiple of {block.align}")
+            yield Flaw("misaligned", block, f"{block.name} is at {offset}, not a multiple of {block.align}")
         if offset + block.size > size:
-            raise PlanError(f"{block.name} ends at {offset + block.size}, outside {size} bytes")
+            yield Flaw("outside", block, f"{block.name} ends at {offset + block.size}, outside {size} bytes")
         events.append((block.first, 1, block))
         events.append((block.last + 1, 0, block))
     live: list[tuple[int, int, str]] = []
+    known = {block.name: block for block in blocks}
     for _, starts, block in sorted(events, key=lambda e: (e[0], e[1], e[2].name)):
         offset = offsets[block.name]
         entry = (offset, offset + block.size, block.name)
         if not starts:
             live.remove(entry)
             continue
-        position = sum(1 for other in live if other < entry)
-        for other in live[max(position - 1, 0) : position + 1]:
-            if other[0] < entry[1] and entry[0] < other[1]:
-                if other[0] == offset and _took_over(block.name, other[2], taken):
-                    continue
-                raise PlanError(f"{block.name} at {offset} overlaps {other[2]} at {other[0]}")
-        live.insert(position, entry)
+        for other in live:
+            if other[0] >= entry[1]:
+                break
+            if offset < other[1] and not (other[0] == offset and _took_over(block.name, other[2], taken)):
+                text = f"{block.name} at {offset} overlaps {other[2]} at {other[0]}"
+                yield Flaw("overlap", block, text, known[other[2]])
+                break
+        insort(live, entry)
 
 
 def _takers(blocks: Sequence[Block], shares: Sequence[Share]) -> dict[str, str]:

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from opwest.diagnostics import Diagnostics
-from opwest.model.model import Buffer, Model, Pool
+from opwest.model.model import Model, Pool
 from opwest.packing.planner import Planner, plan_pool
 from opwest.packing.problem import Block, PoolPlan, Share, peak
 from opwest.packing.verify import verify
+from opwest.plan.blocks import block_of
+from opwest.plan.fixed import plan_fixed
 from opwest.plan.schedule import Schedule, plan_schedule
-from opwest.plan.sharing import find_shares, merged
+from opwest.plan.sharing import alternatives, find_shares, merged
 from opwest.records import dataclass
 
 
@@ -39,15 +41,18 @@ def plan_model(model: Model, faults: Diagnostics) -> tuple[Model, MemoryPlan]:
 
 
 def plan_memory(model: Model, schedule: Schedule, faults: Diagnostics) -> MemoryPlan:
-    """Return a verified plan; report every pool that is too small.
+    """Return a verified plan; report every pool that is too small, and every fault of offsets that are given.
 
-    A buffer is placed in its first pool; if the pool overflows, the largest buffers with further pools move on.
+    A planner places a buffer in its first pool; if the pool overflows, the largest buffers with further pools move on.
     """
+    planner = model.memory_planner
+    if planner == "fixed":
+        return MemoryPlan(schedule, *plan_fixed(model, schedule, faults))
     choices = {buffer.name: list(buffer.pools) for buffer in model.buffers}
     shares = find_shares(model, schedule)
     plans: dict[str, PoolPlan] = {}
     for pool in model.pools:
-        blocks, plan = _fill(pool, model, choices, schedule, shares)
+        blocks, plan = _fill(pool, model, choices, schedule, shares, planner)
         if not blocks:
             continue
         verify(blocks, plan.offsets, plan.size, shares)
@@ -59,12 +64,17 @@ def plan_memory(model: Model, schedule: Schedule, faults: Diagnostics) -> Memory
 
 
 def _fill(
-    pool: Pool, model: Model, choices: dict[str, list[str]], schedule: Schedule, shares: Sequence[Share]
+    pool: Pool,
+    model: Model,
+    choices: dict[str, list[str]],
+    schedule: Schedule,
+    shares: Sequence[Share],
+    planner: Planner,
 ) -> tuple[list[Block], PoolPlan]:
     """Plan the buffers of a pool; while it overflows, move buffers with further pools to the next one."""
     while True:
-        blocks = [_block(pool, b, schedule) for b in model.buffers if choices[b.name][0] == pool.name]
-        plan = _plan(blocks, shares, model.memory_planner)
+        blocks = [block_of(pool, b, schedule) for b in model.buffers if choices[b.name][0] == pool.name]
+        plan = plan_blocks(blocks, shares, planner)
         if pool.size is None or plan.size <= pool.size:
             return blocks, plan
         above = [b for b in blocks if plan.offsets[b.name] + b.size > pool.size]
@@ -76,34 +86,15 @@ def _fill(
         choices[max(movable, key=lambda b: (b.size, b.name)).name].pop(0)
 
 
-def _plan(blocks: Sequence[Block], shares: Sequence[Share], planner: Planner) -> PoolPlan:
-    """Return the best plan of three: with all allowed sharing, with sharing between equal sizes, without sharing.
-
-    Sharing can increase the size if a small result extends the lifetime of a large argument.
-    """
-    sizes = {block.name: block.size for block in blocks}
-    local = [share for share in shares if share.taken in sizes and share.taker in sizes]
-    equal = [share for share in local if sizes[share.taken] == sizes[share.taker]]
+def plan_blocks(blocks: Sequence[Block], shares: Sequence[Share], planner: Planner) -> PoolPlan:
+    """Return the best plan of all alternatives of sharing."""
     plans = []
-    for chosen in sorted({tuple(local), tuple(equal), ()}, key=len, reverse=True):
+    for chosen in alternatives(blocks, shares):
         whole, owner = merged(blocks, chosen)
         plan = plan_pool(whole, planner)
         plans.append(replace(plan, offsets={block.name: plan.offsets[owner[block.name]] for block in blocks}))
     bound = min(plan.lower_bound for plan in plans)
     return replace(min(plans, key=lambda plan: plan.size), lower_bound=bound)
-
-
-def _block(pool: Pool, buffer: Buffer, schedule: Schedule) -> Block:
-    """Return the block of a buffer in a pool, padded to cache lines if a non-coherent device accesses it."""
-    line = pool.cache_line if pool.cache_line and buffer.incoherent else 1
-    align = max(buffer.align, pool.align, line)
-    life = schedule.lives[buffer.name]
-    return Block(buffer.name, -(-buffer.type.size // align) * align, align, life.first, life.last)
-
-
-def reserved_bytes(pool: Pool, buffer: Buffer, schedule: Schedule) -> int:
-    """Return the bytes that a buffer occupies in a pool, including padding to its alignment."""
-    return _block(pool, buffer, schedule).size
 
 
 def _report_overflow(pool: Pool, plan: PoolPlan, blocks: list[Block], faults: Diagnostics) -> None:

@@ -10,6 +10,9 @@ from opwest.model.model import Model, Step
 from opwest.packing.problem import Block, Share
 from opwest.plan.schedule import Schedule
 
+SHARED = "+"
+"""Separates the names of buffers that share memory, in the ids of tables."""
+
 
 def find_shares(model: Model, schedule: Schedule) -> tuple[Share, ...]:
     """Return the allowed sharing; each tensor gives and takes memory at most once."""
@@ -48,6 +51,17 @@ def _declared(step: Step) -> Iterator[Share]:
 def _over(earlier: Step, step: Step, waited: Mapping[int, int]) -> bool:
     """Whether an earlier step has ended when `step` begins, or is before it in its device's queue."""
     return waited.get(earlier.index, 0) <= step.index or earlier.device == step.device
+
+
+def alternatives(blocks: Sequence[Block], shares: Sequence[Share]) -> list[tuple[Share, ...]]:
+    """Return the sharing to plan with: all that is allowed among the blocks, between equal sizes, none.
+
+    Sharing can increase the size if a small result extends the lifetime of a large argument.
+    """
+    sizes = {block.name: block.size for block in blocks}
+    local = [share for share in shares if share.taken in sizes and share.taker in sizes]
+    equal = [share for share in local if sizes[share.taken] == sizes[share.taker]]
+    return sorted({tuple(local), tuple(equal), ()}, key=len, reverse=True)
 
 
 def merged(blocks: Sequence[Block], shares: Sequence[Share]) -> tuple[list[Block], dict[str, str]]:

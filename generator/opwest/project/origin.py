@@ -32,6 +32,8 @@ class Origin:
     template: Path | None = None
     boards: tuple[str, ...] = ()
     zephyr_version: str | None = None
+    targets: tuple[str, ...] = ()
+    """The targets of the metadata, from the command line."""
 
     def file(self, project: Path) -> ProjectFile:
         """Return the origin file of a project."""
@@ -41,6 +43,7 @@ class Origin:
             "template": None if self.template is None else _relative(self.template, project),
             "boards": list(self.boards),
             "zephyr_version": self.zephyr_version,
+            **({"targets": list(self.targets)} if self.targets else {}),
         }
         return ProjectFile(ORIGIN, to_json(value), "local")
 
@@ -76,6 +79,7 @@ def _parse(value: object, project: Path) -> Origin:
         None if template is None else _opened(template, project),
         _texts(value, "boards"),
         version,
+        _texts(value, "targets"),
     )
 
 

@@ -36,7 +36,7 @@ def store(
     output = request.folder
     if request.layout == "application":
         version = None if request.zephyr.version is None else str(request.zephyr.version)
-        origin = Origin(request.manifests, request.template, request.zephyr.boards, version)
+        origin = Origin(request.manifests, request.template, request.zephyr.boards, version, request.targets)
         warn_of_dropped_template(origin, output, faults)
         files = [*files, origin.file(output)]
     result = write_project(output, files, record)

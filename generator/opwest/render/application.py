@@ -9,6 +9,7 @@ from typing import Any
 from opwest.model.c_names import CNames
 from opwest.model.dtypes import DTYPES
 from opwest.model.model import Model
+from opwest.objects.languages import SOURCE_SUFFIXES
 from opwest.plan.memory import MemoryPlan
 from opwest.render.boards import board_file
 from opwest.render.c.header import pool_rows
@@ -37,11 +38,15 @@ def application_files(render: Renderer, planned: Sequence[Planned], *, vendored:
     boards = list(dict.fromkeys(board for model in models for board in model.boards))
     own = {file.name: file.content for model in models for file in model.application.files}
     has_main = any(model.application.has_main for model in models)
-    sources = sorted({n for n in own if n.endswith((".c", ".S"))} | {"main.c"})
+    sources = {n.removeprefix("src/") for n in own if n.endswith((*SOURCE_SUFFIXES, ".S"))}
+    if not has_main:
+        sources.add("main.c")
     options = {key: kconfig_value(value) for m in models for key, value in m.application.kconfig}
+    if any(model.application.has_cpp for model in models):
+        options.setdefault("CONFIG_CPP", "y")
     configured = options.pop("CONFIG_MAIN_STACK_SIZE", None)
     files = {
-        "CMakeLists.txt": render("CMakeLists.txt", application=name, sources=sources),
+        "CMakeLists.txt": render("CMakeLists.txt", application=name, sources=sorted(sources)),
         "prj.conf": render(
             "prj.conf",
             models=[{"kconfig": CNames(m.name).kconfig} for m in models],
@@ -54,7 +59,7 @@ def application_files(render: Renderer, planned: Sequence[Planned], *, vendored:
         "README.md": _readme(render, name, planned, boards, vendored=vendored),
         "sample.yaml": _sample(render, name, models, boards),
         **_overlays(models),
-        **{f"src/{file}": content for file, content in own.items()},
+        **own,
     }
     for model in models:
         files |= suite_application(render, model, integration_boards(model.boards))

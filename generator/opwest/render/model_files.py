@@ -21,6 +21,7 @@ from opwest.render.c.layout_checks import layout_checks
 from opwest.render.c.metadata import render_metadata, render_registry
 from opwest.render.c.run import render_internal, render_run
 from opwest.render.c.system_library import render_system_library
+from opwest.render.c.tvmgen import render_tvmgen
 from opwest.render.call_arrays import has_bridges
 from opwest.render.devices import device_rows, reach_rows
 from opwest.render.literals import c_comment, cmake_string, kconfig_string
@@ -56,6 +57,7 @@ def model_files(
             kconfig=names.kconfig,
             title=kconfig_string(f"opwest model {model.name}"),
             full_libc=model.needs_full_libc,
+            cpp=model.cpp,
             tvm=model.needs_tvm,
             manifest=manifest_name(model),
         ),
@@ -65,6 +67,7 @@ def model_files(
         **_driver_checks(render, model, common),
         "note.S": render_note(render, model, plan),
         **_objects(render, model),
+        **render_tvmgen(render, model, plan),
     }
     if service:
         tensors = interface_rows(model)
@@ -162,6 +165,8 @@ def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> 
         targets=targets,
         sources=sources,
         full_libc=model.needs_full_libc,
+        cpp=model.cpp,
+        tvmgen=model.tvmgen is not None,
         has_drivers=has_drivers(model),
         has_devices=has_devices(model) or not in_c,
         runtime=[
@@ -280,5 +285,10 @@ def _objects(render: Renderer, model: Model) -> dict[str, bytes]:
             # Every TVM source defines a context; the linker keeps one for all.
             weak = dict.fromkeys(CONTEXTS, "__attribute__((weak)) ")
             rows = [{"symbol": symbol, "renamed": weak.get(symbol, "") + name} for symbol, name in renamed.items()]
-            files[rename_header(build)] = render("models/model/rename.h", model=model.name, renames=rows)
+            files[rename_header(build)] = render(
+                "models/model/rename.h",
+                model=model.name,
+                renames=rows,
+                scope=[{"symbol": name, "renamed": names.operator(name)} for name in build.scope],
+            )
     return files

@@ -45,7 +45,7 @@ def render_project(
     and target, None where it is C.
     """
     own = application_files(render, planned, vendored=runtime is not None) if layout == "application" else {}
-    copies = {f"src/{file.name}" for model, _ in planned for file in model.application.files}
+    copies = {file.name for model, _ in planned for file in model.application.files}
     files = [
         ProjectFile(PurePosixPath(path), content, "copy" if path in copies else "user") for path, content in own.items()
     ]
@@ -104,6 +104,7 @@ def _model_record(model: Model, plan: MemoryPlan, library: Library | None) -> di
         "constants": bool(model.constants or model.programs),
         "bridges": has_bridges(model),
         "tvm_crt": library is not None and (library.lead == model.name or bool(adapted(model))),
+        "tvmgen": model.tvmgen is not None,
         "full_libc": model.needs_full_libc,
         "steps": [step.operator.name for step in model.steps],
         "pools": [pool.name for pool in used_pools(model, plan)],

@@ -11,7 +11,8 @@ from typing import Any
 from opwest.model.c_names import CNames
 from opwest.model.exportability import exportability
 from opwest.model.model import Model
-from opwest.plan.memory import MemoryPlan, reserved_bytes
+from opwest.plan.blocks import reserved_bytes
+from opwest.plan.memory import MemoryPlan
 from opwest.render.devices import device_origin
 from opwest.render.tensors import manifest_name
 from opwest.report import data

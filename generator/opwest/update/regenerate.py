@@ -74,6 +74,7 @@ def update_project(project: Path, request: UpdateRequest, faults: Diagnostics) -
         origin.manifests,
         vendored=record.get("runtime") != "module",
         metadata="llvm" if record.get("metadata") == "llvm" else "c",
+        targets=origin.targets,
         template=origin.template,
         zephyr=zephyr,
         texts={Path(change.path): change.new or b"" for change in migrated} if request.preview else {},

@@ -111,6 +111,7 @@ FEATURES: Mapping[str, Feature] = {
     "service_call": Feature(
         _sources("service_call.c"), needs=("service", "devices"), option="CONFIG_OPWEST_SERVICE_CALL"
     ),
+    "tvmgen": Feature(_headers("exclusive"), needs=("tvm",)),
     "vectors": Feature((*_headers("compare"), *_sources("compare.c"))),
 }
 """The features that are copied into applications."""
@@ -164,6 +165,8 @@ def _used(model: Model) -> Iterator[str]:
         yield "drivers"  # a driver of the application may use the class and its context
     if model.needs_tvm or model.compat or any(operator.is_bridged for operator in model.operators):
         yield "tvm"
+    if model.tvmgen:
+        yield "tvmgen"
     if model.suite.vectors:
         yield "vectors"
     if any(device.host_latency_us is not None for device in model.devices):

@@ -35,7 +35,7 @@ class Workspace:
     @cached_property
     def version(self) -> Version | None:
         """The version in the file VERSION."""
-        text = _read(self.base / "VERSION")
+        text = read_text(self.base / "VERSION")
         numbers = dict(re.findall(r"^(VERSION_MAJOR|VERSION_MINOR|PATCHLEVEL)\s*=\s*(\d{1,4})", text, re.MULTILINE))
         if "VERSION_MAJOR" not in numbers or "VERSION_MINOR" not in numbers:
             return None
@@ -67,7 +67,7 @@ class Workspace:
         roots = [*self.roots, *(Path(part) for part in os.environ.get("BOARD_ROOT", "").split(";") if part)]
         for pattern in ("*", "modules/*", "modules/*/*"):
             for file in sorted(self.top.glob(f"{pattern}/zephyr/module.yml")):
-                found = re.search(r"^\s*board_root:\s*(\S+)", _read(file), re.MULTILINE)
+                found = re.search(r"^\s*board_root:\s*(\S+)", read_text(file), re.MULTILINE)
                 if found:
                     roots.append(file.parents[1] / found[1].strip("'\""))
         return roots
@@ -75,14 +75,14 @@ class Workspace:
     def architecture(self, board: str) -> str | None:
         """Return the architecture of a board in twister's file (arm, posix, riscv), None if absent."""
         for file in (self.base / "boards").rglob(f"{board.partition('@')[0].replace('/', '_')}.yaml"):
-            found = re.search(r"^arch:\s*(\S+)", _read(file), re.MULTILINE)
+            found = re.search(r"^arch:\s*(\S+)", read_text(file), re.MULTILINE)
             if found:
                 return found[1]
         return None
 
     def has_module(self, name: str) -> bool:
         """Whether a module is installed; `name` is that of its west project."""
-        listed = _projects(_read(self.base / "west.yml")).get(name)
+        listed = _projects(read_text(self.base / "west.yml")).get(name)
         places = [self.top / listed] if listed else []
         places += [self.top / "modules" / kind / name for kind in ("hal", "lib", "tee", "crypto", "debug", "fs")]
         places += [self.top / "modules" / kind / name.removeprefix("hal_") for kind in ("hal",)]
@@ -99,9 +99,9 @@ class Workspace:
         for file in sorted((self.base / "soc").rglob("soc.yml")):
             vendor = file.relative_to(self.base / "soc").parts[0]
             if vendor not in _NEED_NO_HAL and not names.isdisjoint(
-                re.findall(r"^\s*-\s*name:\s*(\S+)\s*$", _read(file), re.MULTILINE)
+                re.findall(r"^\s*-\s*name:\s*(\S+)\s*$", read_text(file), re.MULTILINE)
             ):
-                known = _projects(_read(self.base / "west.yml"))
+                known = _projects(read_text(self.base / "west.yml"))
                 return next((name for name in (_HAL.get(vendor), f"hal_{vendor}") if name in known), None)
         return None
 
@@ -116,7 +116,7 @@ class Workspace:
         for file in self._kconfig_files(own):
             if not missing:
                 break
-            found = set(re.findall(r"^\s*(?:menu)?config\s+([\w$()-]+)\s*(?:#.*)?$", _read(file), re.MULTILINE))
+            found = set(re.findall(r"^\s*(?:menu)?config\s+([\w$()-]+)\s*(?:#.*)?$", read_text(file), re.MULTILINE))
             known |= found
             missing -= found
             for made in (name for name in found if "$" in name and missing):
@@ -142,19 +142,27 @@ def find_workspace(given: Path | None = None) -> Workspace | None:
     if given is not None:
         return Workspace(given)
     base = os.environ.get("ZEPHYR_BASE")
-    if base and os.path.isfile(os.path.join(base, "VERSION")):  # noqa: PTH113, PTH118 -- False if it is inaccessible
-        return Workspace(Path(base))
+    if base:
+        return None if fault_of_base() else Workspace(Path(base))
     for folder in (Path.cwd(), *Path.cwd().parents):
         if (folder / ".west").is_dir():
-            config = _read(folder / ".west" / "config")
+            config = read_text(folder / ".west" / "config")
             found = re.search(r"^\[zephyr\]\s*(?:^(?!\[).*$\s*)*?^base\s*=\s*(\S+)", config, re.MULTILINE)
             tree = folder / (found[1] if found else "zephyr")
             return Workspace(tree) if (tree / "VERSION").is_file() else None
     return None
 
 
+def fault_of_base() -> str | None:
+    """Return the fault of $ZEPHYR_BASE: it is set, but no Zephyr tree. None if it is unset or a tree."""
+    base = os.environ.get("ZEPHYR_BASE")
+    if not base or os.path.isfile(os.path.join(base, "VERSION")):  # noqa: PTH113, PTH118 -- False if it is inaccessible
+        return None
+    return f"ZEPHYR_BASE is {base!r}, which is not a Zephyr tree: missing file 'VERSION'"
+
+
 def _board_entries(file: Path) -> list[dict[str, Any]]:
-    content = _yaml(_read(file))
+    content = _yaml(read_text(file))
     if not isinstance(content, dict):
         return []
     return _named(content.get("boards") or [content.get("board")])
@@ -210,7 +218,8 @@ def _yaml(text: str) -> Any:
         return None
 
 
-def _read(file: Path) -> str:
+def read_text(file: Path) -> str:
+    """Return the content of a file; empty if it cannot be read."""
     try:
         return file.read_text(encoding="utf-8", errors="replace")
     except OSError:

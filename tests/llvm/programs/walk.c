@@ -14,7 +14,7 @@
 #include <opwest/accelerator.h>
 #include <opwest/tvm_workspace.h>
 
-#include "show.h"
+#include "details.h"
 
 #define MOST_ARGS 16U
 
@@ -22,31 +22,6 @@ static _Alignas(128) uint8_t arena[MOST_ARGS][SLOT];
 
 /* Programs have to be merged. */
 static struct seen programs;
-
-/* The ABI differs between targets: it is compared with that of this code. */
-static void show_details(const struct opwest_details *details)
-{
-	const struct opwest_build *const build = details->build;
-	struct opwest_details rest = *details;
-	struct opwest_build common = *build;
-
-	text(build->machine == OPWEST_ABI_MACHINE && build->float_abi == OPWEST_ABI_FLOAT &&
-			     build->pointer_size == sizeof(void *) && build->big_endian == OPWEST_ABI_BIG_ENDIAN &&
-			     strcmp(build->target, TARGET) == 0
-		     ? ""
-		     : "an impossible ABI\n");
-	common.machine = 0;
-	common.float_abi = 0;
-	common.pointer_size = 0;
-	common.target = "";
-	rest.build = &common;
-	show_opwest_details(&rest);
-	for (uint16_t i = 0; i < details->constant_count; i++) {
-		name(details->constants[i].tensor.name);
-		bytes(details->constants[i].data, details->constants[i].tensor.size);
-		text("\n");
-	}
-}
 
 /* All fields of all records, and data outside of them: names of the runtime, shared programs. */
 static void describe(const struct opwest_details *details, const struct opwest_registry *registry)

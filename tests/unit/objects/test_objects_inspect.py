@@ -297,7 +297,7 @@ def test_other_files(tmp_path: Path, name: str, content: bytes, expected: str) -
 def test_paths_that_are_not_files(tmp_path: Path) -> None:
     for path, expected in (
         (tmp_path, "a directory"),
-        (tmp_path / "none.o", "file not found"),
+        (tmp_path / "none.o", "cannot read the file: No such file or directory"),
         (tmp_path / "nul\0.o", "cannot read"),
         (Path(os.devnull), "not a regular file"),
     ):

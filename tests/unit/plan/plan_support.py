@@ -74,7 +74,7 @@ def pool(name="sram", size=None, *, align=1, cache_line=None):
     return Pool(name, size, align, cache_line, None, (), HERE, Location("m.yaml", 9, 9))
 
 
-def model_of(*texts, buffers=None, pools=None, reorder=False, planner="greedy"):
+def model_of(*texts, buffers=None, pools=None, reorder=False, planner="greedy", fixed=None):
     """Return a model of steps; without `buffers`, every buffer that they name has one byte."""
     steps = tuple(step_of(text, index) for index, text in enumerate(texts))
     named = dict.fromkeys(b.name for step in steps for b in step.bindings if b.role == "buffer")
@@ -93,7 +93,9 @@ def model_of(*texts, buffers=None, pools=None, reorder=False, planner="greedy"):
         steps=steps,
         reorder=reorder,
         memory_planner=planner,
+        fixed=fixed,
         builds=(),
+        declared_targets=(),
         externals=(),
         needs_full_libc=False,
         needs_tvm=False,

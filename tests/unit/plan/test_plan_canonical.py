@@ -66,9 +66,15 @@ HARD = [
 ]
 
 
+def limit_runs(monkeypatch, nodes):
+    """Limit every run of the search, the first as well, to a number of nodes."""
+    for name, value in (("FIRST_RUN", nodes), ("RUN", nodes), ("RUN_OF_A_BLOCK", 0)):
+        monkeypatch.setattr(canonical, name, value)
+
+
 @pytest.mark.parametrize("run", [1, 2, 3, 3000])
 def test_budget_is_exact(monkeypatch, run):
-    monkeypatch.setattr(canonical, "RUN", run)
+    limit_runs(monkeypatch, run)
     nodes = pack(HARD, 13, 10_000).nodes if run == 3000 else 10**9
     for budget in range(1, 30):
         found = pack(HARD, 13, budget)
@@ -168,7 +174,7 @@ def test_proofs_with_few_nodes():
 
 @pytest.mark.parametrize(("run", "most"), [(30, 2744), (100, 2600)])
 def test_interrupted_runs_restart_with_the_recorded_failures(monkeypatch, run, most):
-    monkeypatch.setattr(canonical, "RUN", run)
+    limit_runs(monkeypatch, run)
     nodes = restarted = 0
     for seed in range(40):
         blocks = windmill(seed, 25, 24, 60)
@@ -179,6 +185,23 @@ def test_interrupted_runs_restart_with_the_recorded_failures(monkeypatch, run, m
         restarted += found.nodes > run
     assert restarted >= 5
     assert nodes <= most
+
+
+def test_lengths_of_runs(monkeypatch):
+    """The first run is longer, and every run has two nodes for each block."""
+    lengths = []
+
+    def solve(search):
+        lengths.append(search.left)
+        search.left = 0
+        raise canonical._OutOfNodesError
+
+    monkeypatch.setattr(canonical._Search, "_solve", solve)
+    assert pack(HARD, 13, 5500) == Outcome(None, False, 5500)
+    assert lengths == [3000, 800, 800, 800, 100]
+    lengths.clear()
+    pack([Block(f"b{i}", 1, 1, 0, 0) for i in range(1700)], 1700, 10_000)
+    assert lengths == [3400, 3400, 3200]
 
 
 def test_recursion_limit_is_restored_after_a_fault():

@@ -8,7 +8,8 @@ from opwest.diagnostics import Diagnostics
 from opwest.packing.problem import PoolPlan
 from opwest.packing.verify import PlanError
 from opwest.plan import memory
-from opwest.plan.memory import plan_memory, reserved_bytes
+from opwest.plan.blocks import reserved_bytes
+from opwest.plan.memory import plan_memory
 from opwest.plan.schedule import Life, Schedule, plan_schedule
 from plan_support import buffer, model_of, pool
 

@@ -5,10 +5,10 @@ import pytest
 from opwest.diagnostics import Diagnostics
 from opwest.packing import table
 from opwest.packing.problem import Block
-from opwest.packing.table import Row, blocks_of, read_table, solved_table
+from opwest.packing.table import Row, blocks_of, read_table, written_table
 
 HEADER = "id,lower,upper,size\n"
-COLUMNS = "\n  expected: id,lower,upper,size; also alignment"
+COLUMNS = "\n  expected: id,lower,upper,size; also alignment, offset"
 LARGEST = (1 << 48) - 1
 
 
@@ -40,6 +40,14 @@ def test_equivalent_spellings_of_one_row(text):
     assert read(text) == ([Row("a", 1, 3, 4, 8)], [])
 
 
+def test_rows_with_offsets():
+    rows, messages = read("id,lower,upper,size,offset\na,0,3,4,0\nbb,3,9,16,12\n")
+    assert (rows, messages) == ([Row("a", 0, 3, 4, 1, 0), Row("bb", 3, 9, 16, 1, 12)], [])
+    assert [str(row.place) for row in rows] == ["t.csv:2:9", "t.csv:3:11"]
+    assert written_table(rows, {"a": 0, "bb": 12}) == "id,lower,upper,size,offset\na,0,3,4,0\nbb,3,9,16,12\n"
+    assert written_table(rows, None) == "id,lower,upper,size\na,0,3,4\nbb,3,9,16\n"
+
+
 def test_largest_and_smallest_numbers():
     text = f"{HEADER}a,{LARGEST - 1},{LARGEST},{LARGEST}\nb,0,1,1\n"
     assert read(text) == ([Row("a", LARGEST - 1, LARGEST, LARGEST, 1), Row("b", 0, 1, 1, 1)], [])
@@ -63,15 +71,14 @@ FAULTS = {
     "\n\nupper\n": [f"t.csv:3:1: error: missing columns in the header: 'id', 'lower', 'size'{COLUMNS}"],
     "id,lower,uper,size\na,b\n": [f"t.csv:1:1: error: unknown column 'uper'{COLUMNS}\n  hint: did you mean 'upper'?"],
     "id,lower,upper,size,zz\n": [
-        f"t.csv:1:1: error: unknown column 'zz'{COLUMNS}\n  hint: known names: alignment, id, lower, size, upper"
+        f"t.csv:1:1: error: unknown column 'zz'{COLUMNS}\n"
+        "  hint: known names: alignment, id, lower, offset, size, upper"
     ],
     "id,lower,upper,size,size\n": ["t.csv:1:1: error: duplicate column 'size'\n  expected: unique columns"],
-    "id,lower,upper,size,offset\n": [
-        f"t.csv:1:1: error: the table has an offset column{COLUMNS}\n  hint: remove the column of a solved table"
-    ],
+    "id,lower,upper,size,offset\na,0,1,4,-8\n": ["t.csv:2:9: error: offset is '-8'" + NUMBER.format(0)],
+    "id,lower,upper,size,offset\na,0,1,4,\n": ["t.csv:2:9: error: offset is ''" + NUMBER.format(0)],
     "id,id,offset,sise\n": [
         "t.csv:1:1: error: duplicate column 'id'\n  expected: unique columns",
-        f"t.csv:1:1: error: the table has an offset column{COLUMNS}\n  hint: remove the column of a solved table",
         f"t.csv:1:1: error: unknown column 'sise'{COLUMNS}\n  hint: did you mean 'size'?",
     ],
     HEADER + "a,0,1,4\nb,0,1\n": [f"t.csv:3:1: error: the line has 3 values, the header 4{ROW}"],
@@ -160,16 +167,16 @@ def test_blocks_share_a_step_where_the_rows_share_a_time():
             assert times == (block.first <= other.last and other.first <= block.last)
 
 
-def test_solved_table():
+def test_written_table():
     rows = [Row("b", 0, 3, 4, 1), Row("a", 3, 9, 16, 1)]
-    assert solved_table(rows, {"a": 0, "b": 16}) == "id,lower,upper,size,offset\nb,0,3,4,16\na,3,9,16,0\n"
+    assert written_table(rows, {"a": 0, "b": 16}) == "id,lower,upper,size,offset\nb,0,3,4,16\na,3,9,16,0\n"
     rows.append(Row("c, d", 1, 2, 8, 2))
-    assert solved_table(rows, {"a": 0, "b": 16, "c, d": 6}) == (
+    assert written_table(rows, {"a": 0, "b": 16, "c, d": 6}) == (
         'id,lower,upper,size,alignment,offset\nb,0,3,4,1,16\na,3,9,16,1,0\n"c, d",1,2,8,2,6\n'
     )
 
 
 def test_table_without_its_offsets_is_read_back():
     rows = [Row('a "quoted"', 0, 3, 4, 8), Row("b\nc", 3, 9, 16, 1), Row("d\r\ne", 0, 1, 2, 1)]
-    lines = solved_table(rows, {row.name: 0 for row in rows}).replace(",0\n", "\n").replace(",offset\n", "\n")
+    lines = written_table(rows, {row.name: 0 for row in rows}).replace(",0\n", "\n").replace(",offset\n", "\n")
     assert read(lines) == (rows, [])

@@ -59,9 +59,9 @@ def test_c_has_names_for_fields_flags_and_codes():
 
 
 def test_ir_has_the_same_record():
-    text = Printer(lambda text, is_kept: f"@of_{len(text)}_{is_kept}").definition(operator())
+    text = Printer(lambda text, part: f"@of_{len(text)}_{part}").definition(operator())
     assert text.startswith("@m_operators = constant [1 x %opwest_operator] [\n  %opwest_operator { ")
-    assert "ptr @of_8_False" in text and "ptr @args" in text and "i16 -1" in text and "i16 5" in text
+    assert "ptr @of_8_None" in text and "ptr @args" in text and "i16 -1" in text and "i16 5" in text
 
 
 def test_numbers_without_a_name_are_numbers():

@@ -44,7 +44,7 @@ def test_missing_package_fails_in_ci(name: str, monkeypatch: pytest.MonkeyPatch)
 def test_missing_module_fails_in_ci_unless_excluded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "true")
     monkeypatch.setattr(requirements_support.importlib.util, "find_spec", lambda _name: None)
-    with pytest.raises(FAILED, match="pip install 'opwest"):
+    with pytest.raises(FAILED, match="pip install llvmlite"):
         need("llvmlite")
     monkeypatch.setenv("OPWEST_TESTS_WITHOUT", "llvmlite serial")
     with pytest.raises(SKIPPED, match=r"^llvmlite is left out on purpose$"):

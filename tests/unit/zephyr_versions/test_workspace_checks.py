@@ -215,6 +215,30 @@ def test_version_and_tree(tree: Path, capsys: pytest.CaptureFixture[str], monkey
     assert find_workspace() is None
 
 
+def test_zephyr_base_without_a_tree(
+    tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is reported, and no other workspace is used in its place."""
+    monkeypatch.chdir(tree.parent)
+    monkeypatch.setenv("ZEPHYR_BASE", str(tree.parent))
+    manifest, app = str(tree.parents[1] / "manifest.yaml"), str(tree.parents[1] / "app")
+    warning = (
+        f"opwest: warning: ZEPHYR_BASE is '{tree.parent}', which is not a Zephyr tree: missing file 'VERSION'\n"
+        "  hint: boards, modules and Kconfig symbols are not checked\n"
+    )
+    for words in (["check", manifest], ["generate", manifest, "-o", app], ["update", app]):
+        assert main(words) == 0
+        assert capsys.readouterr().err == warning
+    assert find_workspace() is None
+    assert main(["run", app, "--board", "native_sim"]) == 1
+    assert capsys.readouterr().err == (
+        f"opwest: error: ZEPHYR_BASE is '{tree.parent}', which is not a Zephyr tree: missing file 'VERSION'\n"
+        "  hint: correct or unset ZEPHYR_BASE, or give --zephyr-base\n"
+    )
+    monkeypatch.setenv("ZEPHYR_BASE", "")
+    assert find_workspace() is not None
+
+
 def test_generate_emits_configuration_for_a_given_board(tree: Path, tmp_path: Path) -> None:
     file = str(tmp_path / "manifest.yaml")
     assert (

@@ -20,7 +20,6 @@
 #include <opwest/profile.h>
 #include <opwest/status.h>
 #ifdef CONFIG_OPWEST_SERVICE_CALL
-#include <opwest/device_calls.h>
 #include <opwest/registry.h>
 #endif
 

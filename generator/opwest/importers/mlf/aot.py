@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of the ahead-of-time executor: main is one operator, with its workspaces and constants as arguments."""
+"""Models of the ahead-of-time executor: the calls of main as steps, or main as one operator."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from opwest.importers.mlf.code import Code
 from opwest.importers.mlf.draft import Argument, Constant, Draft, Operator, Step, TensorOptions
 from opwest.importers.mlf.inner import Calls, Region
 from opwest.importers.mlf.metadata import Metadata
+from opwest.importers.mlf.names import kept_name
 from opwest.importers.mlf.packed import is_packed, packed_entries
 from opwest.importers.mlf.ports import Seen, Sources, check_options, same_name, tensors
 from opwest.importers.mlf.relay import Relay
+from opwest.importers.mlf.unpack import NotUnpackedError, Request, unpack
+from opwest.importers.mlf.unpack.main_body import Place
 from opwest.importers.mlf.workspace import ALIGN, Workspaces
 from opwest.importers.mlf.wrapper import Given, Header, Pool, Role, Wrapper
 from opwest.importers.text import free_name, identifier
@@ -51,18 +54,80 @@ class _Bound:
 
 
 def draft(model: Model) -> Draft:
-    """Return the model with main as its only step. Raises OpwestError."""
-    code = model.code
+    """Return the model, with the calls of main as steps where it can be unpacked. Raises OpwestError."""
     bound, convention = _bind(model), _convention(model)
     taken: set[str] = {NAME}
     sources = Sources(model.metadata, model.relay, model.options, model.place)
     inputs = tensors("input", _seen(model, bound, "input"), sources, taken)
     outputs = tensors("output", _seen(model, bound, "output"), sources, taken)
     check_options(model.options, [*(t.name for t in (*inputs, *outputs)), *(b.given.name for b in bound)], model.place)
-    result = Draft(inputs, outputs, [], [])
+    result = Draft(inputs, outputs, [], [], remarks=sources.remarks)
+    for one in bound:
+        if one.given.role == "device":
+            result.devices.append(kept_name(one.given.name, "device", taken, result.remarks))
+    if not _unpacked(model, bound, taken, result):
+        _whole(model, bound, convention, taken, result)
+    return result
+
+
+def _unpacked(model: Model, bound: Sequence[_Bound], taken: set[str], result: Draft) -> bool:
+    """Add the calls of main as steps; otherwise add a remark with the reason and return False."""
+    code = model.code
+    main = code.functions.get(code.main)
+    try:
+        if main is None:
+            raise NotUnpackedError("it is compiled")
+        if is_packed(main):
+            raise NotUnpackedError("it has packed arguments")
+        ports = {"input": iter(result.inputs), "output": iter(result.outputs)}
+        devices = iter(result.devices)
+        places, given, named, pools = {}, {}, {}, {}
+        for one in bound:
+            name, role = one.parameter.name, one.given.role
+            if role in ("input", "output"):
+                places[name], given[name] = Place(role, name), next(ports[role])
+            elif role == "device":
+                places[name], named[name] = Place(role, name), next(devices)
+            else:
+                places[name], pools[name] = Place("pool", name, pool=role), _pool(model, one.given.name, role, result)
+        request = Request(
+            model.metadata.module,
+            main,
+            code.functions,
+            code.sources,
+            code.texts,
+            places,
+            given,
+            named,
+            pools,
+            frozenset(taken),
+        )
+        found = unpack(request)
+    except NotUnpackedError as reason:
+        result.remarks.append(f"main is not unpacked, but one operator: {reason}")
+        return False
+    code.texts.update(found.texts)
+    result.operators, result.steps, result.constants = found.operators, found.steps, found.constants
+    result.files |= found.files
+    result.aligned, result.accelerators = found.aligned, found.hooked
+    result.planner = found.planner if found.planner != "greedy" else None
+    result.memory = (found.before, found.after)
+    result.remarks += found.remarks
+    return True
+
+
+def _whole(model: Model, bound: Sequence[_Bound], convention: Convention, taken: set[str], result: Draft) -> None:
+    """Add main as the only step."""
+    code = model.code
+    if len(result.devices) > 1:
+        raise fault(
+            f"main takes {len(result.devices)} device contexts: {', '.join(result.devices)}; {result.remarks[-1]}",
+            model.place,
+            "one device context, or a main that can be unpacked",
+        )
     args, listed, regions = [], [], {}
     members: dict[tuple[str, int], int] = {}
-    ports = {"input": iter(inputs), "output": iter(outputs)}
+    ports = {"input": iter(result.inputs), "output": iter(result.outputs)}
     for one in bound:
         role, name = one.given.role, one.given.name
         if role in ("input", "output"):
@@ -75,9 +140,7 @@ def draft(model: Model) -> Draft:
             for n in tensor.shape:
                 size *= n
             regions[one.parameter.name] = Region(size, "tensor", tensor.dtype, tensor.shape)
-        elif role == "device":
-            result.devices.append(identifier(name, "device"))
-        else:
+        elif role != "device":
             pool = _pool(model, name, role, result)
             free = free_name(identifier(name, role), taken)
             direction = "scratch" if pool.content is None else "in"
@@ -88,18 +151,11 @@ def draft(model: Model) -> Draft:
                 listed.append(free)
                 for _, dtype, count, offset in pool.members:
                     members[one.parameter.name, offset] = count * DTYPES[dtype].size
-    if len(result.devices) > 1:
-        raise fault(
-            f"main takes {len(result.devices)} device contexts: {', '.join(result.devices)}",
-            model.place,
-            "one device context",
-        )
     remark = "the whole model: main as generated by TVM"
     main = Operator(NAME, code.main, tuple(args), _peak(model), convention, bool(result.devices), remark)
     result.operators.append(main)
     result.operators += _inner(model, regions, members, taken, result)
     result.steps.append(Step(NAME, tuple(listed), result.devices[0] if result.devices else None))
-    return result
 
 
 def _convention(model: Model) -> Convention:
@@ -224,9 +280,9 @@ def _pool(model: Model, name: str, role: Role, result: Draft) -> Pool:
     size = next((sizes[m] for m in macros if m in sizes), None) or model.metadata.workspace
     if not size:
         raise fault(f"the directory does not record the size of workspace {name!r}", model.place, "<module>_lib0.c")
-    result.remarks.append(
-        f"the size of '{name}', {size} bytes, is an upper bound from the header or metadata.json: no array found"
-    )
+    remark = f"the size of '{name}', {size} bytes, is an upper bound from the header or metadata.json: no array found"
+    if remark not in result.remarks:
+        result.remarks.append(remark)
     return Pool(name, size, ALIGN)
 
 

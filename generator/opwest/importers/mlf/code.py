@@ -33,6 +33,8 @@ class Code:
     functions: dict[str, Function] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
     """The file of each function, for messages."""
+    sources: dict[str, str] = field(default_factory=dict)
+    """The source of each function, by its name in `texts`."""
     pools: dict[str, Pool] = field(default_factory=dict)
     wrapper: Wrapper | None = None
     main: str = ""
@@ -92,6 +94,7 @@ def _add_source(code: Code, name: str, content: bytes, place: str) -> None:
             )
         code.functions[symbol] = function
         code.places[symbol] = place
+        code.sources[symbol] = name
     if len(code.functions) > _MOST_FUNCTIONS:
         raise fault(f"the sources define more than {_MOST_FUNCTIONS} functions", place, "a model for a microcontroller")
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
+from typing import Literal
 
 from opwest.diagnostics import nearest
 from opwest.drafting.targets import fitting
@@ -17,14 +18,16 @@ from opwest.importers.mlf.code import Code, read_code
 from opwest.importers.mlf.corrections import corrected
 from opwest.importers.mlf.draft import Draft, TensorOption
 from opwest.importers.mlf.graph import Graph
+from opwest.importers.mlf.headers import Sources, with_headers
+from opwest.importers.mlf.interface import interface_of
 from opwest.importers.mlf.library import Library, read_library
 from opwest.importers.mlf.manifest import manifest_text
 from opwest.importers.mlf.metadata import Metadata, read_metadata
+from opwest.importers.mlf.names import kept_name
 from opwest.importers.mlf.params import read_params
 from opwest.importers.mlf.processor import Needs, dsp_guard, extension_of, guard, needs_of
 from opwest.importers.mlf.relay import Relay, read_relay
 from opwest.importers.mlf.wrapper import Header, read_header
-from opwest.importers.text import identifier
 from opwest.objects.providers import provider_of
 from opwest.records import dataclass
 from opwest.targets import named_targets
@@ -38,12 +41,14 @@ class Options:
     """The request for an import."""
 
     model: str | None = None
-    """The model's name; None: the module's, or the file's if the module is TVM's `default`."""
+    """The model's name; None: the module's."""
     module: str | None = None
     """The selected module of an archive with several."""
     target: str | None = None
     """The named target of compiled objects; None: the target in the objects."""
     tensors: Mapping[str, TensorOption] = field(default_factory=dict)
+    compat: Literal["tvmgen"] | None = None
+    """microTVM's C interface for applications that use it."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +64,12 @@ class Imported:
     steps: int
     constant_bytes: int
     workspace_bytes: int
+    tvm_workspace_bytes: int | None
+    """Bytes of memory in TVM's plan, if main is unpacked."""
     remarks: tuple[str, ...]
     warnings: tuple[str, ...]
+    header: str | None
+    """The header of microTVM's C interface in the format; None without one."""
 
 
 def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Imported:
@@ -79,9 +88,13 @@ def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Impo
         result = draft(Model(metadata, relay, header, code, options.tensors, str(path)))
     else:
         result = _graph(library, code, metadata, origin)
-    _add_code(result, code, metadata, origin, options.target, str(path))
-    name = options.model or _model_name(path, metadata)
-    files = {**result.files, "manifest.yaml": manifest_text(name, result, origin).encode()}
+    sources = with_headers(library, code.texts)
+    code.texts = dict(sources.texts)
+    result.files |= {f"operators/{name}": text.encode() for name, text in sources.headers.items()}
+    _add_code(result, code, metadata, origin, options.target, str(path), sources)
+    name = options.model or _model_name(metadata, result)
+    interface = interface_of(result, header, metadata, str(path)) if options.compat else None
+    files = {**result.files, "manifest.yaml": manifest_text(name, result, origin, interface).encode()}
     write_folder(folder, files)
     pools = [a.shape[0] for o in result.operators for a in o.args if a.direction == "scratch"]
     return Imported(
@@ -92,9 +105,13 @@ def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Impo
         len(result.operators),
         len(result.steps),
         sum(len(c) for n, c in files.items() if n.startswith("constants")),
-        max(pools, default=0) + max((o.workspace for o in result.operators), default=0),
+        result.memory[1]
+        if result.memory
+        else max(pools, default=0) + max((o.workspace for o in result.operators), default=0),
+        result.memory[0] if result.memory else None,
         tuple(result.remarks),
         tuple(result.warnings),
+        f"tvmgen_{metadata.module}.h" if header.inputs or header.outputs else None,
     )
 
 
@@ -119,9 +136,11 @@ def _graph(library: Library, code: Code, metadata: Metadata, origin: str) -> Dra
     return result
 
 
-def _model_name(path: Path, metadata: Metadata) -> str:
-    name = metadata.module if metadata.module != "default" else path.resolve().name.split(".")[0]
-    return identifier(name, "model")
+def _model_name(metadata: Metadata, result: Draft) -> str:
+    remarks: list[str] = []
+    name = kept_name(metadata.module, "model", set(), remarks)
+    result.remarks += [f"{remark}; --model selects another name" for remark in remarks]
+    return name
 
 
 def _relay(library: Library, metadata: Metadata) -> Relay:
@@ -136,7 +155,15 @@ def _header(library: Library, metadata: Metadata) -> Header:
     return read_header(content.decode("utf-8", "replace"))
 
 
-def _add_code(result: Draft, code: Code, metadata: Metadata, origin: str, target: str | None, place: str) -> None:
+def _add_code(
+    result: Draft,
+    code: Code,
+    metadata: Metadata,
+    origin: str,
+    target: str | None,
+    place: str,
+    sources: Sources,
+) -> None:
     """Add sources and objects with their dependencies: libraries, an instruction set."""
     needs = needs_of(code.texts.values(), _defined(code))
     targets = [*_comments(code), *metadata.targets]
@@ -161,7 +188,7 @@ def _add_code(result: Draft, code: Code, metadata: Metadata, origin: str, target
         file = f"objects/{chosen}/{name}"
         result.files[file] = content
         result.objects.append((chosen, file))
-    _add_libraries(result, code, needs)
+    _add_libraries(result, code, needs, sources)
 
 
 def _guards(needs: Needs, targets: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -200,23 +227,23 @@ def _object_target(code: Code, name: str, target: str | None, place: str) -> str
     return names[0]
 
 
-def _add_libraries(result: Draft, code: Code, needs: Needs) -> None:
+def _add_libraries(result: Draft, code: Code, needs: Needs, sources: Sources) -> None:
     """Add external symbols: those of CMSIS-NN by its Kconfig symbols, others by name."""
     for symbol, option in needs.cmsis_nn.items():
         result.externals[symbol] = (_CMSIS_NN, option)
     if needs.cmsis_nn or needs.cmsis_nn_headers:
         result.kconfig["CONFIG_CMSIS_NN"] = "y"
         result.kconfig["CONFIG_CMSIS_NN_NNSUPPORT"] = "y"
-    for header in needs.headers:
+    for header in (one for one in needs.headers if one not in sources.headers):
         result.warnings.append(f"the operators include <{header}>, which is not in a known Zephyr module")
-    for symbol in _unknown_calls(code, needs):
+    for symbol in _unknown_calls(code, needs, sources.defined):
         result.externals[symbol] = ("a library that you add to the application", None)
         result.warnings.append(f"the operators call {symbol}, which is not in a known Zephyr module")
 
 
-def _unknown_calls(code: Code, needs: Needs) -> list[str]:
-    """Return called functions that are neither defined nor known."""
-    known = _defined(code) | set(needs.cmsis_nn) | set(needs.intrinsics)
+def _unknown_calls(code: Code, needs: Needs, provided: set[str]) -> list[str]:
+    """Return called functions that are neither defined nor known; headers define `provided`."""
+    known = provided | _defined(code) | set(needs.cmsis_nn) | set(needs.intrinsics)
     called = dict.fromkeys(call for text in code.texts.values() for call in foreign_calls(text))
     return [
         call

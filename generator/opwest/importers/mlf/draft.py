@@ -21,6 +21,8 @@ class Argument:
     align: int | None = None
     pointer: bool = False
     """Packed operators: pass the bare data pointer instead of a DLTensor."""
+    in_place: str | None = None
+    """The argument whose memory the result may use."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,10 @@ class Operator:
     convention: Convention = UNPACKED
     device: bool = False
     remark: str | None = None
+    device_name: str | None = None
+    """The device whose type the operator requires; None with `device`: any."""
+    void: bool = False
+    """Whether the function returns no status."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,14 @@ class Draft:
     steps: list[Step]
     constants: list[Constant] = field(default_factory=list)
     devices: list[str] = field(default_factory=list)
+    accelerators: set[str] = field(default_factory=set)
+    """The devices whose hooks main called: opwest's accelerators."""
+    aligned: dict[str, int] = field(default_factory=dict)
+    """Alignments of intermediate tensors."""
+    memory: tuple[int, int] | None = None
+    """Bytes of memory in TVM's plan and in opwest's, of an unpacked main."""
+    planner: str | None = None
+    """The memory planner, if not the default."""
     externals: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     """Symbols with their provider, and the Kconfig symbol that enables them."""
     kconfig: dict[str, str] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from opwest.importers.mlf.code import Code
 from opwest.importers.mlf.draft import Argument, Constant, Draft, Operator, Step, Tensor
 from opwest.importers.mlf.limits import DIMENSIONS, ELEMENTS, TENSORS
 from opwest.importers.mlf.metadata import Metadata, read_json
+from opwest.importers.mlf.names import kept_name
 from opwest.importers.mlf.params import Parameter
 from opwest.importers.mlf.workspace import Workspaces
 from opwest.importers.text import identifier
@@ -88,8 +89,9 @@ class Graph:
         """Return the graph as steps. Raises OpwestError."""
         result = Draft((), (), [], [])
         inputs = [n for n, node in enumerate(self.nodes) if node.op == "null" and not self._add_constant(result, n)]
-        result.inputs = tuple(self._tensor(n, 0, identifier(self.nodes[n].name, "input")) for n in inputs)
-        outputs = self._name_outputs()
+        named = [(n, kept_name(self.nodes[n].name, "input", self.taken, result.remarks)) for n in inputs]
+        result.inputs = tuple(self._tensor(n, 0, name) for n, name in named)
+        outputs = self._name_outputs(result)
         for number, node in enumerate(self.nodes):
             if node.op != "null":
                 self._add_step(result, number, node)
@@ -102,7 +104,7 @@ class Graph:
             result.objects.append((None, "operators/reshape.c"))
         return result
 
-    def _name_outputs(self) -> tuple[Tensor, ...]:
+    def _name_outputs(self, result: Draft) -> tuple[Tensor, ...]:
         """Name the results of the graph as in metadata.json; each is a tensor that a step writes."""
         ports = self.metadata.outputs
         found = []
@@ -111,14 +113,17 @@ class Graph:
                 raise fault(
                     f"result {number} of the graph is not written by a step", self.place, "results written by steps"
                 )
-            name = ports[number].name if len(ports) == len(self.heads) else "output"
-            found.append(self._tensor(node, index, identifier(name, "output")))
+            if len(ports) == len(self.heads):
+                name = kept_name(ports[number].name, "output", self.taken, result.remarks)
+            else:  # the graph does not name its results
+                name = self._free("output")
+            found.append(self._tensor(node, index, name))
         return tuple(found)
 
     def _tensor(self, node: int, index: int, name: str) -> Tensor:
         entry = self._entry(node, index)
-        self.names[node, index] = self._free(name)
-        return Tensor(self.names[node, index], entry.dtype, entry.shape)
+        self.names[node, index] = name
+        return Tensor(name, entry.dtype, entry.shape)
 
     def _add_constant(self, result: Draft, number: int) -> bool:
         """Add the parameter of a node as a constant; return whether the node is a parameter."""

@@ -6,19 +6,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opwest.importers.mlf.draft import Argument, Constant, Draft, Operator, Tensor
+from opwest.importers.mlf.interface import Interface
 from opwest.importers.text import opening
 from opwest.manifest import writer
 from opwest.manifest.marks import MARK
 from opwest.model.conventions import UNPACKED
 
 
-def manifest_text(model: str, draft: Draft, origin: str) -> str:
+def manifest_text(model: str, draft: Draft, origin: str, interface: Interface | None = None) -> str:
     """Return the manifest; ends with a line end."""
     return writer.document(
         opening(model, origin, (*draft.remarks, *draft.warnings)),
+        () if interface is None else interface.lines(),
         ["objects:", *(line for target, file in draft.objects for line in writer.object_entry([file], target))],
         _devices(draft),
-        ["operators:", *(line for operator in draft.operators for line in _operator(operator))],
+        ["operators:", *(line for operator in draft.operators for line in _operator(operator, draft))],
         _constants(draft),
         _externals(draft),
         _run(draft),
@@ -31,6 +33,16 @@ def _devices(draft: Draft) -> Iterator[str]:
         return
     yield "devices:"
     for name in draft.devices:
+        if name in draft.accelerators:
+            text = (
+                "The hooks of its driver replace TVMDevice…Activate, Open, Close and Deactivate; the model's open "
+                "activates it once. Specify its devicetree node, and a program if it needs one."
+            )
+            yield from writer.comment(text, "  ")
+            yield f"  {writer.scalar(name)}:"
+            yield f"    devicetree: {writer.flow_map({'nodelabel': MARK})}"
+            yield f"    type: {writer.scalar(name)}"
+            continue
         yield from writer.comment(
             "TVM passes a bare pointer: specify its type, the header, and the expression for your board."
         )
@@ -38,16 +50,25 @@ def _devices(draft: Draft) -> Iterator[str]:
         yield f"    handle: {writer.flow_map({'type': MARK, 'header': MARK, 'expression': MARK})}"
 
 
-def _operator(operator: Operator) -> Iterator[str]:
+def _operator(operator: Operator, draft: Draft) -> Iterator[str]:
     if operator.remark:
         yield from writer.comment(operator.remark, "  ")
     keys = [
         *writer.key("symbol", writer.scalar(operator.symbol)),
         *writer.key("convention", operator.convention.name if operator.convention is not UNPACKED else None),
         *writer.key("workspace", str(operator.workspace) if operator.workspace else None),
-        *writer.key("device", writer.flow_map({"handle": MARK}) if operator.device else None),
+        *writer.key("returns", "void" if operator.void else None),
+        *writer.key("device", _device(operator, draft)),
     ]
     yield from writer.operator(operator.name, keys, map(_argument, operator.args))
+
+
+def _device(operator: Operator, draft: Draft) -> str | None:
+    if not operator.device:
+        return None
+    if operator.device_name in draft.accelerators:
+        return writer.flow_map({"type": writer.scalar(str(operator.device_name))})
+    return writer.flow_map({"handle": MARK})
 
 
 def _argument(argument: Argument) -> Iterator[str]:
@@ -58,6 +79,7 @@ def _argument(argument: Argument) -> Iterator[str]:
         direction=argument.direction,
         align=argument.align,
         pointer=argument.pointer,
+        in_place=argument.in_place,
     )
 
 
@@ -96,6 +118,10 @@ def _run(draft: Draft) -> Iterator[str]:
     yield "run:"
     yield from writer.interface("inputs", _tensors(draft.inputs))
     yield from writer.interface("outputs", _tensors(draft.outputs))
+    if draft.aligned:
+        yield from writer.interface("tensors", {name: {"align": str(align)} for name, align in draft.aligned.items()})
+    if draft.planner is not None:
+        yield f"  memory_planner: {draft.planner}"
     yield "  steps:"
     for step in draft.steps:
         yield from writer.step(step.operator, step.args, step.device)

@@ -81,11 +81,12 @@ def _module(one: Any, name: str, version: int, place: str) -> Metadata:
     if style != "full-model":
         raise fault(f"export style {_short(style)}: single operators without a model", place, "full-model")
     functions = _dict(_dict(one.get("memory")).get("functions"))
-    mains = functions.get("main")
-    main = _dict(mains[0]) if isinstance(mains, list) and mains else {}
-    if isinstance(mains, list) and len(mains) > 1:
-        raise fault(f"main runs on {len(mains)} TVM devices", place, "one device")
-    workspace = main.get("workspace_size_bytes")
+    # One entry for each kind of TVM device; each repeats the inputs and outputs, or omits them.
+    mains = [_dict(entry) for entry in _list(functions.get("main"))]
+    inputs, outputs = (_same_ports(mains, key, place) for key in ("inputs", "outputs"))
+    sizes_of_main = [entry.get("workspace_size_bytes") for entry in mains]
+    known_of_main = [n for n in sizes_of_main if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
+    workspace = sum(known_of_main) if known_of_main else None
     targets = one.get("target", [])
     listed = functions.get("operator_functions")
     operators = {}
@@ -99,11 +100,19 @@ def _module(one: Any, name: str, version: int, place: str) -> Metadata:
         name,
         tuple(str(e) for e in _list(one.get("executors", one.get("runtimes")))),
         tuple(str(t) for t in (targets.values() if isinstance(targets, dict) else _list(targets))),
-        _ports(main.get("inputs"), place),
-        _ports(main.get("outputs"), place),
-        workspace if isinstance(workspace, int) and 0 <= workspace <= ELEMENTS else None,
+        inputs,
+        outputs,
+        workspace if workspace is not None and workspace <= ELEMENTS else None,
         operators,
     )
+
+
+def _same_ports(mains: list[Mapping[str, Any]], key: str, place: str) -> tuple[Port, ...]:
+    """Return the inputs or outputs of main, which must be the same in all entries that contain them."""
+    listed = [ports for main in mains if (ports := _ports(main.get(key), place))]
+    if any(ports != listed[0] for ports in listed):
+        raise fault(f"main has different {key} for different TVM devices", place, f"the same {key}")
+    return listed[0] if listed else ()
 
 
 def _ports(found: Any, place: str) -> tuple[Port, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import field
 from math import prod
 
 from opwest.diagnostics import nearest
@@ -16,8 +17,8 @@ from opwest.importers.faults import fault
 from opwest.importers.mlf.draft import Tensor, TensorOptions
 from opwest.importers.mlf.limits import ELEMENTS
 from opwest.importers.mlf.metadata import Metadata, Port
+from opwest.importers.mlf.names import kept_name
 from opwest.importers.mlf.relay import Relay, Typed
-from opwest.importers.text import free_name, identifier
 from opwest.model.dtypes import DTYPES, meant_by
 from opwest.records import dataclass
 
@@ -39,6 +40,8 @@ class Sources:
     relay: Relay
     options: TensorOptions
     place: str
+    remarks: list[str] = field(default_factory=list)
+    """Remarks on changed names."""
 
 
 def tensors(role: str, seen: Sequence[Seen], sources: Sources, taken: set[str]) -> tuple[Tensor, ...]:
@@ -46,7 +49,7 @@ def tensors(role: str, seen: Sequence[Seen], sources: Sources, taken: set[str]) 
     ports = sources.metadata.inputs if role == "input" else sources.metadata.outputs
     found = []
     for number, one in enumerate(seen):
-        name = free_name(identifier(one.name, role), taken)
+        name = kept_name(one.name, role, taken, sources.remarks)
         port = _port(ports, one.name, number, len(seen))
         typed = _typed(role, sources.relay, one.name, number, len(seen))
         found.append(_tensor(name, role, one, port, typed, sources))

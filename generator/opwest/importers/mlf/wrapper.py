@@ -18,6 +18,7 @@ Role = Literal["input", "output", "workspace", "constants", "device"]
 _STRUCT = re.compile(r"struct\s+\w+_(inputs|outputs|devices|workspace_pools|constant_pools)\s*\{([^{}]*)\}")
 _MEMBER = re.compile(r"\*\s*(\w+)\s*;")
 _MACRO = re.compile(r"^#define\s+(\w+_SIZE)\s+(\d{1,12})\s*$", re.MULTILINE)
+_UNSUPPORTED = {"_map_inputs(": "inputs in workspaces", "_INIT_DATA": "constants in memory of the caller"}
 _CALL = re.compile(r"return\s+(\w+)\s*\((.*)\)\s*\Z", re.DOTALL)
 _GIVEN = re.compile(r"(inputs|outputs|devices|workspace_pools|constant_pools)->(\w+)")
 _STATIC = re.compile(r"(\w+)[\s)]*\Z")
@@ -35,6 +36,10 @@ class Header:
     outputs: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
     sizes: Mapping[str, int] | None = None
+    pools: tuple[str, ...] = ()
+    """The members of the structure of workspaces: the memory of the caller."""
+    unsupported: str | None = None
+    """A part of the interface that only microTVM supports."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,9 @@ def read_header(text: str) -> Header:
     for match in _STRUCT.finditer(text):
         names[match[1]] = tuple(_MEMBER.findall(match[2]))
     sizes = {m[1]: int(m[2]) for m in _MACRO.finditer(text)}
-    return Header(names.get("inputs", ()), names.get("outputs", ()), names.get("devices", ()), sizes)
+    inputs, outputs, devices = (names.get(key, ()) for key in ("inputs", "outputs", "devices"))
+    unsupported = next((words for part, words in _UNSUPPORTED.items() if part in text), None)
+    return Header(inputs, outputs, devices, sizes, names.get("workspace_pools", ()), unsupported)
 
 
 def read_wrapper(text: str, module: str) -> Wrapper | None:

@@ -90,7 +90,7 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
         outputs=[t for t in tensors if t["role"] == "output" and not t["placed"]],
         placed={role: [t for t in placed if t["role"] == role] for role in ("input", "output")},
         structures=sorted({handle.removeprefix("const ").removesuffix(" *") for handle in handles}),
-        workspace_tail=_workspace_tail(len(devices), placed),
+        workspace_tail=workspace_tail(len(devices), placed),
         reached=any(not t["placed"] and t["reached"] for t in tensors),
         has_hooks=any(device.has_hooks for device in model.devices),
         pools=pools,
@@ -109,7 +109,7 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
         guard=f"OPWEST_MODEL_{names.macro}_DEVICETREE_H_",
         headers=sorted({d.handle.header for d in model.devices if d.handle}),
         pools=pools if bound else [],
-        workspace_tail=_workspace_tail(len(devices), placed),
+        workspace_tail=workspace_tail(len(devices), placed),
     )
     return {f"include/{model.name}.h": header, f"include/{model.name}_devicetree.h": devicetree}
 
@@ -122,7 +122,7 @@ def _host_words(devices: list[dict[str, Any]]) -> str:
     return "devices without hooks"
 
 
-def _workspace_tail(devices: int, placed: list[dict[str, Any]]) -> list[str]:
+def workspace_tail(devices: int, placed: list[dict[str, Any]]) -> list[str]:
     """Return the initialisers of all workspace members after `opened`; -Wextra warns if one is missing."""
     parts = [["OPWEST_SLOT_INIT"] * devices]
     parts += [["NULL" for t in placed if t["role"] == role] for role in ("input", "output")]

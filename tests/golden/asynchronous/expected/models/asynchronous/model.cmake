@@ -30,7 +30,7 @@ set(asynchronous_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(asynchronous_TARGETS)
 
-# Operators in C.
+# Operators in C or C++.
 set(asynchronous_OPERATORS
   "objects/any/operators/steps.c"
 )

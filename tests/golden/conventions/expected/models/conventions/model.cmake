@@ -31,7 +31,7 @@ set(conventions_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(conventions_TARGETS)
 
-# Operators in C.
+# Operators in C or C++.
 set(conventions_OPERATORS
   "objects/any/operators/packed.c"
   "objects/any/operators/ffi.c"

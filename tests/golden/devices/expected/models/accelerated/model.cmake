@@ -27,7 +27,7 @@ set(accelerated_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(accelerated_TARGETS)
 
-# Operators in C.
+# Operators in C or C++.
 set(accelerated_OPERATORS
   "objects/any/operators/mix.c"
 )

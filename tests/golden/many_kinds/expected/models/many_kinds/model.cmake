@@ -28,7 +28,7 @@ set(many_kinds_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(many_kinds_TARGETS)
 
-# Operators in C.
+# Operators in C or C++.
 set(many_kinds_OPERATORS
   "objects/any/operators/copies.c"
   "objects/any/operators/others.c"

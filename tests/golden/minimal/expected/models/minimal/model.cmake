@@ -24,7 +24,7 @@ set(minimal_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(minimal_TARGETS)
 
-# Operators in C.
+# Operators in C or C++.
 set(minimal_OPERATORS
   "objects/any/negate.c"
 )

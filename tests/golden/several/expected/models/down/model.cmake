@@ -25,7 +25,7 @@ set(down_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(down_TARGETS)
 
-# Operators in C.
+# Operators in C or C++.
 set(down_OPERATORS
   "objects/any/step.c"
 )

@@ -25,7 +25,7 @@ set(up_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(up_TARGETS)
 
-# Operators in C.
+# Operators in C or C++.
 set(up_OPERATORS
   "objects/any/step.c"
 )

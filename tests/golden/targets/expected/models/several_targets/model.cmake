@@ -40,7 +40,7 @@ set(several_targets_1_OBJECTS
   "objects/big-endian/scale.o"
 )
 
-# Operators in C.
+# Operators in C or C++.
 set(several_targets_OPERATORS
   "objects/any/operators/shift.c"
 )

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":4,\"model\":\"several_targets\",\"des"
-	.ascii "cription\":\"\",\"hash\":\"0771c900ac91a0fad85bcea3cc1198231e3dd6671e930caee1e"
-	.ascii "6127159531d76\",\"targets\":[\"x86-64\",\"big-endian\"],\"inputs\":[{\"name\":\"x\",\""
+	.ascii "cription\":\"\",\"hash\":\"eb96bd8093f4134f99401c5ad2af89095af0b4a6e77811807cd"
+	.ascii "c2bcee5e011e9\",\"targets\":[\"x86-64\",\"big-endian\"],\"inputs\":[{\"name\":\"x\",\""
 	.ascii "dtype\":\"int16\",\"shape\":[4],\"size\":8}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"in"
 	.ascii "t16\",\"shape\":[4],\"size\":8}],\"devices\":[],\"pools\":[{\"name\":\"sram\",\"size\":"
 	.ascii "8,\"align\":8,\"reach\":[],\"regions\":[],\"buffers\":[{\"name\":\"scaled\",\"dtype\":"

@@ -24,7 +24,7 @@ set(vectors_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(vectors_TARGETS)
 
-# Operators in C.
+# Operators in C or C++.
 set(vectors_OPERATORS
   "objects/any/operators/blend.c"
 )

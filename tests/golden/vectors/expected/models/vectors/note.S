@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":4,\"model\":\"vectors\",\"description"
-	.ascii "\":\"\",\"hash\":\"f58686066effa9b2bd668dd1e400908f5690e0dce58bf75ed75a4baa369"
-	.ascii "3c413\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"float32\",\"shape\":[2,3"
+	.ascii "\":\"\",\"hash\":\"bfec67ea525a972d8d6332f992e3387ac78d2a81c08e14d906c759e083a"
+	.ascii "f9529\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"float32\",\"shape\":[2,3"
 	.ascii "],\"size\":24},{\"name\":\"factor\",\"dtype\":\"float32\",\"shape\":[],\"size\":4},{\"n"
 	.ascii "ame\":\"bias\",\"dtype\":\"int8\",\"shape\":[1,6],\"size\":6}],\"outputs\":[{\"name\":\""
 	.ascii "y\",\"dtype\":\"float32\",\"shape\":[2,3],\"size\":24},{\"name\":\"q\",\"dtype\":\"int8\""

@@ -153,7 +153,7 @@ const struct opwest_model asynchronous_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"73b734a27d7fa13d8e825013f1f9069aa7a72dc4067196f7defe9729c2a5d52e";
+	"d8e2183fe0a2946cf71ce5874f16c9ff01cc1ebcc5182a79df481bea48e2d1ba";
 
 const struct opwest_build asynchronous_build = {
 	.generator = build_string_0,

@@ -230,7 +230,7 @@ const struct opwest_model conventions_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"dd09b646bdd636b22c46e2686bedbd63c38386191460b604a6da3e728a23fdd0";
+	"bbee37dd9013a64d65596c3e6ddd502dfdaefc6fad9ac46e959b3e9c64796735";
 
 const struct opwest_build conventions_build = {
 	.generator = build_string_0,

@@ -116,7 +116,7 @@ const struct opwest_model accelerated_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"e82dfc9949f94696e7f8a922ea89669abad166775e8e246d5c6640a00bfd199f";
+	"d2078976add43413c897b9dd8d8f87212819a3f59d30af5ec5e652ee15847528";
 
 const struct opwest_build accelerated_build = {
 	.generator = build_string_0,

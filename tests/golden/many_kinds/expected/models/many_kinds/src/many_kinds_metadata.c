@@ -370,7 +370,7 @@ const struct opwest_model many_kinds_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"ba0bece89fd276c771fa5137e88b7c6da0a5e3c38722a4bad3ee98acf2ec7fdc";
+	"dac8f61aa329da98b272fbe45f9436250ce5b3e726c37c8f962c5f799d45f325";
 
 const struct opwest_build many_kinds_build = {
 	.generator = build_string_0,

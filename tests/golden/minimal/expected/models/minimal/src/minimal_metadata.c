@@ -61,7 +61,7 @@ const struct opwest_model minimal_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"2df34d5c565dd0cdca62b7bf7c9d007e47024de99300d942db17708f44a0caab";
+	"fac91957ae1eeec7191905f738b7121161bd42c123de2d1914d9e6710d459647";
 
 const struct opwest_build minimal_build = {
 	.generator = build_string_0,

@@ -68,7 +68,7 @@ const struct opwest_model down_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"6c3c438bd957169ebd9af89e380077487fb39dc21be53439e4692425de2a3577";
+	"969c5f88db29e3e7014c90e9c8335d262f4621ba7099331846bc2287ef9501b4";
 
 const struct opwest_build down_build = {
 	.generator = build_string_0,

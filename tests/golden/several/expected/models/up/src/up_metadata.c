@@ -68,7 +68,7 @@ const struct opwest_model up_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"87f750ff7f5e21c80ab28d356c5554806e5004787349ab9afed98976cae393f6";
+	"864c9ff05abbc50ef8cddb000b235095527d55073f9d329ff3d73c7cda622f96";
 
 const struct opwest_build up_build = {
 	.generator = build_string_0,

@@ -82,7 +82,7 @@ const struct opwest_model several_targets_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"0771c900ac91a0fad85bcea3cc1198231e3dd6671e930caee1e6127159531d76";
+	"eb96bd8093f4134f99401c5ad2af89095af0b4a6e77811807cdc2bcee5e011e9";
 
 const struct opwest_build several_targets_build = {
 	.generator = build_string_0,

@@ -103,7 +103,7 @@ const struct opwest_model vectors_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"f58686066effa9b2bd668dd1e400908f5690e0dce58bf75ed75a4baa3693c413";
+	"bfec67ea525a972d8d6332f992e3387ac78d2a81c08e14d906c759e083af9529";
 
 const struct opwest_build vectors_build = {
 	.generator = build_string_0,

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The expressions of an operator: their values, and the memory that they access."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from opwest.importers.mlf.c_text import Function
+from opwest.importers.mlf.unpack.functions import Trees
+from opwest.importers.mlf.unpack.memory import Access, Base, Guard
+from opwest.importers.mlf.unpack.pointers import (
+    Lent,
+    Pointer,
+    Shape,
+    Value,
+    fitted,
+    key,
+    key_of_guard,
+    product,
+    total,
+)
+from opwest.importers.mlf.unpack.syntax import (
+    NotUnpackedError,
+    Tree,
+    field,
+    integer,
+    operator_of,
+    plain,
+    pointed_type,
+    real_children,
+)
+from opwest.model.dtypes import dtype_of_c
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_PURE = frozenset(
+    f"{name}{suffix}"
+    for name in "exp log log2 log10 sqrt pow tanh sin cos tan atan sinh cosh erf floor ceil round trunc fabs fmod "
+    "nearbyint rint fmax fmin fma".split()
+    for suffix in ("", "f")
+)
+_BINARY = frozenset("+ - * / % >> << & | < <= > >= == !=".split())
+_CALLS = 8
+"""The maximum depth of calls that are followed."""
+
+
+class Values:
+    """Reads the expressions of an operator, and of the functions that it calls."""
+
+    tree: Tree
+    changed: frozenset[str]
+
+    def __init__(self, trees: Trees) -> None:
+        self.trees = trees
+        self.env: dict[str, Value] = {}
+        self.literals: dict[tuple[int, int], tuple[Base, int, int, int]] = {}
+        self.guards: list[Guard] = []
+        self.certain = True
+        """Whether the current statement runs in every call, for all values of its loops and guards."""
+        self.calls: list[str] = []
+        self.number = 0
+
+    def read(self, tree: Tree, function: Function, values: Sequence[Value]) -> None:
+        """Read a function with the values of its parameters."""
+        raise NotImplementedError
+
+    @contextmanager
+    def where(self, condition: Value, true: bool) -> Iterator[None]:
+        """Read what runs only if a condition has a value."""
+        before = self.certain
+        if condition is None or isinstance(condition, Pointer):
+            self.certain = False
+            yield
+        else:
+            self.guards.append((condition, true))
+            yield
+            self.guards.pop()
+        self.certain = before
+
+    def unread(self, node: Node) -> None:
+        """Let all pointers in a node escape."""
+        pending = [node]
+        self.number += 1
+        while pending:
+            one = pending.pop()
+            pending += one.named_children
+            if one.type == "identifier":
+                self.escape(self.env.get(self.tree.word(one)), self.number)
+
+    def value(self, node: Node) -> Value:
+        """Return the value of an expression: a pointer, an integer expression, or None; record its accesses."""
+        match node.type:
+            case "parenthesized_expression":
+                inner = real_children(node)
+                return self.value(inner[0]) if len(inner) == 1 else self.unread(node)
+            case "number_literal":
+                return integer(self.tree, node)
+            case "identifier":
+                found = self.env.get(self.tree.word(node))
+                return None if isinstance(found, Lent | Shape) else found
+            case "cast_expression":
+                return self._cast(node)
+            case "subscript_expression":
+                return self._access(self._place(node), reads=True)
+            case "pointer_expression":
+                if operator_of(node) == "&":
+                    return self._place(plain(field(node, "argument")))
+                return self._access(self._place(node), reads=True)
+            case "binary_expression":
+                return self._binary(node)
+            case "unary_expression":
+                value = self.value(field(node, "argument"))
+                self.escape(value)
+                name = {"-": "neg", "!": "!"}.get(operator_of(node))
+                if value is None or isinstance(value, Pointer) or name is None:
+                    return None
+                return -value if name == "neg" and isinstance(value, int) else (name, value)
+            case "conditional_expression":
+                return self._conditional(node)
+            case "assignment_expression":
+                return self._assign(node)
+            case "update_expression":
+                target = plain(field(node, "argument"))
+                if target.type != "identifier":
+                    self._access(self._place(target), reads=True, writes=True)
+                return None
+            case "call_expression":
+                return self._call(node)
+            case "initializer_list" | "comma_expression":
+                for one in real_children(node):
+                    self.escape(self.value(one))
+                return None
+            case "null" | "sizeof_expression" | "string_literal" | "char_literal" | "true" | "false":
+                return None
+        self.unread(node)
+        return None
+
+    def _cast(self, node: Node) -> Value:
+        value, type_ = self.value(field(node, "value")), field(node, "type")
+        pointed = pointed_type(self.tree, type_)
+        if isinstance(value, Pointer):
+            dtype = dtype_of_c(pointed) if pointed is not None else None
+            if dtype is not None or pointed == "void":
+                return Pointer(value.base, value.offset, dtype.size if dtype else 0)
+            if self.tree.word(type_) != "void":
+                self.escape(value)
+            return None
+        return fitted(self.tree.word(type_), value) if pointed is None else None
+
+    def _place(self, node: Node) -> Pointer | None:
+        """Return the address of an element."""
+        node = plain(node)
+        if node.type == "subscript_expression":
+            array = self.value(field(node, "argument"))
+            index_node = field(node, "index")
+            index = self.value(index_node)
+            self.escape(index)
+            if not isinstance(array, Pointer):
+                return None
+            if array.base.kind == "pool":
+                return self._pool(array, index, plain(index_node))
+            if array.size == 0 or isinstance(index, Pointer):
+                self.escape(array)
+                return None
+            return Pointer(array.base, total(array.offset, product(index, array.size)), array.size)
+        if node.type == "pointer_expression" and operator_of(node) == "*":
+            pointer = self.value(field(node, "argument"))
+            return pointer if isinstance(pointer, Pointer) else None
+        if node.type != "identifier":
+            self.unread(node)
+        return None
+
+    def _pool(self, array: Pointer, index: Value, node: Node) -> Pointer:
+        if not isinstance(index, int) or index < 0 or array.offset != 0 or len(self.calls) > 1:
+            raise NotUnpackedError(f"'{self.calls[0]}' uses '{array.base.name}' other than at constant offsets")
+        literal = node
+        while literal.type == "cast_expression":
+            literal = plain(field(literal, "value"))
+        key = (literal.start_byte, literal.end_byte)
+        self.literals[key] = (array.base, *key, index)
+        return Pointer(array.base.part(index), 0, 1)
+
+    def _access(self, pointer: Pointer | None, *, reads: bool = False, writes: bool = False) -> None:
+        if pointer is None or pointer.base.kind == "local":
+            return
+        if pointer.size == 0 or pointer.offset is None or pointer.base.kind == "pool":
+            self.escape(pointer)
+            return
+        for happens, write in ((reads, False), (writes, True)):
+            if happens:
+                access = Access(pointer.offset, pointer.size, write, tuple(self.guards), self.certain)
+                same = (key(pointer.offset), pointer.size, write, self.certain, *(map(key_of_guard, self.guards)))
+                pointer.base.accesses.setdefault(same, access)
+
+    def _binary(self, node: Node) -> Value:
+        name = operator_of(node)
+        left = self.value(field(node, "left"))
+        if name in ("&&", "||"):
+            with self.where(left, name == "&&"):
+                right = self.value(field(node, "right"))
+        else:
+            right = self.value(field(node, "right"))
+        if isinstance(left, Pointer) and name in ("+", "-") and not isinstance(right, Pointer) and left.size:
+            step = product(right, left.size if name == "+" else -left.size)
+            if left.base.kind != "pool":
+                return Pointer(left.base, total(left.offset, step), left.size)
+        if name not in ("==", "!="):
+            self.escape(left)
+            self.escape(right)
+        if isinstance(left, Pointer) or isinstance(right, Pointer):
+            return None
+        if name in ("&&", "||"):
+            # An unknown part keeps the other one as a condition.
+            return None if left is None and right is None else (name, left, right)
+        if name in ("%", "&") and left is None and isinstance(right, int):
+            return (name, None, right)
+        if name not in _BINARY or left is None or right is None:
+            return None
+        if name == "+":
+            return total(left, right)
+        return product(left, right) if name == "*" else (name, left, right)
+
+    def _conditional(self, node: Node) -> Value:
+        test = plain(field(node, "condition"))
+        condition = self.value(test)
+        with self.where(condition, True):
+            one = self.value(field(node, "consequence"))
+        with self.where(condition, False):
+            other = self.value(field(node, "alternative"))
+        if isinstance(one, Pointer) or isinstance(other, Pointer):
+            self.escape(one)
+            self.escape(other)
+            return None
+        if one is None or other is None:
+            return None
+        if test.type == "binary_expression" and operator_of(test) in ("<", ">"):
+            words = [self.tree.word(plain(field(test, side))) for side in ("left", "right")]
+            if words == [self.tree.word(plain(field(node, side))) for side in ("consequence", "alternative")]:
+                return ("min" if operator_of(test) == "<" else "max", one, other)
+        return None if condition is None else ("?:", condition, one, other)
+
+    def _assign(self, node: Node) -> None:
+        value = self.value(field(node, "right"))
+        self.escape(value)
+        target = plain(field(node, "left"))
+        if target.type != "identifier":
+            self._access(self._place(target), reads=operator_of(node) != "=", writes=True)
+
+    def _call(self, node: Node) -> Value:
+        function = plain(field(node, "function"))
+        name = self.tree.word(function) if function.type == "identifier" else ""
+        values = [self.value(one) for one in real_children(field(node, "arguments"))]
+        if name == "TVMBackendAllocWorkspace":
+            return Pointer(Base(name, "local"), 0, 0)
+        if name == "TVMBackendFreeWorkspace" or name in _PURE:
+            return None
+        function_known = self.trees.functions.get(name)
+        if function_known is not None and len(function_known.parameters) == len(values) and len(self.calls) < _CALLS:
+            if name in self.calls:
+                raise NotUnpackedError(f"'{name}' is recursive")
+            for value in values:
+                if isinstance(value, Pointer) and value.base.kind == "pool":
+                    self.escape(value)
+            self.read(self.trees.tree(name), function_known, values)
+            return None
+        if name not in self.env and not name:
+            self.unread(function)
+        self.number += 1
+        before: Value = None
+        for one, value in zip(real_children(field(node, "arguments")), values, strict=True):
+            self.escape(value, self.number)
+            if isinstance(before, Shape) and isinstance(value, Pointer) and value.offset == 0 and value.size:
+                known = value.base.sized.get(self.number, 0)
+                value.base.sized[self.number] = max(known, before.elements * value.size)
+            before = self.env.get(self.tree.word(field(one, "argument"))) if one.type == "pointer_expression" else None
+            if isinstance(before, Lent):
+                before.base.lent.add(self.number)
+        return None
+
+    def escape(self, value: Value, number: int | None = None) -> None:
+        """Record that other code can use a pointer."""
+        if not isinstance(value, Pointer):
+            return
+        if value.base.kind == "pool":
+            raise NotUnpackedError(f"'{self.calls[0]}' uses '{value.base.name}' other than at constant offsets")
+        if number is None:
+            self.number += 1
+            number = self.number
+        value.base.escapes.add(number)

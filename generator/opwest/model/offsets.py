@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read `run.offsets`: the plan of a manifest with `memory_planner: fixed`."""
+
+from __future__ import annotations
+
+from opwest.diagnostics import Location, nearest
+from opwest.manifest.located import Mapping
+from opwest.model.context import Context
+from opwest.model.model import FixedOffset, FixedPlan, FixedPool, MemoryPlanner, Pool
+
+
+def memory_planner(context: Context, replacement: MemoryPlanner | None) -> MemoryPlanner:
+    """Return the planner: `replacement`, if any, else that of the manifest; report offsets without `fixed`."""
+    run = context.section("run")
+    declared: MemoryPlanner = run.get("memory_planner", "greedy")
+    if declared == "fixed" and "offsets" not in run:
+        context.faults.error(
+            "missing key 'offsets'",
+            run.value_location("memory_planner"),
+            expected="offsets: the offset of every tensor, by pool",
+            hint="'opwest plan MANIFEST --planner greedy' prints the tensors of every pool",
+        )
+    elif declared != "fixed" and "offsets" in run:
+        context.faults.error(
+            "'offsets' requires memory_planner: fixed",
+            run.key_location("offsets"),
+            expected="memory_planner: fixed",
+            hint=f"the planner {declared} chooses the offsets",
+        )
+    return replacement or declared
+
+
+def fixed_plan(context: Context, pools: dict[str, Pool]) -> FixedPlan:
+    """Return the offsets that the manifest gives; report undefined pools and unreadable tables."""
+    run = context.section("run")
+    section = context.section("offsets", run)
+    found = []
+    for name, given in section.items():
+        if name not in pools:
+            context.faults.error(f"undefined pool {name!r}", section.key_location(name), hint=nearest(name, pools))
+        elif isinstance(given, Mapping):
+            offsets = tuple(FixedOffset(b, at, given.value_location(b)) for b, at in given.items())
+            found.append(FixedPool(name, section.key_location(name), offsets))
+        else:
+            table = _table(context, name, given, section.value_location(name))
+            found += [table] if table is not None else []
+    return FixedPlan(run.key_location("offsets"), tuple(found))
+
+
+def _table(context: Context, pool: str, name: str, at: Location) -> FixedPool | None:
+    path = context.file(name, at)
+    if path is None:
+        return None
+    expected = "a table in MiniMalloc's format with a column 'offset'"
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        context.missing(name)
+        context.faults.error(f"table {name!r} does not exist", at, expected=expected)
+    except OSError as error:
+        context.faults.error(f"cannot read {name!r}: {error.strerror}", at, expected=expected)
+    except UnicodeDecodeError as error:
+        context.faults.error(f"cannot read {name!r}: not UTF-8 (byte {error.start})", at, expected=expected)
+    else:
+        return FixedPool(pool, at, table=text, file=str(path))
+    return None

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The key `compat.tvmgen`: microTVM's C interface for applications (`interface_c.cc` of TVM 0.9 to 0.18)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opwest.diagnostics import Diagnostics, nearest
+from opwest.manifest.located import Mapping
+from opwest.model.context import Context, located_items
+from opwest.model.identifiers import check_name
+from opwest.model.model import Device, Interface, Model, Tvmgen
+
+
+def tvmgen(
+    context: Context, model: str, inputs: Sequence[Interface], outputs: Sequence[Interface], devices: Sequence[Device]
+) -> Tvmgen | None:
+    """Return the names of the interface; None if the manifest does not request it."""
+    manifest = context.manifest
+    compat = manifest.get("compat")
+    if compat == "tvmgen":
+        return Tvmgen(model, (), (), manifest.value_location("compat"))
+    if not isinstance(compat, Mapping) or "tvmgen" not in compat:
+        return None
+    entry = context.section("tvmgen", compat)
+    at = entry.value_location("module")
+    module = entry.get("module", model)
+    check_name("interface", f"tvmgen_{module}", at, context.faults)
+    pools = tuple(context.items("workspace_pools", entry))
+    for name, place in located_items(context.items("workspace_pools", entry)):
+        check_name("workspace pool", name, place, context.faults)
+    groups = {
+        "inputs": [one.name for one in inputs],
+        "outputs": [one.name for one in outputs],
+        "devices": [one.name for one in devices],
+    }
+    names = _names(context, entry, groups)
+    return Tvmgen(module, names, pools, at)
+
+
+def _names(context: Context, entry: Mapping, groups: dict[str, list[str]]) -> tuple[tuple[str, str], ...]:
+    """Return the other names of members; report unknown tensors and two members of one name."""
+    section = context.section("names", entry)
+    known = [name for group in groups.values() for name in group]
+    for name, member in section.items():
+        if name not in known:
+            context.faults.error(
+                f"unknown input, output or device {name!r}", section.key_location(name), hint=nearest(name, known)
+            )
+        else:
+            check_name("member", member, section.value_location(name), context.faults)
+    for what, group in groups.items():
+        first: dict[str, str] = {}
+        for name in group:
+            member = section.get(name, name)
+            other = first.setdefault(member, name)
+            if other != name:
+                context.faults.error(
+                    f"{what} {other!r} and {name!r} have the same member name {member!r}",
+                    section.value_location(name if name in section else other),
+                    expected="unique names",
+                )
+    return tuple((name, member) for name, member in section.items() if name in known)
+
+
+def check_interfaces(models: Sequence[Model], faults: Diagnostics) -> None:
+    """Report two interfaces of one name, and a model with the name of an interface."""
+    first: dict[str, Model] = {}
+    names = {model.name.lower(): model for model in models}
+    for model in models:
+        if model.tvmgen is None:
+            continue
+        module = model.tvmgen.module
+        other = first.setdefault(module.lower(), model)
+        if other is not model:
+            faults.error(
+                f"duplicate interface 'tvmgen_{module}' of models {other.name!r} and {model.name!r}",
+                model.tvmgen.location,
+                expected="unique modules",
+                hint="change 'module' of one of them",
+            )
+        named = names.get(f"tvmgen_{module}".lower())
+        if named is not None:
+            faults.error(
+                f"model {named.name!r} has the name of the interface of model {model.name!r}",
+                named.location,
+                expected="another model name",
+            )

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plan that a manifest gives: `memory_planner: fixed`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from opwest.diagnostics import Diagnostics, nearest
+from opwest.model.model import FixedOffset, FixedPlan, FixedPool, Model
+from opwest.packing.judge import Given, plan_of, report_flaws
+from opwest.packing.problem import PoolPlan, peak
+from opwest.packing.table import read_table
+from opwest.plan.blocks import block_of
+from opwest.plan.schedule import Schedule
+from opwest.plan.sharing import SHARED, alternatives, find_shares, merged
+
+_SHOWN = 8
+
+
+def plan_fixed(
+    model: Model, schedule: Schedule, faults: Diagnostics
+) -> tuple[Mapping[str, PoolPlan], Mapping[str, str]]:
+    """Return the plans of all pools that are not empty, and the pool of every buffer; report every fault.
+
+    The plans are valid only without faults.
+    """
+    fixed = model.fixed or FixedPlan(model.location, ())
+    entries = [(part.pool, entry) for part in fixed.pools for entry in _offsets(part, faults)]
+    complete = not faults.has_errors
+    given, homes = _collected(model, entries, faults, complete=complete)
+    if complete:
+        _report_missing(model, fixed, given, faults)
+    shares = find_shares(model, schedule)
+    plans = {}
+    for pool in model.pools:
+        blocks = [block_of(pool, b, schedule) for b in model.buffers if homes.get(b.name) == pool.name]
+        if blocks:
+            report_flaws(blocks, given, f"pool {pool.name!r}", pool.size, faults, shares)
+            bound = min(peak(merged(blocks, chosen)[0]).size for chosen in alternatives(blocks, shares))
+            plans[pool.name] = plan_of(blocks, given, bound)
+    return plans, homes
+
+
+def _collected(
+    model: Model, entries: Sequence[tuple[str, FixedOffset]], faults: Diagnostics, *, complete: bool
+) -> tuple[dict[str, Given], dict[str, str]]:
+    """Return the offset and the pool of every buffer that has an offset.
+
+    The buffers of a manifest with other errors may be incomplete: without `complete`, unknown names are not reported.
+    """
+    buffers = {buffer.name: buffer for buffer in model.buffers}
+    found: dict[str, Given] = {}
+    homes: dict[str, str] = {}
+    for pool, entry in entries:
+        name, at = entry.buffer, entry.location
+        if name not in buffers:
+            if complete:
+                _report_unknown(model, name, entry, faults)
+        elif name in found:
+            faults.error(
+                f"duplicate offset of {name!r}",
+                at,
+                expected="one offset per tensor",
+                hint=f"first defined at {found[name].place}",
+            )
+        elif pool not in buffers[name].pools:
+            faults.error(
+                f"{name!r} has an offset in pool {pool!r}",
+                at,
+                expected=f"an offset in pool {' or '.join(map(repr, buffers[name].pools))}",
+                hint="a tensor is in the pool that the manifest names, or in one that all its users can reach",
+            )
+            found[name] = Given(entry.offset, at)
+        else:
+            found[name] = Given(entry.offset, at)
+            homes[name] = pool
+    return found, homes
+
+
+def _offsets(fixed: FixedPool, faults: Diagnostics) -> list[FixedOffset]:
+    """Return the offsets of one pool; a line of a table may name several buffers that share memory."""
+    if fixed.table is None:
+        return list(fixed.offsets)
+    rows = read_table(fixed.table, fixed.file, faults)
+    if rows and rows[0].offset is None:
+        faults.error(
+            f"the table of pool {fixed.pool!r} has no offsets",
+            fixed.location,
+            expected="a column 'offset'",
+            hint="'opwest plan TABLE -o NEW' writes a table with offsets",
+        )
+        return []
+    return [FixedOffset(name, row.offset or 0, row.place) for row in rows for name in row.name.split(SHARED)]
+
+
+def _report_unknown(model: Model, name: str, entry: FixedOffset, faults: Diagnostics) -> None:
+    outside = {t.name: "the caller provides its memory" for t in (*model.inputs, *model.outputs)}
+    outside |= {c.name: "it is read from flash" for c in model.constants}
+    if name in outside:
+        faults.error(
+            f"{name!r} is not in the workspace",
+            entry.location,
+            expected="a tensor in a pool",
+            hint=f"{outside[name]}: remove the offset, or specify a pool of the tensor",
+        )
+    else:
+        faults.error(f"unknown tensor {name!r}", entry.location, hint=nearest(name, (b.name for b in model.buffers)))
+
+
+def _report_missing(model: Model, fixed: FixedPlan, given: Mapping[str, Given], faults: Diagnostics) -> None:
+    """Report the buffers without an offset, one error per pool."""
+    absent: dict[str, list[str]] = {}
+    for buffer in model.buffers:
+        if buffer.name not in given:
+            absent.setdefault(buffer.pools[0], []).append(buffer.name)
+    places = {part.pool: part.location for part in fixed.pools}
+    for pool, names in absent.items():
+        listed = ", ".join(map(repr, names[:_SHOWN])) + (", …" if len(names) > _SHOWN else "")
+        faults.error(
+            f"missing offset{'s' * (len(names) > 1)} in pool {pool!r}: {listed}",
+            places.get(pool, fixed.location),
+            expected=f"an offset for every tensor: {names[0]}: 0",
+            hint="'opwest plan MANIFEST --planner greedy' prints the tensors of every pool",
+        )

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ahead-of-time mains in C for tests: one network of int8 operators, with memory in every way in which TVM has it.
+
+y = f(x): widen to int16 with a table of constants, a windowed sum with padding, a sum of two results, narrowed.
+"""
+
+import mlf_made as made
+
+HEADER = """\
+#ifndef TVMGEN_{MODULE}_H_
+#define TVMGEN_{MODULE}_H_
+#include <stdint.h>
+struct tvmgen_{module}_inputs {{
+  void* x;
+}};
+struct tvmgen_{module}_outputs {{
+  void* Identity;
+}};
+{devices}
+#endif
+"""
+
+WIDEN = """\
+TVM_DLL int32_t tvmgen_default_widen(int8_t* p0, int16_t* T_out{pools}) {{
+{lets}  for (int32_t i = 0; i < 8; ++i) {{
+    for (int32_t j = 0; j < 8; ++j) {{
+      int32_t cse_var_1 = ((i * 8) + j);
+      T_out[cse_var_1] = (int16_t)(((int16_t)p0[cse_var_1]) * {table}[j]);
+    }}
+  }}
+  return 0;
+}}
+"""
+
+WINDOW = """\
+TVM_DLL int32_t tvmgen_default_window(int16_t* p0, int16_t* T_out{pools}) {{
+{lets}  for (int32_t i = 0; i < 10; ++i) {{
+    for (int32_t j = 0; j < 8; ++j) {{
+      {padded}[((i * 8) + j)] = (((1 <= i) && (i < 9)) ? p0[(((i * 8) + j) - 8)] : (int16_t)0);
+    }}
+  }}
+  for (int32_t k = 0; k < 64; ++k) {{
+    int32_t sum = 0;
+    for (int32_t r = 0; r < 3; ++r) {{
+      sum = sum + ((int32_t){padded}[((r * 8) + k)]);
+    }}
+    T_out[k] = (int16_t)(sum / 3);
+  }}
+{free}  return 0;
+}}
+"""
+
+ADD = """\
+TVM_DLL int32_t tvmgen_default_add(int16_t* p0, int16_t* p1, int8_t* T_out{pools}) {{
+  for (int32_t i = 0; i < 64; ++i) {{
+    T_out[i] = (int8_t)((((int32_t)p0[i]) + ((int32_t)p1[i])) >> 4);
+  }}
+  return 0;
+}}
+"""
+
+TABLE = "1, 2, 3, -4, 5, -6, 7, 8"
+START = (
+    "#define TVM_EXPORTS\n#include <stdint.h>\n"
+    "#include <tvm/runtime/c_runtime_api.h>\n#include <tvm/runtime/c_backend_api.h>\n"
+)
+
+
+def files(code, lib0, devices=""):
+    """Return a directory."""
+    return {
+        "metadata.json": b"",
+        "codegen/host/src/default_lib0.c": lib0.encode(),
+        "codegen/host/src/default_lib1.c": code.encode(),
+        "codegen/host/include/tvmgen_default.h": HEADER.format(
+            module="default", MODULE="DEFAULT", devices=devices
+        ).encode(),
+    } | {"metadata.json": metadata()}
+
+
+def metadata():
+    """Return metadata.json with the ports of the network."""
+    text = made.metadata(7).decode()
+    text = text.replace('"y"', '"Identity"').replace('"size": 16', '"size": 64').replace('"size": 8', '"size": 64')
+    return text.replace('"float32"', '"int8"').encode()
+
+
+def wrapper(statics, given, parameters, devices=False):
+    """Return lib0."""
+    structs = "struct tvmgen_default_inputs* inputs,struct tvmgen_default_outputs* outputs"
+    structs += ",struct tvmgen_default_devices* devices" if devices else ""
+    return (
+        f'#include "tvm/runtime/c_runtime_api.h"\n{statics}#include <tvmgen_default.h>\n'
+        f"TVM_DLL int32_t tvmgen_default___tvm_main__({parameters});\n"
+        f"int32_t tvmgen_default_run({structs}) {{return tvmgen_default___tvm_main__({given});\n}}\n"
+    )
+
+
+STATICS = (
+    '__attribute__((section(".rodata.tvm"), ))\n'
+    "static struct global_const_workspace {\n"
+    "  int16_t unused_let[4] __attribute__((aligned(16)));\n"
+    "  int16_t table_let[8] __attribute__((packed, aligned(16)));\n"
+    "} global_const_workspace = {\n  .unused_let = {\n    1, 2, 3, 4\n  },\n"
+    f"  .table_let = {{\n    {TABLE}\n  }},\n}};\n"
+    '__attribute__((section(".bss.noinit.tvm"), aligned(16)))\nstatic uint8_t global_workspace[512];\n'
+)
+
+
+def usmp(main=None, window_at=256, constants="operator"):
+    """Return the network with TVM's pools. `main` replaces the statements; `constants` are read by main or operator."""
+    both = ", uint8_t* global_const_workspace_{0}_var, uint8_t* global_workspace_{1}_var"
+    inside = constants == "operator"
+    code = START
+    code += WIDEN.format(
+        pools=both.format(2, 3) if inside else ", int16_t* table",
+        lets="  void* table_let = (&(global_const_workspace_2_var[16]));\n" if inside else "",
+        table="((int16_t*)table_let)" if inside else "table",
+    )
+    code += WINDOW.format(
+        pools=both.format(4, 5),
+        lets=f"  void* padded_let = (&(global_workspace_5_var[{window_at}]));\n",
+        padded="((int16_t*)padded_let)",
+        free="",
+    )
+    code += ADD.format(pools=both.format(6, 7))
+    pools = "global_const_workspace_0_var, global_workspace_1_var"
+    lets = "".join(f"  void* sid_{n}_let = (&(global_workspace_1_var[{at}]));\n" for n, at in ((1, 0), (2, 128)))
+    widen = f"tvmgen_default_widen(x_buffer_var, sid_1_let, {pools})"
+    if not inside:
+        lets += "  void* constant_0_let = (&(global_const_workspace_0_var[16]));\n"
+        widen = "tvmgen_default_widen(x_buffer_var, sid_1_let, constant_0_let)"
+    statements = main or (
+        f"{lets}  if ({widen} != 0 ) return -1;\n"
+        f"  if (tvmgen_default_window(sid_1_let, sid_2_let, {pools}) != 0 ) return -1;\n"
+        f"  if (tvmgen_default_add(sid_1_let, sid_2_let, Identity_buffer_var, {pools}) != 0 ) return -1;\n"
+    )
+    code += (
+        "TVM_DLL int32_t tvmgen_default___tvm_main__(int8_t* x_buffer_var, int8_t* Identity_buffer_var"
+        f"{both.format(0, 1)}) {{\n{statements}  return 0;\n}}\n"
+    )
+    parameters = "void* x,void* output0,uint8_t* global_const_workspace_0_var,uint8_t* global_workspace_1_var"
+    given = "inputs->x,outputs->Identity,((uint8_t*)&global_const_workspace),((uint8_t*)&global_workspace)"
+    return files(code, wrapper(STATICS, given, parameters))
+
+
+def allocated(main=None):
+    """Return the network with TVMBackendAllocWorkspace: three buffers that hold five tensors in turn."""
+    code = START + f"static const int16_t table[8] = {{\n    {TABLE}\n}};\n"
+    code += WIDEN.format(pools=", int16_t* t", lets="", table="t")
+    code += WINDOW.format(
+        pools="",
+        lets="  void* padded = TVMBackendAllocWorkspace(1, 0, (uint64_t)160, 0, 16);\n"
+        "  if (padded == NULL) {\n    return -1;\n  }\n",
+        padded="((int16_t*)padded)",
+        free="  if (TVMBackendFreeWorkspace(1, 0, padded) != 0) {\n    return -1;\n  }\n",
+    )
+    code += ADD.format(pools="")
+    start = "".join(
+        f"  void* sid_{n} = TVMBackendAllocWorkspace(1, 0, (uint64_t)128, 0, 8);\n"
+        f"  if (sid_{n} == NULL) {{\n    return -1;\n  }}\n"
+        for n in (1, 2, 3)
+    )
+    end = "".join(f"  if (TVMBackendFreeWorkspace(1, 0, sid_{n}) != 0) {{\n    return -1;\n  }}\n" for n in (3, 2, 1))
+    steps = ["widen(x_buffer_var, sid_3, table)", "window(sid_3, sid_2)", "window(sid_2, sid_1)"]
+    steps += ["window(sid_1, sid_2)", "window(sid_2, sid_1)", "add(sid_1, sid_2, Identity_buffer_var)"]
+    calls = "".join(f"  if (tvmgen_default_{one} != 0 ) return -1;\n" for one in steps)
+    code += (
+        "TVM_DLL int32_t tvmgen_default___tvm_main__(int8_t* x_buffer_var, int8_t* Identity_buffer_var) {\n"
+        f"{main or start + calls + end}  return 0;\n}}\n"
+    )
+    return files(code, wrapper("", "inputs->x,outputs->Identity", "void* x,void* output0"))
+
+
+DEVICES = "struct tvmgen_default_devices {\n  void* npu_a;\n  void* npu_b;\n};\n"
+ON_DEVICE = """\
+TVM_DLL int32_t tvmgen_default_{name}_main(int8_t* p0, int8_t* p1, int8_t* y, void* device_context_{name}) {{
+  int status = opwest_npu_emul_add(device_context_{name}, 1, p0, p1, y, 64);
+  return opwest_npu_emul_finish(device_context_{name}, status, 1000);
+}}
+"""
+DIFFERENCE = """\
+TVM_DLL int32_t tvmgen_default_difference(int8_t* p0, int8_t* p1, int8_t* T_out) {
+  for (int32_t i = 0; i < 64; ++i) {
+    T_out[i] = (int8_t)(((int32_t)p0[i]) - (((int32_t)p1[((i + 1) & 63)]) / 2));
+  }
+  return 0;
+}
+"""
+
+
+def devices(hooks=True, tail=""):
+    """Return a network on two accelerators, whose main activates and opens them in every inference."""
+    names = ("npu_a", "npu_b")
+    code = "#include <opwest/npu_emul.h>\n" + START
+    code += "".join(ON_DEVICE.format(name=name) for name in names) + DIFFERENCE
+    called = {
+        name: [
+            f"TVMDevice{name.title().replace('_', '')}{hook}" for hook in ("Activate", "Open", "Close", "Deactivate")
+        ]
+        for name in names
+    }
+    code += "".join(
+        f"TVM_DLL int32_t {hook}(void* device_context_{n});\n" for n in names if hooks for hook in called[n]
+    )
+
+    def hook(number, *chosen):
+        return "".join(f"  if ({called[n][number]}(device_context_{n}) != 0 ) return -1;\n" for n in chosen if hooks)
+
+    main = hook(0, *names)
+    main += "".join(f"  void* sid_{n}_let = (&(global_workspace_0_var[{at}]));\n" for n, at in ((1, 0), (2, 64)))
+    for n, name in enumerate(names, 1):
+        main += hook(1, name)
+        call = f"tvmgen_default_{name}_main(x_buffer_var, x_buffer_var, sid_{n}_let, device_context_{name})"
+        main += f"  if ({call} != 0 ) return -1;\n" + hook(2, name)
+    main += "  if (tvmgen_default_difference(sid_1_let, sid_2_let, Identity_buffer_var) != 0 ) return -1;\n"
+    main += hook(3, *names) + tail
+    contexts = ", ".join(f"void* device_context_{n}" for n in names)
+    code += (
+        "TVM_DLL int32_t tvmgen_default___tvm_main__(int8_t* x_buffer_var, int8_t* Identity_buffer_var, "
+        f"uint8_t* global_workspace_0_var, {contexts}) {{\n{main}  return 0;\n}}\n"
+    )
+    statics = '__attribute__((section(".bss.noinit.tvm"), aligned(16)))\nstatic uint8_t global_workspace[128];\n'
+    given = "inputs->x,outputs->Identity,((uint8_t*)&global_workspace),devices->npu_a,devices->npu_b"
+    parameters = "void* x,void* output0,uint8_t* global_workspace_0_var,void* npu_a,void* npu_b"
+    return files(code, wrapper(statics, given, parameters, devices=True), DEVICES)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accesses of operators from their C code: never less than what compiled code does, and exact for TVM's loops."""
+
+import random
+import subprocess
+
+import pytest
+from opwest.importers.mlf.c_text import functions
+from opwest.importers.mlf.unpack.accesses import read_operator
+from opwest.importers.mlf.unpack.expressions import Grid, Loop, interval, loops_of
+from opwest.importers.mlf.unpack.functions import Trees
+from opwest.importers.mlf.unpack.memory import Budget, extent_of, surely_written
+
+TEMPLATE = "int32_t f(float* p0, float* out) {{\n{body}\n  return 0;\n}}\n"
+
+
+def extents(body):
+    """Return the extents of the parameters of an operator with a body."""
+    text = TEMPLATE.format(body=body)
+    known = functions(text)
+    operator = read_operator(known["f"], ["tensor", "tensor"], Trees(known, dict.fromkeys(known, text)))
+    budget = Budget()
+    return operator, [extent_of(base, budget) for base in operator.bases], budget
+
+
+EXACT = {
+    "for (int32_t i = 0; i < 8; ++i) { out[i] = p0[i]; }": (32, 32, 32),
+    "for (int32_t i = 0; i < 8; ++i) { out[i] = p0[(7 - i)]; }": (32, 32, 32),
+    "for (int32_t i = 0; i < 9; ++i) { out[i] = ((1 <= i) && (i < 9)) ? p0[(i - 1)] : 0.0f; }": (32, 36, 36),
+    "for (int32_t i = 0; i < 9; ++i) { if (i < 5) { out[i] = p0[(i * 2)]; } }": (36, 20, 20),
+    "for (int32_t i = 0; i < 24; ++i) { out[(((i / 6) * 8) + (i % 6))] = p0[(i >> 2)]; }": (24, 120, 24),
+    "int32_t c = 3; for (int32_t i = 0; i < 4; ++i) { int32_t d = (i * 2) + c; out[i] = p0[d]; }": (40, 16, 16),
+    "float* q = p0 + 4; for (int32_t i = 0; i < 4; ++i) { out[i] = q[i]; }": (32, 16, 16),
+    "for (int32_t i = 0; i < 4; ++i) { out[i] = (p0[i] < 0.0f) ? 0.0f : expf(p0[i]); }": (16, 16, 16),
+    "for (int32_t i = 0; i < 4; ++i) { if (p0[i] > 0.0f) { out[i] = 1.0f; } }": (16, 16, 0),
+    "for (int32_t i = 0; i < 4; ++i) { out[(i) < (2) ? (i) : (2)] = p0[i]; }": (16, 12, 12),
+    "((int8_t*)out)[3] = ((int8_t*)p0)[9];": (10, 4, 0),
+}
+UNKNOWN = [
+    "g(p0);",
+    "float* q = p0; ++q; out[0] = q[0];",
+    "out[0] = p0[(int32_t)p0[0]];",
+    "int32_t i = 0; while (i < 4) { out[i] = p0[i]; i = i + 1; }",
+    "float* a[1] = {p0}; out[0] = a[0][3];",
+    "static float* saved; saved = p0;",
+    "for (int32_t i = 0; i < 4; i += 2) { i = i - 1; out[i] = p0[i]; }",
+    "struct pair s = {p0, 3}; g(&s);",
+    "out[0] = (out[1] > 0.0f ? p0 : out)[7];",
+    "return (int32_t)(intptr_t)p0;",
+    "int32_t i = 0; i += 5; out[i] = p0[i];",
+]
+
+
+@pytest.mark.parametrize("body", EXACT)
+def test_extents_of_loops_are_exact(body):
+    operator, found, budget = extents(body)
+    assert [e.size for e in found] == list(EXACT[body][:2])
+    assert surely_written(operator.bases[1], budget) == EXACT[body][2]
+
+
+@pytest.mark.parametrize("body", UNKNOWN)
+def test_code_that_cannot_be_read_has_no_known_extent(body):
+    assert extents(body)[1][0].size is None
+
+
+def _expression(source, names, depth):
+    if depth == 0 or source.random() < 0.2:
+        return source.choice([*names, str(source.randint(0, 9))])
+    one, other = (_expression(source, names, depth - 1) for _ in range(2))
+    match source.randrange(8):
+        case 0:
+            return f"({one} / {source.randint(1, 7)})"
+        case 1:
+            return f"({one} % {source.randint(1, 7)})"
+        case 2:
+            return f"({one} & {source.choice([1, 3, 7])})"
+        case 3:
+            return f"({one} >> {source.randint(0, 3)})"
+        case 4:
+            return f"(({one} < {other}) ? {one} : {other})"
+        case 5:
+            return f"((({one} <= {other}) && ({one} != 3)) ? ({other} + 1) : {one})"
+        case _:
+            return f"({one} {source.choice('+-*')} {other})"
+
+
+def _kernel(source):
+    """Return the body of a random operator; its indices are never negative, as C requires."""
+    names = ["i", "j"]
+    index, where = (f"(({_expression(source, names, 3)}) & 1023)" for _ in range(2))
+    if source.random() < 0.5:
+        index = f"((i * {source.randint(1, 9)}) + ({_expression(source, names, 1)}) * 0 + j)"
+    guard = f"if ({_expression(source, names, 2)} < {_expression(source, names, 1)}) " if source.random() < 0.5 else ""
+    return (
+        f"  for (int32_t i = 0; i < {source.randint(1, 9)}; ++i) {{\n"
+        f"    for (int32_t j = {source.randint(0, 2)}; j < {source.randint(3, 9)}; ++j) {{\n"
+        f"      {guard}out[{where}] = p0[{index}];\n    }}\n  }}"
+    )
+
+
+@pytest.mark.needs("cc")
+def test_random_operators_access_no_more_than_their_extents(tmp_path):
+    """300 compiled operators that report each index."""
+    source = random.Random(5)
+    bodies = [_kernel(source) for _ in range(300)]
+    report = "static int32_t note(int32_t *most, int32_t i)\n{\n\tif (i + 1 > *most) *most = i + 1;\n\treturn i;\n}\n"
+    code = "#include <stdint.h>\n#include <stdio.h>\nstatic int32_t most[2];\nstatic float p0[1 << 20], out[1 << 20];\n"
+    code += report
+    for number, body in enumerate(bodies):
+        counted = (
+            body.replace("out[", "out[note(&most[1], ").replace("p0[", "p0[note(&most[0], ").replace("] =", ")] =")
+        )
+        counted = counted.replace("];", ")];")
+        code += f"static void f{number}(void)\n{{\n{counted}\n}}\n"
+    calls = "".join(
+        f'\tmost[0] = most[1] = 0; f{n}(); printf("%d %d\\n", (int)most[0], (int)most[1]);\n'
+        for n in range(len(bodies))
+    )
+    (tmp_path / "all.c").write_text(f"{code}int main(void)\n{{\n{calls}\treturn 0;\n}}\n")
+    subprocess.run(["cc", "-O1", "-w", tmp_path / "all.c", "-o", tmp_path / "all"], check=True)
+    rows = subprocess.run([tmp_path / "all"], check=True, capture_output=True, text=True).stdout.splitlines()
+    exact = 0
+    for body, row in zip(bodies, rows, strict=True):
+        wanted = [4 * int(n) for n in row.split()]
+        operator, found, budget = extents(body)
+        for extent, most in zip(found, wanted, strict=True):
+            assert extent.size is None or extent.size >= most, body
+            exact += extent.size == most
+        assert surely_written(operator.bases[1], budget) <= wanted[1], body
+    assert exact > 300  # of 600
+
+
+def test_intervals_contain_all_values():
+    source = random.Random(11)
+    loops = [Loop("i", 0, 7, True), Loop("j", 2, 5, True)]
+
+    def made(depth):
+        if depth == 0:
+            return source.choice([*loops, source.randint(-3, 9)])
+        name = source.choice(["+", "-", "*", "/", "%", ">>", "&", "min", "max", "?:", "neg", "<"])
+        if name in ("/", "%", ">>", "&"):
+            return (name, made(depth - 1), source.randint(1, 4))
+        if name == "?:":
+            return (name, ("<", made(depth - 1), made(depth - 1)), made(depth - 1), made(depth - 1))
+        return (name, made(depth - 1)) if name == "neg" else (name, made(depth - 1), made(depth - 1))
+
+    for _ in range(3000):
+        one = made(source.randint(1, 4))
+        bounds = interval(one)
+        if bounds is None or isinstance(one, int):
+            continue
+        values = Grid(loops_of([one])).values(one)
+        assert bounds[0] <= values.min() <= values.max() <= bounds[1], one

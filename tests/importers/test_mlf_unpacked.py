@@ -1,0 +1,438 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mains in C as steps: bit-identical to the original main, never with more memory; otherwise one operator."""
+
+import contextlib
+import importlib.util
+import json
+import re
+import subprocess
+
+import mlf_made as made
+import mlf_mains as mains
+import pytest
+from importers_support import ROOT, planned
+from opwest.diagnostics import Diagnostics, OpwestError
+from opwest.host.compile import HostCompiler, build_program
+from opwest.importers.mlf import Options, import_mlf
+from opwest.write.writer import read_record
+from projects import check, generate
+from requirements_support import skip_here
+from unpacked_models import VARIABLE, models
+from unpacked_support import NotHere, Real, compared
+
+LIB1 = "codegen/host/src/default_lib1.c"
+
+
+def unpacked(files, folder):
+    """Write a directory."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return folder
+
+
+def changed(files, *pairs):
+    """Return a directory with another lib1."""
+    text = files[LIB1].decode()
+    for before, after in pairs:
+        assert before in text, before
+        text = text.replace(before, after)
+    return {**files, LIB1: text.encode()}
+
+
+def without_status():
+    """Return the network with an operator that returns void."""
+    add = mains.ADD.format(pools=", uint8_t* global_const_workspace_6_var, uint8_t* global_workspace_7_var")
+    plain = add.replace("int32_t tvmgen_default_add", "void tvmgen_default_add").replace("  return 0;\n", "")
+    return changed(
+        mains.usmp(),
+        (add, plain),
+        ("  if (tvmgen_default_add(", "  (void)(tvmgen_default_add("),
+        (
+            "Identity_buffer_var, global_const_workspace_0_var, global_workspace_1_var) != 0 ) return -1;",
+            "Identity_buffer_var, global_const_workspace_0_var, global_workspace_1_var));",
+        ),
+    )
+
+
+NETWORKS = {
+    # Steps, tensors, bytes in TVM's plan and in opwest's.
+    "pools": (mains.usmp(), (3, 2, 512, 416)),
+    "constants of main": (mains.usmp(constants="main"), (3, 2, 512, 416)),
+    "allocations": (mains.allocated(), (6, 5, 544, 432)),
+    "no status": (without_status(), (3, 2, 512, 416)),
+    "floats": (made.usmp(), (2, 1, 48, 32)),
+}
+
+
+@pytest.mark.needs("cc")
+@pytest.mark.parametrize("network", NETWORKS)
+def test_outputs_are_identical_and_memory_is_not_larger(network, tmp_path):
+    files, wanted = NETWORKS[network]
+    result = compared(Real(unpacked(files, tmp_path / "lib"), Options("mine")), tmp_path, 50)
+    done = result.done
+    assert result.plan == wanted
+    assert (done.tvm_workspace_bytes, done.workspace_bytes) == wanted[2:]
+    _, memory = planned(tmp_path / "mine")
+    assert memory.pools["sram"].size == wanted[3]
+
+
+def lets(*offsets):
+    """Return main's variables sid_1, sid_2, … at offsets of the workspace."""
+    return "".join(f"  void* sid_{n}_let = (&(global_workspace_1_var[{at}]));\n" for n, at in enumerate(offsets, 1))
+
+
+def call(name, *args):
+    """Return a call of main."""
+    pools = ["global_const_workspace_0_var", "global_workspace_1_var"]
+    return f"  if (tvmgen_default_{name}({', '.join([*args, *pools])}) != 0 ) return -1;\n"
+
+
+X, Y = "x_buffer_var", "Identity_buffer_var"
+STEPS = (
+    call("widen", X, "sid_1_let") + call("window", "sid_1_let", "sid_2_let") + call("add", "sid_1_let", "sid_2_let", Y)
+)
+LOOP = "  for (int32_t i = 0; i < 1; ++i) {\n    TVMBackendFreeWorkspace(1, 0, 0);\n  }\n"
+
+
+def network(statements):
+    return mains.usmp(main=statements)
+
+
+KEPT = {
+    "control flow": (network(lets(0, 128) + LOOP + STEPS), "main contains `for (int32_t i = 0; i < 1; ++i)"),
+    "a condition": (
+        network(lets(0, 128) + f"  if ({X} == NULL) {{\n    return -1;\n  }}\n" + STEPS),
+        "main contains `if (x_buffer_var == NULL)",
+    ),
+    "an unknown statement": (
+        network(lets(0, 128) + "  int32_t n = 3 + 4;\n" + STEPS),
+        "main contains `int32_t n = 3 + 4;`",
+    ),
+    "an unknown call": (
+        network(lets(0, 128) + f"  puts({X});\n" + STEPS),
+        "main calls 'puts', which has no C source",
+    ),
+    "a pointer to the middle of an argument": (
+        network(lets(0, 128) + STEPS.replace("widen(x_buffer_var", "widen((&(x_buffer_var[0]))")),
+        "main contains `x_buffer_var[0]`",
+    ),
+    "one address for two live tensors": (
+        network(lets(0, 0) + STEPS),
+        "'sid_1' and 'sid_2' share memory while both are live",
+    ),
+    "a partial overlap": (
+        network(lets(0, 120) + STEPS),
+        "'sid_1' overlaps other memory that is live at the same time",
+    ),
+    "another name for a tensor": (
+        network(
+            lets(0, 128, 0)
+            + call("widen", X, "sid_1_let")
+            + call("window", "sid_3_let", "sid_2_let")
+            + call("add", "sid_3_let", "sid_2_let", Y)
+        ),
+        "no step reads 'sid_1': another variable can refer to its memory",
+    ),
+    "an unused result": (
+        network(lets(0, 128, 400) + STEPS + call("widen", X, "sid_3_let")),
+        "no step reads 'sid_3': another variable can refer to its memory",
+    ),
+    "a step in place": (
+        network(
+            lets(0)
+            + call("widen", X, "sid_1_let")
+            + call("window", "sid_1_let", "sid_1_let")
+            + call("add", "sid_1_let", "sid_1_let", Y)
+        ),
+        "'sid_1' is passed more than once to a step that writes it",
+    ),
+    "memory of an operator over a tensor": (mains.usmp(window_at=64), "'sid_1' overlaps other memory"),
+    "an operator beyond the workspace": (
+        mains.usmp(window_at=480),
+        "'tvmgen_default_window' uses the workspace at 480 to 640, beyond its own memory",
+    ),
+    "a tensor beyond the workspace": (
+        network(lets(0, 512) + STEPS),
+        "main uses the workspace at 512, beyond its end",
+    ),
+    "a tensor larger than its place": (
+        network(lets(0, 448) + STEPS),
+        "'sid_2' has 64 bytes, but an operator uses 128",
+    ),
+    "a pool used as a whole": (
+        changed(mains.usmp(), ("(&(global_workspace_5_var[256]))", "(global_workspace_5_var + 256)")),
+        "'tvmgen_default_window' uses 'global_workspace_5_var' other than at constant offsets",
+    ),
+    "constants between two constants": (
+        changed(mains.usmp(), ("global_const_workspace_2_var[16]", "global_const_workspace_2_var[18]")),
+        "'tvmgen_default_widen' reads constants at 18, where none begins",
+    ),
+    "a constant that is read beyond its end": (
+        changed(mains.usmp(), ("((int16_t*)table_let)[j]", "((int16_t*)table_let)[(j + 1)]")),
+        "'tvmgen_default_widen' reads 18 bytes of the constant at 16, 16 bytes",
+    ),
+    "a macro": (
+        changed(mains.usmp(), ("#define TVM_EXPORTS\n", "#define TVM_EXPORTS\n#define sum total\n")),
+        "'tvmgen_default_window' uses the macro 'sum'",
+    ),
+    "an input that is written": (
+        changed(
+            mains.usmp(),
+            ("      T_out[cse_var_1] = (int16_t)", "      p0[cse_var_1] = 1;\n      T_out[cse_var_1] = (int16_t)"),
+        ),
+        "step 0 writes the input 'x'",
+    ),
+    "a tensor that is read first": (
+        network(
+            lets(0, 128, 400)
+            + STEPS.replace("window(sid_1_let", "window(sid_3_let").replace("add(sid_1_let", "add(sid_1_let")
+        ),
+        "step 1 reads 'sid_3' before a step writes it",
+    ),
+    "element types": (
+        changed(
+            mains.usmp(),
+            ("window(int16_t* p0", "window(int32_t* p0"),
+            ("p0[(((i * 8) + j) - 8)]", "((int16_t*)p0)[(((i * 8) + j) - 8)]"),
+        ),
+        "'sid_1' has the element types int16, int32",
+    ),
+    "freed memory": (
+        changed(
+            mains.allocated(),
+            ("  if (tvmgen_default_add(", "  TVMBackendFreeWorkspace(1, 0, sid_1);\n  if (tvmgen_default_add("),
+        ),
+        "main passes 'sid_1' after it is freed",
+    ),
+    "an operator that other code uses": (
+        changed(
+            mains.usmp(),
+            (
+                "TVM_DLL int32_t tvmgen_default___tvm_main__",
+                "int32_t other(void) {\n  return tvmgen_default_add(0, 0, 0, 0, 0);\n}\n"
+                "TVM_DLL int32_t tvmgen_default___tvm_main__",
+            ),
+        ),
+        "'tvmgen_default_add' is used in default_lib1.c by other code than main",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_reasons_to_keep_main(case, tmp_path):
+    files, reason = KEPT[case]
+    done = import_mlf(unpacked(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+    assert done.remarks[0].startswith(f"main is not unpacked, but one operator: {reason}")
+    assert done.steps == 1 and done.tvm_workspace_bytes is None
+    planned(tmp_path / "mine")
+
+
+COUNTED = """\
+#include <stdio.h>
+#include <string.h>
+#include <mine.h>
+#include <opwest/npu_emul_host.h>
+#include "tvmgen_default.h"
+
+OPWEST_NPU_EMUL_HOST_DEFINE(npu_a, 0);
+OPWEST_NPU_EMUL_HOST_DEFINE(npu_b, 0);
+MINE_WORKSPACE_DEFINE(workspace);
+
+int32_t tvmgen_default_run(struct tvmgen_default_inputs *inputs, struct tvmgen_default_outputs *outputs,
+			   struct tvmgen_default_devices *devices);
+
+static const uint8_t program[] __attribute__((aligned(16))) = {PROGRAM};
+static const struct opwest_program loaded = {"npu", program, sizeof(program)};
+
+#define HOOKS(name)                                                                                \
+	int32_t TVMDevice##name##Activate(void *dev) { return opwest_accelerator_activate(dev, &loaded); }             \
+	int32_t TVMDevice##name##Open(void *dev) { return opwest_accelerator_open(dev, 1000); }             \
+	int32_t TVMDevice##name##Close(void *dev) { return opwest_accelerator_close(dev); }             \
+	int32_t TVMDevice##name##Deactivate(void *dev) { return opwest_accelerator_deactivate(dev); }
+HOOKS(NpuA)
+HOOKS(NpuB)
+
+static void print_counts(const char *who)
+{
+	const struct device *const devices[] = {&npu_a, &npu_b};
+
+	for (int i = 0; i < 2; i++) {
+		struct opwest_npu_emul_counts counts;
+
+		opwest_npu_emul_count(devices[i], &counts);
+		printf("%s %s: activate %u, open %u, close %u, deactivate %u\\n", who, devices[i]->name,
+		       counts.calls[OPWEST_NPU_EMUL_ACTIVATE], counts.calls[OPWEST_NPU_EMUL_OPEN],
+		       counts.calls[OPWEST_NPU_EMUL_CLOSE], counts.calls[OPWEST_NPU_EMUL_DEACTIVATE]);
+		opwest_npu_emul_reset(devices[i]);
+	}
+}
+
+int main(void)
+{
+	const struct mine_devices context = {.npu_a = &npu_a, .npu_b = &npu_b};
+	int8_t wanted[5][64];
+	int different = 0;
+
+	for (int run = 0; run < 5; run++) {
+		int8_t x[64];
+
+		for (int i = 0; i < 64; i++) {
+			x[i] = (int8_t)(i * 7 + run * 31);
+		}
+		if (tvmgen_default_run(&(struct tvmgen_default_inputs){x}, &(struct tvmgen_default_outputs){wanted[run]},
+				       &(struct tvmgen_default_devices){(void *)&npu_a, (void *)&npu_b}) != 0) {
+			return 1;
+		}
+	}
+	print_counts("TVM");
+	if (mine_open(&workspace, &context) != 0) {
+		return 2;
+	}
+	for (int run = 0; run < 5; run++) {
+		for (int i = 0; i < 64; i++) {
+			workspace.input.x[i] = (int8_t)(i * 7 + run * 31);
+		}
+		int8_t result[64];
+
+		if (mine_run(&(struct mine_inputs){0}, &(struct mine_outputs){.Identity = result}, &workspace, &context) != 0) {
+			return 3;
+		}
+		different += memcmp(result, wanted[run], 64) != 0;
+	}
+	if (mine_close(&workspace, &context) != 0) {
+		return 4;
+	}
+	print_counts("opwest");
+	printf("%d different\\n", different);
+	return 0;
+}
+"""
+
+
+def emulated(folder):
+    """Import the network on two accelerators, and complete its manifest for emulated ones."""
+    spec = importlib.util.spec_from_file_location("npu", ROOT / "zephyr_module/drivers/npu_emul/make_program.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    done = import_mlf(unpacked(mains.devices(), folder / "lib"), folder / "mine", Options("mine"))
+    path = folder / "mine/manifest.yaml"
+    text = path.read_text()
+    assert text.count("devicetree: {nodelabel: FILL_IN}") == 2
+    text = re.sub(
+        r"  (npu_[ab]):\n    devicetree: \{nodelabel: FILL_IN\}",
+        r"  \1:\n    program: npu.onpu\n    host: {driver: npu-emul}\n    devicetree: {nodelabel: \1}",
+        text,
+    )
+    path.write_text(text)
+    program = module.make_program([("add", {"id": 1})])
+    (folder / "mine/npu.onpu").write_bytes(program)
+    return done, program
+
+
+@pytest.mark.needs("cc")
+def test_accelerators_are_programmed_once(tmp_path):
+    """TVM's main activates both devices in every inference, the imported model when it is opened."""
+    done, program = emulated(tmp_path)
+    assert done.steps == 3
+    assert not any("TVMDevice" in w for w in done.warnings)
+    app = tmp_path / "app"
+    generate([tmp_path / "mine/manifest.yaml"], app, vendored=True, faults=Diagnostics())
+    (tmp_path / "objects").mkdir()
+    compiler = HostCompiler(tmp_path / "objects", None)
+    headers = tmp_path / "lib/codegen/host/include"
+    for name in ("default_lib0", "default_lib1"):
+        source = tmp_path / f"lib/codegen/host/src/{name}.c"
+        folders = [ROOT / "zephyr_module" / one for one in ("include", "include_tvm")]
+        compiler.compile(source, [headers, *folders], ["-w"])
+    driver = COUNTED.replace("PROGRAM", ", ".join(map(str, program)), 1).replace("tvmgen_", f"{headers}/tvmgen_", 1)
+    (tmp_path / "driver.c").write_text(driver)
+    build_program(app, read_record(app), compiler, [tmp_path / "driver.c"], tmp_path / "driver")
+    printed = subprocess.run([tmp_path / "driver"], check=True, capture_output=True, text=True, timeout=60).stdout
+    often, once = "activate 5, open 5, close 5, deactivate 5", "activate 1, open 5, close 5, deactivate 1"
+    assert printed.splitlines() == [
+        *(f"TVM npu_{n}: {often}" for n in "ab"),
+        *(f"opwest npu_{n}: {once}" for n in "ab"),
+        "0 different",
+    ]
+
+
+def test_asynchronous_devices_overlap(tmp_path):
+    """Both devices work at the same time: `run` waits for the first only before the step that reads its result."""
+    emulated(tmp_path)
+    path = tmp_path / "mine/manifest.yaml"
+    path.write_text(re.sub(r"(    device: \{type: npu_[ab]\})", r"\1\n    async: true", path.read_text()))
+    [(model, plan)] = check([path], Diagnostics())
+    assert [s.device for s in model.steps] == ["npu_a", "npu_b", None]
+    assert [[sync.device for sync in syncs] for syncs in plan.schedule.syncs][:3] == [[], [], ["npu_a", "npu_b"]]
+
+
+def test_devices_without_hooks_are_handles(tmp_path):
+    done = import_mlf(unpacked(mains.devices(hooks=False), tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+    text = (tmp_path / "mine/manifest.yaml").read_text()
+    assert done.steps == 3
+    assert text.count("handle: {type: FILL_IN, header: FILL_IN, expression: FILL_IN}") == 2
+    assert "- {call: npu_b_main, device: npu_b, args: [x, x, sid_2]}" in text
+
+
+def test_several_devices_of_a_main_that_is_kept(tmp_path):
+    files = mains.devices(tail="  for (;;) {\n  }\n")
+    with pytest.raises(OpwestError, match=r"main takes 2 device contexts: npu_a, npu_b; main is not unpacked"):
+        import_mlf(unpacked(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+
+
+def test_real_directories(tmp_path):
+    """The directories of OPWEST_MLF_MODELS on this host; `make unpacked-models` runs them in QEMU too."""
+    chosen = models([])
+    if not chosen:
+        skip_here(f"{VARIABLE} is not set")
+    for number, one in enumerate(chosen):
+        work = tmp_path / str(number)
+        work.mkdir()
+        with contextlib.suppress(NotHere):
+            compared(one, work, 20)
+
+
+def test_names_are_kept(tmp_path):
+    done = import_mlf(unpacked(mains.usmp(), tmp_path / "lib"), tmp_path / "mine", Options())
+    assert "    Identity: {dtype: int8, shape: [64]}\n" in (tmp_path / "mine/manifest.yaml").read_text()
+    assert done.model == "model_default"
+    assert [r for r in done.remarks if "named" in r] == [
+        "the model is named 'model_default': 'default' is a keyword of C; --model selects another name"
+    ]
+
+
+def test_names_that_c_forbids_are_changed_with_a_note(tmp_path):
+    files = {n: c.replace(b"Identity", b"register").replace(b"->x", b"->arm") for n, c in mains.usmp().items()}
+    header = "codegen/host/include/tvmgen_default.h"
+    files[header] = files[header].replace(b"void* x;", b"void* arm;")
+    files["metadata.json"] = files["metadata.json"].replace(b'"x"', b'"arm"')
+    done = import_mlf(unpacked(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+    assert done.remarks[:2] == (
+        "the input is named 'input_arm': 'arm' is a macro of the compiler or the C library",
+        "the output is named 'output_register': 'register' is a keyword of C",
+    )
+    planned(tmp_path / "mine")
+
+
+def test_metadata_of_several_tvm_devices(tmp_path):
+    """metadata.json has one entry of main for each kind of device; their inputs and outputs must agree."""
+    files = mains.devices()
+    whole = json.loads(files["metadata.json"])
+    [main] = whole["modules"]["default"]["memory"]["functions"]["main"]
+    entries = [{**main, "device": 12}, {"device": 14, "workspace_size_bytes": 64}, main]
+    whole["modules"]["default"]["memory"]["functions"]["main"] = entries
+    files["metadata.json"] = json.dumps(whole).encode()
+    done = import_mlf(unpacked(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+    assert done.steps == 3
+    entries[0]["inputs"] = {"x": {"dtype": "int8", "size": 32}}
+    files["metadata.json"] = json.dumps(whole).encode()
+    with pytest.raises(OpwestError, match="main has different inputs for different TVM devices"):
+        import_mlf(unpacked(files, tmp_path / "other"), tmp_path / "theirs", Options("mine"))
+
+
+def test_allocation_of_unknown_size_is_reported_with_its_file(tmp_path):
+    files = changed(mains.allocated(), ("(uint64_t)160", "(uint64_t)sizeof(table)"))
+    with pytest.raises(OpwestError, match=r"default_lib1\.c: error: 'tvmgen_default_window' allocates a workspace of"):
+        import_mlf(unpacked(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))

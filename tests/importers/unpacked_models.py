@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real directories in Model Library Format: their imports against TVM's own main, on this host and in QEMU.
+
+    make unpacked-models MODELS="DIRECTORY[,NAME=SHAPE...] ..."
+    python tests/importers/unpacked_models.py [--host] [--qemu] [--cases N] DIRECTORY[,NAME=SHAPE...]...
+
+SHAPE is that of an input or output that the directory does not record: input_1=1x49x10x1. Without arguments, the
+directories are those of the variable OPWEST_MLF_MODELS, separated by spaces. Each is imported; the import and the
+original main are compiled by the same compiler and run on the same random inputs. The outputs must be equal bit for
+bit. The table contains the steps, and the bytes of memory in TVM's plan and in opwest's. In QEMU the board
+is mps2/an385, or mps2/an386 for code that requires a Cortex-M4.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # as a script
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "zephyr"))
+
+from opwest.importers.mlf import Options
+from opwest.importers.mlf.draft import TensorOption
+from unpacked_support import NotHere, Real, compared, compared_in_qemu
+
+VARIABLE = "OPWEST_MLF_MODELS"
+
+
+def real(text: str) -> Real:
+    """Return a directory with the shapes of its inputs and outputs."""
+    path, *shapes = text.split(",")
+    tensors = {}
+    for one in shapes:
+        name, _, shape = one.partition("=")
+        tensors[name] = TensorOption(None, tuple(int(n) for n in shape.split("x")))
+    return Real(Path(path), Options("mine", tensors=tensors))
+
+
+def models(arguments: list[str]) -> list[Real]:
+    """Return the directories of the arguments, or those of the variable."""
+    return [real(text) for text in arguments or os.environ.get(VARIABLE, "").split()]
+
+
+def main() -> int:
+    """Compare all directories; exit code 1 if outputs differ."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directories", nargs="*", metavar="DIRECTORY[,NAME=SHAPE...]")
+    parser.add_argument("--host", action="store_true", help="only on this host")
+    parser.add_argument("--qemu", action="store_true", help="only in QEMU")
+    parser.add_argument("--cases", type=int, default=20, help="inputs on the host (default: 20; QEMU: a quarter)")
+    options = parser.parse_args()
+    chosen = models(options.directories)
+    if not chosen:
+        print(f"skipped: no directory given, and {VARIABLE} is not set")
+        return 0
+    failed = 0
+    for one in chosen:
+        for where, compare in (("host", compared), ("qemu", compared_in_qemu)):
+            if (options.host and where == "qemu") or (options.qemu and where == "host"):
+                continue
+            cases = options.cases if where == "host" else max(options.cases // 4, 1)
+            with tempfile.TemporaryDirectory() as work:
+                try:
+                    result = compare(one, Path(work), cases).words()
+                except NotHere as reason:
+                    result = f"skipped: {reason}"
+                except AssertionError as different:
+                    failed += 1
+                    result = f"FAILED: {different}"
+            print(f"{one.path} {where}: {result}", flush=True)
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

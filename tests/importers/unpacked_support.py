@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The main of a directory in Model Library Format as TVM wrote it, compiled by the compiler of its import."""
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from importers_support import ROOT, Built
+from opwest.diagnostics import Diagnostics
+from opwest.importers.mlf import Imported, Options, import_mlf
+from opwest.importers.mlf.library import read_library
+from opwest.importers.mlf.metadata import read_metadata
+from opwest.importers.mlf.wrapper import read_header
+from opwest.write.writer import read_record
+from projects import generate
+from zephyr_support import Workspace, find_base, find_west
+
+PLAN = re.compile(
+    r"main is unpacked: (\d+) steps, (\d+) intermediate tensors; memory: (\d+) bytes in TVM's plan, (\d+)"
+)
+SECONDS = 300
+"""The longest run of an image in QEMU."""
+FLAGS = ["-O2", "-w", "-fno-strict-aliasing"]
+
+RUNTIME = """\
+#include <stddef.h>
+#include <stdint.h>
+
+static uint8_t arena[ARENA] __attribute__((aligned(64)));
+static size_t used;
+
+void *TVMBackendAllocWorkspace(int type, int id, uint64_t size, int code, int bits)
+{
+	void *const found = &arena[used];
+
+	(void)type, (void)id, (void)code, (void)bits;
+	used += (size + 15) / 16 * 16;
+	return used <= sizeof(arena) ? found : NULL;
+}
+
+int TVMBackendFreeWorkspace(int type, int id, void *pointer)
+{
+	(void)type, (void)id;
+	used = (size_t)((uint8_t *)pointer - arena);
+	return 0;
+}
+"""
+
+_DRIVER = """\
+#include <stdio.h>
+#include <stdint.h>
+#include "tvmgen_{module}.h"
+
+int32_t tvmgen_{module}_run(struct tvmgen_{module}_inputs *inputs, struct tvmgen_{module}_outputs *outputs);
+static struct {{ {members} }} data;
+
+int main(int argc, char **argv)
+{{
+	FILE *in = fopen(argv[1], "rb"), *out = fopen(argv[2], "wb");
+
+	(void)argc;
+	while ({reads}) {{
+		struct tvmgen_{module}_inputs inputs = {{ {inputs} }};
+		struct tvmgen_{module}_outputs outputs = {{ {outputs} }};
+		if (tvmgen_{module}_run(&inputs, &outputs) != 0) {{
+			return 2;
+		}}
+		{writes}
+	}}
+	return fclose(out) != 0;
+}}
+"""
+
+
+def bytes_of(tensor):
+    """Return the bytes of a tensor of a project's record."""
+    return int(np.prod(tensor["shape"], dtype=int)) * np.dtype(tensor["dtype"]).itemsize
+
+
+class Original:
+    """The program of the original main."""
+
+    def __init__(self, directory, work, inputs, outputs, module=None):
+        library = read_library(directory)
+        self.module = read_metadata(library, module).module
+        folder = work / "original"
+        for name, content in library.files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        header = read_header((folder / f"codegen/host/include/tvmgen_{self.module}.h").read_text())
+        names = [*header.inputs, *header.outputs]
+        sizes = [bytes_of(t) for t in (*inputs, *outputs)]
+        count = len(inputs)
+        self.outputs, self.work, self.program = outputs, work, work / "original.exe"
+        driver = folder / "driver.c"
+        driver.write_text(
+            _DRIVER.format(
+                module=self.module,
+                members=" ".join(f"_Alignas(64) uint8_t t{n}[{size}];" for n, size in enumerate(sizes)),
+                reads=" && ".join(f"fread(data.t{n}, {sizes[n]}, 1, in) == 1" for n in range(count)),
+                inputs=", ".join(f".{names[n]} = data.t{n}" for n in range(count)),
+                outputs=", ".join(f".{names[n]} = data.t{n}" for n in range(count, len(names))),
+                writes=" ".join(f"fwrite(data.t{n}, {sizes[n]}, 1, out);" for n in range(count, len(names))),
+            )
+        )
+        runtime = folder / "workspace.c"
+        runtime.write_text(RUNTIME)
+        sources = [str(p) for p in sorted((folder / "codegen/host/src").glob("*.c"))]
+        includes = [
+            f"-I{folder}/codegen/host/include",
+            *(f"-I{ROOT}/zephyr_module/{d}" for d in ("include", "include_tvm")),
+        ]
+        command = ["cc", *FLAGS, "-DARENA=8388608", *includes, *sources, str(driver), str(runtime)]
+        subprocess.run([*command, "-o", str(self.program), "-lm"], check=True, capture_output=True, text=True)
+
+    def run(self, cases):
+        """Return the bytes of all outputs for the bytes of all inputs."""
+        data, found = self.work / "original.in", self.work / "original.out"
+        data.write_bytes(cases)
+        subprocess.run([self.program, data, found], check=True, timeout=600)
+        return found.read_bytes()
+
+
+def random_inputs(inputs, count, seed=7):
+    """Return the bytes of `count` cases: any bits of integers, floats from -4 to 4."""
+    random = np.random.default_rng(seed)
+    content = b""
+    for _ in range(count):
+        for tensor in inputs:
+            dtype, size = np.dtype(tensor["dtype"]), int(np.prod(tensor["shape"], dtype=int))
+            if dtype.kind == "f":
+                content += random.uniform(-4, 4, size).astype(dtype).tobytes()
+            else:
+                content += random.integers(0, 256, size * dtype.itemsize, np.uint8).tobytes()
+    return content
+
+
+@dataclass
+class Real:
+    """A directory, and the options of its import."""
+
+    path: Path
+    options: Options
+
+
+@dataclass
+class Result:
+    """An import whose outputs equal those of the original main; `plan` is None if main is one operator.
+
+    `plan` has the steps, the tensors, and the bytes in TVM's plan and in opwest's.
+    """
+
+    done: Imported
+    plan: tuple[int, ...] | None
+    cases: int
+
+    def words(self):
+        """Return a line for a table."""
+        equal = f"{self.cases} of {self.cases} identical"
+        if self.plan is None:
+            return f"{equal}; {self.done.remarks[0]}"
+        steps, tensors, before, after = self.plan
+        return f"{equal}; {steps} steps, {tensors} tensors; {before} bytes in TVM's plan, {after} bytes in opwest's"
+
+
+class NotHere(Exception):  # noqa: N818 (a reason, not an error)
+    """The directory cannot run here."""
+
+
+def _imported(real, work):
+    done = import_mlf(real.path, work / "mine", real.options)
+    plan = next((m for r in done.remarks if (m := PLAN.match(r))), None)
+    return done, None if plan is None else tuple(int(n) for n in plan.groups())
+
+
+def _processor(done):
+    """Return the remark on the required processor."""
+    return next((r for r in done.remarks if " are only for " in r or " and require a Cortex-M" in r), None)
+
+
+def compared(real, work, count):
+    """Import a directory and compare it with the original main on `count` inputs."""
+    done, plan = _imported(real, work)
+    if _processor(done):
+        raise NotHere(_processor(done))
+    built = Built(work / "mine", work)
+    original = Original(real.path, work, built.inputs, built.outputs)
+    cases = random_inputs(built.inputs, count)
+    wanted = original.run(cases)
+    found = built.run_bytes(cases)
+    assert len(wanted) == count * sum(map(bytes_of, built.outputs))
+    assert found == wanted, f"{real.path}: the outputs differ from those of the original main"
+    return Result(done, plan, count)
+
+
+_ON_TARGET = """\
+#include <string.h>
+#include <zephyr/kernel.h>
+#include <zephyr/sys/printk.h>
+#include <mine.h>
+#include <mine_devicetree.h>
+#include "tvmgen_{module}.h"
+
+int32_t tvmgen_{module}_run(struct tvmgen_{module}_inputs *inputs, struct tvmgen_{module}_outputs *outputs);
+MINE_WORKSPACE_DEFINE(workspace);
+static const struct mine_devices context = MINE_DEVICES_DT_INIT;
+static struct {{ {members} }} data, found;
+static uint32_t state = 7;
+
+static void fill(uint8_t *bytes, size_t size, bool is_float)
+{{
+	for (size_t i = 0; i < size; i += is_float ? 4 : 1) {{
+		state = state * 1664525U + 1013904223U;
+		if (is_float) {{
+			const float value = (float)((int32_t)state) / 536870912.0f;
+
+			memcpy(&bytes[i], &value, 4);
+		}} else {{
+			bytes[i] = (uint8_t)(state >> 24);
+		}}
+	}}
+}}
+
+int main(void)
+{{
+	int same = 0;
+
+	if (mine_open(&workspace, &context) != 0) {{
+		printk("OPEN FAILED\\n");
+		return 0;
+	}}
+	for (int i = 0; i < {count}; i++) {{
+		struct tvmgen_{module}_inputs inputs = {{ {inputs} }};
+		struct tvmgen_{module}_outputs outputs = {{ {outputs} }};
+		const int32_t original = ({fills} tvmgen_{module}_run(&inputs, &outputs));
+
+		memset(workspace.sram, 0xA5 + i, MINE_POOL_SRAM_SIZE);
+		const int mine = mine_run(&(struct mine_inputs){{ {mine_inputs} }}, &(struct mine_outputs){{ {mine_outputs} }},
+					  &workspace, &context);
+		const bool equal = {equal};
+
+		printk("case %d: %d %d %s\\n", i, (int)original, mine, equal ? "identical" : "different");
+		same += original == 0 && mine == 0 && equal;
+	}}
+	printk("END %d of {count} identical, %u bytes\\n", same, (unsigned int)MINE_POOL_SRAM_SIZE);
+	return 0;
+}}
+"""
+
+_CMAKE = """
+target_sources(app PRIVATE {sources})
+set_source_files_properties({sources} PROPERTIES COMPILE_OPTIONS
+  "-w;-DARENA={arena};-DTVMBackendAllocWorkspace=original_alloc;-DTVMBackendFreeWorkspace=original_free")
+target_include_directories(app PRIVATE {folders})
+"""
+
+
+def compared_in_qemu(real, work, count):
+    """Compare an import with the original main in one image, which QEMU runs on the processor that it requires."""
+    base = find_base()
+    west = find_west(base)
+    missing = [p for p in ("arm-none-eabi-gcc", "qemu-system-arm", "cmake", "ninja") if shutil.which(p) is None]
+    if not (base / "VERSION").is_file() or west is None or missing:
+        raise NotHere(f"missing: {', '.join(missing) or 'a Zephyr workspace with west'}")
+    done, plan = _imported(real, work)
+    machine = "an386" if _processor(done) else "an385"
+    app = work / "app"
+    generate([work / "mine/manifest.yaml"], app, vendored=True, faults=Diagnostics())
+    [record] = read_record(app)["models"]
+    inputs, outputs = ([t for t in record["tensors"] if t["role"] == r] for r in ("input", "output"))
+    library = read_library(real.path)
+    module = read_metadata(library, real.options.module).module
+    folder = app / "original"
+    folder.mkdir()
+    for name, content in library.files.items():
+        if name.startswith("codegen/host/") and name.endswith((".c", ".h")):
+            (folder / Path(name).name).write_bytes(content)
+    (folder / "workspace.c").write_text(RUNTIME)
+    header = read_header((folder / f"tvmgen_{module}.h").read_text())
+    names, count_in = [*header.inputs, *header.outputs], len(inputs)
+    every = [*inputs, *outputs]
+    sizes = [bytes_of(t) for t in every]
+    ins, outs = range(count_in), range(count_in, len(every))
+    (app / "src/main.c").write_text(
+        _ON_TARGET.format(
+            module=module,
+            count=count,
+            members=" ".join(f"uint8_t t{n}[{size}] __aligned(64);" for n, size in enumerate(sizes)),
+            inputs=", ".join(f".{names[n]} = data.t{n}" for n in ins),
+            outputs=", ".join(f".{names[n]} = data.t{n}" for n in outs),
+            fills=" ".join(f"fill(data.t{n}, {sizes[n]}, {int('float' in every[n]['dtype'])})," for n in ins),
+            mine_inputs=", ".join(f".{every[n]['name']} = (const void *)data.t{n}" for n in ins),
+            mine_outputs=", ".join(f".{every[n]['name']} = (void *)found.t{n}" for n in outs),
+            equal=" && ".join(f"memcmp(data.t{n}, found.t{n}, {sizes[n]}) == 0" for n in outs),
+        )
+    )
+    folders = [folder, *(ROOT / "zephyr_module" / d for d in ("include", "include_tvm"))]
+    sources = " ".join(f"original/{p.name}" for p in sorted(folder.glob("*.c")))
+    arena = (plan[2] if plan else done.workspace_bytes) + 4096
+    with (app / "CMakeLists.txt").open("a") as text:
+        text.write(_CMAKE.format(sources=sources, arena=arena, folders=" ".join(map(str, folders))))
+    workspace = Workspace(base, west, work)
+    # Newlib is compiled already, but Zephyr's port of it needs another one for threads, which allocations require.
+    threads = "    workspace:" in (work / "mine/manifest.yaml").read_text()
+    libc = ["-DCONFIG_PICOLIBC=y"] if threads else ["-DCONFIG_NEWLIB_LIBC=y", "-DCONFIG_MULTITHREADING=n"]
+    options = (*libc, "-DCONFIG_MAIN_STACK_SIZE=65536")
+    code, built = workspace.try_build(app, f"mps2/{machine}", *options)
+    assert code == 0, built.log[-3000:]
+    console = _console(machine, built.folder / "zephyr/zephyr.elf")
+    ended = re.search(r"END (\d+) of (\d+) identical, (\d+) bytes", console)
+    assert ended is not None, f"{real.path}: no end in\n{console[-2000:]}"
+    assert ended[1] == ended[2] == str(count), f"{real.path}: {ended[0]}"
+    assert plan is None or int(ended[3]) == plan[3], f"{real.path}: {ended[3]} bytes in the image"
+    return Result(done, plan, count)
+
+
+def _console(machine, image):
+    """Return the output of an image until its end."""
+    command = ["qemu-system-arm", "-machine", f"mps2-{machine}", "-nographic", "-kernel", str(image)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+    console, deadline = "", time.monotonic() + SECONDS
+    try:
+        os.set_blocking(process.stdout.fileno(), False)
+        while time.monotonic() < deadline and not re.search(r"^END .*\n|FAILED", console, re.MULTILINE):
+            console += (process.stdout.read() or b"").decode(errors="replace").replace("\r", "")
+            time.sleep(0.05)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    return console
