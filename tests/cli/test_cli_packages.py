@@ -65,7 +65,7 @@ def test_everything_else_works_without_west(opwest, app, monkeypatch, tmp_path):
     """Without west and a workspace: check, inspect, generate, update, and a run on the host."""
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr("opwest.board.run.find_west", lambda workspace: None)
+    monkeypatch.setattr("opwest.board.connection.find_west", lambda workspace: None)
     assert opwest("check", app / "manifest.yaml").code == 0
     assert opwest("inspect", app / "copy.c").code == 0
     assert opwest("update", app / "app").code == 0
@@ -78,14 +78,14 @@ def test_missing_west_is_one_error(opwest, app, monkeypatch, tmp_path):
     base.mkdir(parents=True)
     (base / "VERSION").write_text("VERSION_MAJOR = 4\nVERSION_MINOR = 2\nPATCHLEVEL = 0\n")
     monkeypatch.setenv("ZEPHYR_BASE", str(base))
-    monkeypatch.setattr("opwest.board.run.find_west", lambda workspace: None)
-    monkeypatch.setattr("opwest.board.run.missing_tools", list)
+    monkeypatch.setattr("opwest.board.connection.find_west", lambda workspace: None)
+    monkeypatch.setattr("opwest.board.connection.missing_tools", list)
     done = opwest("run", app / "app", "--board", "native_sim", "--input", f"x={app / 'x.npy'}")
     assert done.code == 1
     assert done.err == f"opwest: error: missing tools for Zephyr in '{base}': west\n  hint: run pip install west\n"
 
 
 def test_missing_smpclient_is_one_error(opwest, app, monkeypatch):
-    monkeypatch.setattr("opwest.board.run.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("opwest.board.connection.importlib.util.find_spec", lambda name: None)
     done = opwest("run", app / "app", "--board", "mps2/an385", "--input", f"x={app / 'x.npy'}")
     assert done.code == 1 and done.err.count("error:") == 1 and "pip install 'smpclient[serial]'" in done.err

@@ -59,12 +59,12 @@ run:
 def run(workspace: Workspace) -> Run:
     """Run `opwest run` in the workspace's environment."""
 
-    def call(app: Path, board: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    def call(app: Path, board: str, *arguments: object, verb: str = "run") -> subprocess.CompletedProcess[str]:
         if not board.startswith("native_"):
             need("smpclient")
             if not (workspace.base.parent / "modules" / "lib" / "zcbor").is_dir():
                 skip_here("the workspace has no zcbor: west update zcbor")
-        command = [sys.executable, "-m", "opwest", "run", str(app), "--board", board, *map(str, arguments)]
+        command = [sys.executable, "-m", "opwest", verb, str(app), "--board", board, *map(str, arguments)]
         env = {
             **os.environ,
             **{k: v for k, v in workspace.environment(board).items() if k.startswith(("ZEPHYR", "GNU"))},
@@ -143,6 +143,100 @@ def test_tensors_larger_than_a_frame_and_a_model_that_fails(run: Run, large: Pat
     done = run(large, board, "--no-build", "--input", f"x={tmp_path / 'x.npy'}")
     assert done.returncode == 1
     assert "opwest: error: large_run returned EIO in step 0 (shift): the operator returned 77" in done.stderr
+
+
+CHAIN = """
+#include <stdint.h>
+
+#ifdef __ZEPHYR__ /* wrong for the board, right for the host */
+#define FAULT(i) ((i) == 700 ? 3 : 0)
+#else
+#define FAULT(i) 0
+#endif
+
+void twice(const int16_t *x, int16_t *y)
+{
+	for (int i = 0; i < 1200; i++) {
+		y[i] = (int16_t)(2 * x[i]);
+	}
+}
+
+void offset(const int16_t *x, int16_t *y)
+{
+	for (int i = 0; i < 1200; i++) {
+		y[i] = (int16_t)(x[i] + 5 + FAULT(i));
+	}
+}
+
+void total(const int16_t *x, int32_t *y)
+{
+	y[0] = 0;
+	for (int i = 0; i < 1200; i++) {
+		y[0] += x[i];
+	}
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def chain(opwest: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of four steps; the operator of the second one is wrong on boards."""
+    folder = tmp_path_factory.mktemp("chain")
+    tensor = "dtype: int16, shape: [3, 400]"
+    operators = "".join(
+        f"  {name}:\n    returns: void\n    args:\n"
+        f"      - {{name: x, {tensor}}}\n      - {{name: y, {y}, direction: out}}\n"
+        for name, y in (("twice", tensor), ("offset", tensor), ("total", "dtype: int32, shape: [1]"))
+    )
+    steps = [("twice", "[x, a]"), ("offset", "[a, b]"), ("twice", "[b, c]"), ("total", "[c, y]")]
+    (folder / "chain.c").write_text(CHAIN)
+    (folder / "manifest.yaml").write_text(
+        f"version: 1\nmodel: chain\nobjects: [{{files: [chain.c]}}]\noperators:\n{operators}run:\n"
+        f"  inputs: {{x: {{{tensor}}}}}\n  outputs: {{y: {{dtype: int32, shape: [1]}}}}\n  steps:\n"
+        + "".join(f"    - {{call: {call}, args: {args}}}\n" for call, args in steps)
+    )
+    opwest("generate", folder / "manifest.yaml", "-o", folder / "app")
+    return folder / "app"
+
+
+@pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385"])
+def test_check_steps_names_the_wrong_operator(run: Run, chain: Path, board: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", x := np.arange(1200, dtype=np.int16).reshape(3, 400))
+    np.save(tmp_path / "a.npy", 2 * x)
+    np.save(tmp_path / "b.npy", np.where(np.arange(1200) == 700, 8, 5).astype(np.int16).reshape(3, 400) + 2 * x)
+    arguments = ["--check-steps", "--input", f"x={tmp_path / 'x.npy'}"]
+    done = run(chain, board, *arguments)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.splitlines()[1] == (
+        "step 1 (offset) differs: tensor b: 1 of 1200 elements differ from the reference: "
+        "largest error 3 at [1, 300], mean 0.0025"
+    )
+    # No difference from given vectors, or within the tolerance.
+    references = [word for name in "ab" for word in ("--reference", f"{name}={tmp_path / name}.npy")]
+    done = run(chain, board, "--no-build", *arguments, *references)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1] == "no difference in 2 steps: 2 results equal the given references"
+    done = run(chain, board, "--no-build", "--json", *arguments, "--tolerance", 6)
+    assert json.loads(done.stdout)["result"]["check"] == {
+        "first": None,
+        "tensors": 4,
+        "steps": 4,
+        "reference": "those of the host",
+    }
+
+
+@pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385"])
+def test_call_of_one_operator(run: Run, chain: Path, board: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", x := np.arange(1200, dtype=np.int16).reshape(3, 400))
+    arguments = ["--arg", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path]
+    done = run(chain, board, "offset", *arguments, verb="call")
+    assert done.returncode == 0, done.stderr
+    expected = x + 5
+    expected[1, 300] += 3  # the planted fault
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), expected)
+    assert done.stdout.startswith(f"offset of chain on {board}, ") and "latency: " in done.stdout
+    done = run(chain, board, "total", "--no-build", "--json", *arguments, verb="call")
+    assert json.loads(done.stdout)["result"]["results"] == {"y": [int(x.sum())]}
 
 
 @pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385"])

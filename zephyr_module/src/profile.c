@@ -40,6 +40,9 @@ void opwest_profile_end(struct opwest_measure *measures, const struct opwest_poi
 		measure->runs++;
 	}
 	trace(&points[index], index, false);
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+	opwest_profile_stop(measures, index);
+#endif
 }
 
 void opwest_profile_reset(struct opwest_measure *measures, uint32_t count)

@@ -5,6 +5,19 @@
 
 #include <opwest/service.h>
 
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+/* The argument memory follows all other tensors. */
+static uint32_t arguments_index(const struct opwest_served_model *served)
+{
+	uint32_t index = served->model->input_count + served->model->output_count;
+
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+	index += served->details->buffer_count;
+#endif
+	return index;
+}
+#endif
+
 const struct opwest_tensor *opwest_service_tensor(const struct opwest_served_model *served,
 						  uint16_t index)
 {
@@ -16,7 +29,39 @@ const struct opwest_tensor *opwest_service_tensor(const struct opwest_served_mod
 	if (index - model->input_count < model->output_count) {
 		return &model->outputs[index - model->input_count];
 	}
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+	const uint32_t buffer = (uint32_t)index - model->input_count - model->output_count;
+
+	if (buffer < served->details->buffer_count) {
+		return &served->details->buffers[buffer].tensor;
+	}
+#endif
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+	if (index == arguments_index(served)) {
+		return served->arguments;
+	}
+#endif
 	return NULL;
+}
+
+static uint8_t *memory_of(const struct opwest_served_model *served, uint16_t index)
+{
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+	if (index == arguments_index(served)) {
+		return served->argument_memory;
+	}
+#endif
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+	const uint16_t first = served->model->input_count + served->model->output_count;
+
+	if (index >= first) {
+		const struct opwest_buffer *const buffer = &served->details->buffers[index - first];
+		uint8_t *const pool = served->pool(buffer->pool);
+
+		return pool != NULL ? pool + buffer->offset : NULL;
+	}
+#endif
+	return served->memory(index);
 }
 
 int opwest_service_find(const struct opwest_served_model *served, const char *name,
@@ -60,7 +105,7 @@ static int locate(const struct opwest_served_model *served, uint16_t index, uint
 	if (offset > tensor->size) {
 		return -ERANGE;
 	}
-	memory = served->memory(index);
+	memory = memory_of(served, index);
 	if (memory == NULL) {
 		return -ENOENT;
 	}
@@ -76,7 +121,11 @@ int opwest_service_write(const struct opwest_served_model *served, uint16_t inde
 	uint32_t left;
 	int rc;
 
-	if (index >= served->model->input_count) {
+	if (index >= served->model->input_count
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+	    && index != arguments_index(served)
+#endif
+	) {
 		return -ENOENT;
 	}
 	rc = locate(served, index, offset, &memory, &left);

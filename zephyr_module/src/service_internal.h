@@ -17,6 +17,8 @@ enum opwest_service_action {
 	OPWEST_SERVICE_RUN = 1,
 	OPWEST_SERVICE_CLOSE = 2,
 	OPWEST_SERVICE_ACTIONS = 3,
+	/** An action of opwest_service_do_call() only. */
+	OPWEST_SERVICE_CALL = 3,
 };
 
 /** The result of an action. */
@@ -37,6 +39,10 @@ struct opwest_service_report {
 	int32_t step;
 	/** The time that it took. */
 	uint64_t nanoseconds;
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+	/** Whether the run has stopped at a point: it is not complete. */
+	bool stopped;
+#endif
 };
 
 /** @brief Lock out other hosts, for all functions below, opwest_service_read() and _write(). */
@@ -70,6 +76,34 @@ uint32_t opwest_service_model_count(void);
  */
 void opwest_service_do(const struct opwest_served_model *served, enum opwest_service_action action,
 		       struct opwest_service_report *report);
+
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+/**
+ * @brief Run a model until a point ends, and wait for that.
+ *
+ * Starts a run, or continues the one that has stopped. opwest_service_do() completes such a run
+ * first.
+ *
+ * @param served The model.
+ * @param point  The point; 0 for the end of the run.
+ * @param report Set to the result. Without @ref opwest_service_report.stopped the run is complete.
+ */
+void opwest_service_run_until(const struct opwest_served_model *served, uint32_t point,
+			      struct opwest_service_report *report);
+#endif
+
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+/**
+ * @brief Call an operator on the service's thread, and wait for it.
+ *
+ * @param served The model.
+ * @param index  The operator.
+ * @param device The index of its device, or OPWEST_NO_DEVICE.
+ * @param report Set to the result.
+ */
+void opwest_service_do_call(const struct opwest_served_model *served, uint32_t index,
+			    uint32_t device, struct opwest_service_report *report);
+#endif
 
 /**
  * @brief Return the largest stack use of the service's thread.

@@ -36,6 +36,26 @@ static const struct opwest_served_model *find_model(const char *name)
 	return NULL;
 }
 
+static const char *role_of(const struct opwest_served_model *served, uint16_t tensor)
+{
+	const struct opwest_model *const model = served->model;
+
+	if (tensor < model->input_count) {
+		return "input";
+	}
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+	if (opwest_service_tensor(served, tensor) == served->arguments) {
+		return "arguments";
+	}
+#endif
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+	if (tensor - model->input_count >= model->output_count) {
+		return "buffer";
+	}
+#endif
+	return "output";
+}
+
 /* All models and tensors, in one response. */
 static int cmd_describe(const struct shell *sh, size_t argc, char **argv)
 {
@@ -50,8 +70,13 @@ static int cmd_describe(const struct shell *sh, size_t argc, char **argv)
 
 		shell_print(sh, "@opwest model %s", served->model->name);
 		for (uint16_t j = 0; (tensor = opwest_service_tensor(served, j)) != NULL; j++) {
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+			if (strchr(tensor->name, ' ') != NULL) {
+				continue; /* the scratch memory of a step: no word of a command */
+			}
+#endif
 			shell_fprintf(sh, SHELL_NORMAL, "@opwest %s %s %s %" PRIu32,
-				      j < served->model->input_count ? "input" : "output",
+				      role_of(served, j),
 				      tensor->name, opwest_dtype_name(tensor->dtype), tensor->size);
 			for (uint8_t k = 0; k < tensor->rank; k++) {
 				shell_fprintf(sh, SHELL_NORMAL, " %" PRIu32, tensor->shape[k]);
@@ -69,6 +94,15 @@ static const char *word(const char *text)
 	return text[0] != '\0' ? text : "-";
 }
 
+static int print_report(const struct shell *sh, const struct opwest_service_report *report)
+{
+	shell_print(sh, "@opwest done %d %s %d %s %s %s %d %" PRIu64, report->result,
+		    word(report->error), (int)report->code, word(report->hook),
+		    word(report->device), word(report->operator_name), (int)report->step,
+		    report->nanoseconds);
+	return report->result;
+}
+
 static int act(const struct shell *sh, const char *name, enum opwest_service_action action)
 {
 	const struct opwest_served_model *served = find_model(name);
@@ -80,10 +114,7 @@ static int act(const struct shell *sh, const char *name, enum opwest_service_act
 	opwest_service_lock();
 	opwest_service_do(served, action, &report);
 	opwest_service_unlock();
-	shell_print(sh, "@opwest done %d %s %d %s %s %s %d %" PRIu64, report.result,
-		    word(report.error), (int)report.code, word(report.hook), word(report.device),
-		    word(report.operator_name), (int)report.step, report.nanoseconds);
-	return report.result;
+	return print_report(sh, &report);
 }
 
 static int cmd_open(const struct shell *sh, size_t argc, char **argv)
@@ -169,6 +200,56 @@ static int cmd_read(const struct shell *sh, size_t argc, char **argv)
 	shell_fprintf(sh, SHELL_NORMAL, "\n");
 	return 0;
 }
+
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+static int cmd_until(const struct shell *sh, size_t argc, char **argv)
+{
+	const struct opwest_served_model *served = find_model(argv[1]);
+	const uint32_t point = strtoul(argv[2], NULL, 10);
+	struct opwest_service_report report;
+
+	ARG_UNUSED(argc);
+
+	if (served == NULL) {
+		return refuse(sh, -ENOENT);
+	}
+	opwest_service_lock();
+	opwest_service_run_until(served, point, &report);
+	opwest_service_unlock();
+	if (report.stopped) {
+		shell_print(sh, "@opwest stopped %" PRIu32, point);
+		return 0;
+	}
+	return print_report(sh, &report);
+}
+
+SHELL_SUBCMD_ADD((opwest), until, NULL,
+		 "Run an open model until a point ends, or continue to the next one.\n"
+		 "Usage: opwest until MODEL POINT",
+		 cmd_until, 3, 0);
+#endif
+
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+static int cmd_call(const struct shell *sh, size_t argc, char **argv)
+{
+	const struct opwest_served_model *served = find_model(argv[1]);
+	const uint32_t device = argc > 3U ? strtoul(argv[3], NULL, 10) : OPWEST_NO_DEVICE;
+	struct opwest_service_report report;
+
+	if (served == NULL) {
+		return refuse(sh, -ENOENT);
+	}
+	opwest_service_lock();
+	opwest_service_do_call(served, strtoul(argv[2], NULL, 10), device, &report);
+	opwest_service_unlock();
+	return print_report(sh, &report);
+}
+
+SHELL_SUBCMD_ADD((opwest), call, NULL,
+		 "Call an operator of an open model, by index, on the written arguments.\n"
+		 "Usage: opwest call MODEL OPERATOR [DEVICE]",
+		 cmd_call, 3, 1);
+#endif
 
 #ifdef CONFIG_OPWEST_PROFILE
 static int cmd_measures(const struct shell *sh, size_t argc, char **argv)

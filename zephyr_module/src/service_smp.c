@@ -32,6 +32,8 @@ enum {
 	COMMAND_ACTION = 3,
 	COMMAND_MEASURES = 4,
 	COMMAND_POINT = 5,
+	COMMAND_UNTIL = 6,
+	COMMAND_CALL = 7,
 };
 
 /* The size of a response without the data: header, map, keys, an offset and a length. */
@@ -46,6 +48,10 @@ struct request {
 	uint32_t offset;
 	uint32_t action;
 	uint32_t point;
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+	uint32_t operator_index;
+	uint32_t device;
+#endif
 	struct zcbor_string data;
 };
 
@@ -57,6 +63,11 @@ static bool decode(struct smp_streamer *ctxt, struct request *request)
 		ZCBOR_MAP_DECODE_KEY_DECODER("off", zcbor_uint32_decode, &request->offset),
 		ZCBOR_MAP_DECODE_KEY_DECODER("do", zcbor_uint32_decode, &request->action),
 		ZCBOR_MAP_DECODE_KEY_DECODER("point", zcbor_uint32_decode, &request->point),
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+		ZCBOR_MAP_DECODE_KEY_DECODER("operator", zcbor_uint32_decode,
+					     &request->operator_index),
+		ZCBOR_MAP_DECODE_KEY_DECODER("device", zcbor_uint32_decode, &request->device),
+#endif
 		ZCBOR_MAP_DECODE_KEY_DECODER("data", zcbor_bstr_decode, &request->data),
 	};
 	size_t decoded;
@@ -109,7 +120,15 @@ static int read_model(struct smp_streamer *ctxt)
 			zcbor_tstr_put_lit(zse, "inputs") &&
 			zcbor_uint32_put(zse, served->model->input_count) &&
 			zcbor_tstr_put_lit(zse, "outputs") &&
-			zcbor_uint32_put(zse, served->model->output_count));
+			zcbor_uint32_put(zse, served->model->output_count)
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+			&& zcbor_tstr_put_lit(zse, "buffers") &&
+			zcbor_uint32_put(zse, served->details->buffer_count)
+#endif
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+			&& zcbor_tstr_put_lit(zse, "arguments") && zcbor_uint32_put(zse, 1)
+#endif
+	);
 }
 
 static int read_tensor(struct smp_streamer *ctxt)
@@ -189,6 +208,18 @@ static int write_data(struct smp_streamer *ctxt)
 			zcbor_uint32_put(zse, request.offset + (uint32_t)request.data.len));
 }
 
+static bool put_report(zcbor_state_t *zse, const struct opwest_service_report *report)
+{
+	return zcbor_tstr_put_lit(zse, "result") && zcbor_int32_put(zse, report->result) &&
+	       zcbor_tstr_put_lit(zse, "error") && put_text(zse, report->error) &&
+	       zcbor_tstr_put_lit(zse, "code") && zcbor_int32_put(zse, report->code) &&
+	       zcbor_tstr_put_lit(zse, "hook") && put_text(zse, report->hook) &&
+	       zcbor_tstr_put_lit(zse, "device") && put_text(zse, report->device) &&
+	       zcbor_tstr_put_lit(zse, "operator") && put_text(zse, report->operator_name) &&
+	       zcbor_tstr_put_lit(zse, "step") && zcbor_int32_put(zse, report->step) &&
+	       zcbor_tstr_put_lit(zse, "ns") && zcbor_uint64_put(zse, report->nanoseconds);
+}
+
 static int write_action(struct smp_streamer *ctxt)
 {
 	zcbor_state_t *zse = ctxt->writer->zs;
@@ -206,16 +237,53 @@ static int write_action(struct smp_streamer *ctxt)
 	opwest_service_lock();
 	opwest_service_do(served, (enum opwest_service_action)request.action, &report);
 	opwest_service_unlock();
-	return answered(
-		zcbor_tstr_put_lit(zse, "result") && zcbor_int32_put(zse, report.result) &&
-		zcbor_tstr_put_lit(zse, "error") && put_text(zse, report.error) &&
-		zcbor_tstr_put_lit(zse, "code") && zcbor_int32_put(zse, report.code) &&
-		zcbor_tstr_put_lit(zse, "hook") && put_text(zse, report.hook) &&
-		zcbor_tstr_put_lit(zse, "device") && put_text(zse, report.device) &&
-		zcbor_tstr_put_lit(zse, "operator") && put_text(zse, report.operator_name) &&
-		zcbor_tstr_put_lit(zse, "step") && zcbor_int32_put(zse, report.step) &&
-		zcbor_tstr_put_lit(zse, "ns") && zcbor_uint64_put(zse, report.nanoseconds));
+	return answered(put_report(zse, &report));
 }
+
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+static int write_until(struct smp_streamer *ctxt)
+{
+	zcbor_state_t *zse = ctxt->writer->zs;
+	const struct opwest_served_model *served;
+	struct opwest_service_report report;
+	struct request request;
+
+	if (!decode(ctxt, &request)) {
+		return MGMT_ERR_EINVAL;
+	}
+	served = opwest_service_model(request.model);
+	if (served == NULL) {
+		return MGMT_ERR_ENOENT;
+	}
+	opwest_service_lock();
+	opwest_service_run_until(served, request.point, &report);
+	opwest_service_unlock();
+	return answered(zcbor_tstr_put_lit(zse, "stopped") &&
+			zcbor_uint32_put(zse, report.stopped ? 1U : 0U) &&
+			put_report(zse, &report));
+}
+#endif
+
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+static int write_call(struct smp_streamer *ctxt)
+{
+	const struct opwest_served_model *served;
+	struct opwest_service_report report;
+	struct request request;
+
+	if (!decode(ctxt, &request)) {
+		return MGMT_ERR_EINVAL;
+	}
+	served = opwest_service_model(request.model);
+	if (served == NULL) {
+		return MGMT_ERR_ENOENT;
+	}
+	opwest_service_lock();
+	opwest_service_do_call(served, request.operator_index, request.device, &report);
+	opwest_service_unlock();
+	return answered(put_report(ctxt->writer->zs, &report));
+}
+#endif
 
 #ifdef CONFIG_OPWEST_PROFILE
 static int read_measures(struct smp_streamer *ctxt)
@@ -283,6 +351,12 @@ static const struct mgmt_handler handlers[] = {
 #ifdef CONFIG_OPWEST_PROFILE
 	[COMMAND_MEASURES] = {.mh_read = read_measures},
 	[COMMAND_POINT] = {.mh_read = read_point},
+#endif
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+	[COMMAND_UNTIL] = {.mh_write = write_until},
+#endif
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+	[COMMAND_CALL] = {.mh_write = write_call},
 #endif
 };
 

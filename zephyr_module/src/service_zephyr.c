@@ -16,7 +16,24 @@ static struct {
 	enum opwest_service_action action;
 	int result;
 	uint64_t nanoseconds;
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+	uint32_t operator_index;
+	uint32_t device;
+#endif
 } job;
+
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+/* A run that stops: the service's thread waits for resume, the host's for halt. */
+static K_SEM_DEFINE(resume, 0, 1);
+static K_SEM_DEFINE(halt, 0, 1);
+static struct {
+	/* The model of the stopped run, or NULL. */
+	const struct opwest_served_model *served;
+	/* The point after which to stop; 0 for none. */
+	uint32_t point;
+	bool stopped;
+} steps;
+#endif
 
 void opwest_service_lock(void)
 {
@@ -71,29 +88,57 @@ static void work(struct k_work *item)
 	case OPWEST_SERVICE_RUN:
 		job.result = served->run();
 		break;
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+	case OPWEST_SERVICE_CALL:
+		job.result = opwest_service_call(served, job.operator_index, job.device);
+		break;
+#endif
 	default:
 		job.result = served->close();
 		break;
 	}
 	job.nanoseconds = elapsed(k_cycle_get_32() - cycles, k_uptime_ticks() - ticks);
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+	if (steps.served != NULL) {
+		k_sem_give(&halt);
+	}
+#endif
 }
+
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+void opwest_profile_stop(const struct opwest_measure *measures, uint32_t index)
+{
+	if (steps.served == NULL || steps.served->profile->measures != measures ||
+	    steps.point == 0U || steps.point != index) {
+		return;
+	}
+	steps.stopped = true;
+	k_sem_give(&halt);
+	(void)k_sem_take(&resume, K_FOREVER);
+}
+
+/* Continue the stopped run up to its end or the next stop. */
+static void continue_until(uint32_t point)
+{
+	steps.point = point;
+	steps.stopped = false;
+	k_sem_give(&resume);
+	(void)k_sem_take(&halt, K_FOREVER);
+	if (!steps.stopped) {
+		steps.served = NULL;
+	}
+}
+#endif
 
 static const char *text_or_none(const char *text)
 {
 	return text != NULL ? text : "";
 }
 
-void opwest_service_do(const struct opwest_served_model *served, enum opwest_service_action action,
-		       struct opwest_service_report *report)
+static void report_job(struct opwest_service_report *report)
 {
-	const struct opwest_model *model = served->model;
-	const struct opwest_status *status = served->status;
-	struct k_work_sync sync;
-
-	job.served = served;
-	job.action = action;
-	(void)k_work_submit_to_queue(&queue, &job.work);
-	(void)k_work_flush(&job.work, &sync);
+	const struct opwest_model *model = job.served->model;
+	const struct opwest_status *status = job.served->status;
 
 	*report = (struct opwest_service_report){
 		.result = job.result,
@@ -119,6 +164,72 @@ void opwest_service_do(const struct opwest_served_model *served, enum opwest_ser
 		report->step = status->step;
 	}
 }
+
+static void submit(const struct opwest_served_model *served, enum opwest_service_action action)
+{
+	job.served = served;
+	job.action = action;
+	(void)k_work_submit_to_queue(&queue, &job.work);
+}
+
+void opwest_service_do(const struct opwest_served_model *served, enum opwest_service_action action,
+		       struct opwest_service_report *report)
+{
+	struct k_work_sync sync;
+
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+	if (steps.served != NULL) {
+		continue_until(0U);
+		(void)k_work_flush(&job.work, &sync);
+	}
+#endif
+	submit(served, action);
+	(void)k_work_flush(&job.work, &sync);
+	report_job(report);
+}
+
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+void opwest_service_run_until(const struct opwest_served_model *served, uint32_t point,
+			      struct opwest_service_report *report)
+{
+	struct k_work_sync sync;
+
+	if (steps.served != NULL && steps.served != served) {
+		continue_until(0U);
+		(void)k_work_flush(&job.work, &sync);
+	}
+	if (steps.served == NULL) {
+		steps.served = served;
+		steps.point = point;
+		steps.stopped = false;
+		submit(served, OPWEST_SERVICE_RUN);
+		(void)k_sem_take(&halt, K_FOREVER);
+		if (!steps.stopped) {
+			steps.served = NULL;
+		}
+	} else {
+		continue_until(point);
+	}
+	if (steps.served == NULL) {
+		(void)k_work_flush(&job.work, &sync);
+		report_job(report);
+		return;
+	}
+	*report = (struct opwest_service_report){
+		.error = "", .hook = "", .device = "", .operator_name = "", .step = -1, .stopped = true,
+	};
+}
+#endif
+
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+void opwest_service_do_call(const struct opwest_served_model *served, uint32_t index,
+			    uint32_t device, struct opwest_service_report *report)
+{
+	job.operator_index = index;
+	job.device = device;
+	opwest_service_do(served, OPWEST_SERVICE_CALL, report);
+}
+#endif
 
 bool opwest_service_stack(uint32_t *used, uint32_t *size)
 {

@@ -32,7 +32,7 @@ class ModelError(LinkError):
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input or output as described by the image; `size` in bytes."""
+    """A tensor as described by the image: an input, output, buffer (in the workspace) or arguments; `size` in bytes."""
 
     name: str
     role: str
@@ -43,7 +43,8 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Served:
-    """A model of the image; its inputs precede its outputs."""
+    """A model of the image; its inputs precede its outputs, then those in the workspace (CONFIG_OPWEST_CHECK_STEPS),
+    then the memory for arguments (CONFIG_OPWEST_SERVICE_CALL)."""
 
     index: int
     name: str
@@ -70,6 +71,8 @@ class Report:
     operator: str
     step: int
     nanoseconds: int
+    stopped: bool = False
+    """Whether the run has stopped at a point: the other fields say nothing."""
 
     def fault(self, model: str, action: Action) -> str:
         """Return the error message of a failed action."""
@@ -94,6 +97,12 @@ class Link(Protocol):
 
     def act(self, model: Served, action: Action) -> Report:
         """Open, run or close a model."""
+
+    def run_until(self, model: Served, point: int) -> Report:
+        """Run a model until a point ends, or continue a stopped run; point 0 is the end of the run."""
+
+    def call(self, model: Served, operator: int, device: int) -> Report:
+        """Call an operator of an open model on the written argument memory; `device` may be NO_DEVICE."""
 
     def write(self, model: Served, tensor: int, offset: int, data: bytes) -> int:
         """Write `data` to a tensor, as far as one request holds it; return the number of bytes written."""

@@ -21,7 +21,9 @@ def write_services(folder: Path, project: Path, record: Mapping[str, Any]) -> No
         name = service_file(model["name"])
         if (project / "models" / model["name"] / "src" / name).is_file():
             continue
-        content = render_service(render, model["name"], model["manifest"], model["tensors"])
+        content = render_service(
+            render, model["name"], model["manifest"], model["tensors"], model.get("pools", ()), model.get("arguments")
+        )
         place = folder / name
         if not place.is_file() or place.read_bytes() != content:
             folder.mkdir(parents=True, exist_ok=True)

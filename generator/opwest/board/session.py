@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from opwest.board.link import Action, Link, LinkError, ModelError, Served
+from opwest.board.link import Action, Link, LinkError, ModelError, Report, Served
 from opwest.board.progress import Progress
 from opwest.host.profile import Profile
 from opwest.model.dtypes import DTYPES
@@ -41,7 +41,7 @@ def find_model(models: Sequence[Served], name: str, device: str) -> Served:
 
 def check_tensors(model: Served, expected: Sequence[Mapping[str, Any]], device: str) -> None:
     """Raise LinkError if the image was built from another version of the model."""
-    found = [(t.role, t.name, t.dtype, list(t.shape)) for t in model.tensors]
+    found = [(t.role, t.name, t.dtype, list(t.shape)) for t in model.tensors if t.role in ("input", "output")]
     required = [(t["role"], t["name"], t["dtype"], list(t["shape"])) for t in expected]
     if found != required:
         shown = ", ".join(f"{role} {name} {dtype} {shape}" for role, name, dtype, shape in found)
@@ -61,18 +61,18 @@ def run_model(
     profile: bool = False,
 ) -> Outcome:
     """Run a model `repeat` times on the same inputs; return the last outputs and the duration of every run."""
-    _act(link, model, Action.OPEN)
+    act(link, model, Action.OPEN)
     try:
         times = []
         for number in range(repeat):
             # Before every run, because a run may overwrite the memory of its inputs.
             for index, tensor in enumerate(model.tensors):
                 if tensor.role == "input":
-                    _send(link, model, index, inputs[tensor.name].tobytes(), progress)
+                    send(link, model, index, inputs[tensor.name].tobytes(), progress)
             progress.show(f"running {model.name}" + (f", {number + 1} of {repeat}" if repeat > 1 else ""))
-            times.append(_act(link, model, Action.RUN))
+            times.append(act(link, model, Action.RUN))
         outputs = {
-            tensor.name: _fetch(link, model, index, progress)
+            tensor.name: fetch(link, model, index, progress)
             for index, tensor in enumerate(model.tensors)
             if tensor.role == "output"
         }
@@ -81,24 +81,32 @@ def run_model(
         with contextlib.suppress(LinkError):  # report the first error
             link.act(model, Action.CLOSE)
         raise
-    _act(link, model, Action.CLOSE)
+    act(link, model, Action.CLOSE)
     return Outcome(outputs, tuple(times), measured)
 
 
-def _act(link: Link, model: Served, action: Action) -> int:
+def act(link: Link, model: Served, action: Action) -> int:
+    """Open, run or close a model; return the duration in nanoseconds. Raises ModelError for a failure."""
     report = link.act(model, action)
     if report.result != 0:
-        raise ModelError(report.fault(model.name, action), _hint(report.error))
+        raise failure(report, model, action)
     return report.nanoseconds
 
 
-def _hint(error: str) -> str | None:
-    if error == "EBUSY":
+def failure(report: Report, model: Served, action: Action) -> ModelError:
+    """Return the error of a failed action."""
+    return ModelError(report.fault(model.name, action), failure_hint(report))
+
+
+def failure_hint(report: Report) -> str | None:
+    """Return the hint for a failed action."""
+    if report.error == "EBUSY":
         return "the service needs exclusive use of the device; the application's main() may keep it open"
     return None
 
 
-def _send(link: Link, model: Served, index: int, data: bytes, progress: Progress) -> None:
+def send(link: Link, model: Served, index: int, data: bytes, progress: Progress) -> None:
+    """Write the content of a tensor."""
     name = model.tensors[index].name
     done = 0
     while done < len(data):
@@ -110,16 +118,25 @@ def _send(link: Link, model: Served, index: int, data: bytes, progress: Progress
     progress.part(f"sending {name}", done, len(data))
 
 
-def _fetch(link: Link, model: Served, index: int, progress: Progress) -> Array:
+def fetch(link: Link, model: Served, index: int, progress: Progress) -> Array:
+    """Return the content of a tensor."""
     tensor = model.tensors[index]
-    data = b""
-    while len(data) < tensor.size:
-        progress.part(f"fetching {tensor.name}", len(data), tensor.size)
-        part = link.read(model, index, len(data))
-        if not part:
-            raise LinkError(f"{link.device}: output '{tensor.name}': read {len(data)} of {tensor.size} bytes")
-        data += part
-    if len(data) > tensor.size:
-        raise LinkError(f"{link.device}: output '{tensor.name}': read {len(data)} bytes, expected {tensor.size}")
-    progress.part(f"fetching {tensor.name}", len(data), tensor.size)
+    data = fetch_part(link, model, index, tensor.name, 0, tensor.size, progress)
     return numbers_from(data, DTYPES[tensor.dtype], tensor.shape)
+
+
+def fetch_part(link: Link, model: Served, index: int, name: str, offset: int, size: int, progress: Progress) -> bytes:
+    """Return `size` bytes of a tensor from an offset; `name` is shown to the user."""
+    whole = model.tensors[index].size == size
+    role = model.tensors[index].role if whole else "result"
+    data = b""
+    while len(data) < size:
+        progress.part(f"fetching {name}", len(data), size)
+        part = link.read(model, index, offset + len(data))
+        if not part:
+            raise LinkError(f"{link.device}: {role} '{name}': read {len(data)} of {size} bytes")
+        data += part
+    if len(data) > size and whole:
+        raise LinkError(f"{link.device}: {role} '{name}': read {len(data)} bytes, expected {size}")
+    progress.part(f"fetching {name}", size, size)
+    return data[:size]

@@ -72,7 +72,7 @@ class ShellLink:
                     check_version(version, self.device)
                 elif kind == "model":
                     models.append((words[0], []))
-                elif kind in ("input", "output"):
+                elif kind in ("input", "output", "buffer", "arguments"):
                     name, dtype, size, *shape = words
                     tensor = Tensor(name, kind, dtype, int(size), tuple(map(int, shape)))
                     check_tensor(tensor, self.device)
@@ -85,12 +85,25 @@ class ShellLink:
 
     def act(self, model: Served, action: Action) -> Report:
         """Open, run or close a model."""
-        command = f"{action.name.lower()} {model.name}"
-        lines = self._ask(command, self._timeout, b"done|error")
+        return self._report(f"{action.name.lower()} {model.name}")
+
+    def run_until(self, model: Served, point: int) -> Report:
+        """Run a model until a point ends, or continue a stopped run; point 0 is the end of the run."""
+        return self._report(f"until {model.name} {point}", stop=f"stopped {point}")
+
+    def call(self, model: Served, operator: int, device: int) -> Report:
+        """Call an operator of an open model on the written argument memory; `device` may be NO_DEVICE."""
+        return self._report(f"call {model.name} {operator} {device}")
+
+    def _report(self, command: str, stop: str | None = None) -> Report:
+        """Send an action, once; return its result. `stop` is the response of a run that has stopped."""
+        lines = self._ask(command, self._timeout, b"done|error" if stop is None else b"done|stopped|error")
         if lines is None:
             raise self._timeout_error(f"the end of 'opwest {command}'", self._timeout)
         try:
             kind, *words = lines[-1].split()
+            if lines[-1].strip() == stop:
+                return Report(0, "", 0, "", "", "", -1, 0, stopped=True)
             if kind != "done":
                 raise ValueError
             result, error, code, hook, device, operator, step, nanoseconds = ("" if w == "-" else w for w in words)

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import cbor2
@@ -35,7 +36,7 @@ from opwest.records import dataclass
 DEFAULT_GROUP = 28535
 """CONFIG_OPWEST_SERVICE_SMP_GROUP of the runtime."""
 
-_MODEL, _TENSOR, _DATA, _ACTION, _MEASURES, _POINT = range(6)
+_MODEL, _TENSOR, _DATA, _ACTION, _MEASURES, _POINT, _UNTIL, _CALL = range(8)
 _ATTEMPTS = 3
 _AGAIN_SECONDS = 1.0
 _LONGEST_NUMBER = 5
@@ -72,6 +73,19 @@ class _Answer:
     def numbers(self, key: str) -> tuple[int, ...]:
         values = self._get(key, list)
         return tuple(_Answer({key: value}, self.device, self.awaited).number(key) for value in values)
+
+
+def _report(found: _Answer) -> Report:
+    return Report(
+        found.number("result"),
+        found.text("error"),
+        found.number("code"),
+        found.text("hook"),
+        found.text("device"),
+        found.text("operator"),
+        found.number("step"),
+        found.number("ns"),
+    )
 
 
 class SmpLink:
@@ -118,10 +132,13 @@ class SmpLink:
     def _model(self, index: int, found: _Answer) -> Served:
         tensors = []
         name, inputs = found.text("name"), found.number("inputs")
-        for number in range(min(inputs + found.number("outputs"), _MOST_TENSORS)):
+        outputs = found.number("outputs")
+        buffers = found.number("buffers") if "buffers" in found.content else 0  # only with CONFIG_OPWEST_CHECK_STEPS
+        extra = found.number("arguments") if "arguments" in found.content else 0  # only with CONFIG_OPWEST_SERVICE_CALL
+        roles = ["input"] * inputs + ["output"] * outputs + ["buffer"] * buffers + ["arguments"] * extra
+        for number, role in enumerate(roles[:_MOST_TENSORS]):
             request = {"model": index, "tensor": number}
             answer = self._ask(OP.READ, _TENSOR, request, f"the description of tensor {number} of {name}")
-            role = "input" if number < inputs else "output"
             shape = answer.numbers("shape")
             tensors.append(Tensor(answer.text("name"), role, answer.text("dtype"), answer.number("size"), shape))
             check_tensor(tensors[-1], self.device)
@@ -130,17 +147,18 @@ class SmpLink:
     def act(self, model: Served, action: Action) -> Report:
         """Open, run or close a model."""
         awaited = f"the end of {model.name}_{action.name.lower()}"
-        found = self._ask(OP.WRITE, _ACTION, {"model": model.index, "do": int(action)}, awaited, attempts=1)
-        return Report(
-            found.number("result"),
-            found.text("error"),
-            found.number("code"),
-            found.text("hook"),
-            found.text("device"),
-            found.text("operator"),
-            found.number("step"),
-            found.number("ns"),
-        )
+        return _report(self._ask(OP.WRITE, _ACTION, {"model": model.index, "do": int(action)}, awaited, attempts=1))
+
+    def run_until(self, model: Served, point: int) -> Report:
+        """Run a model until a point ends, or continue a stopped run; point 0 is the end of the run."""
+        awaited = f"the end of point {point} of {model.name}_run"
+        found = self._ask(OP.WRITE, _UNTIL, {"model": model.index, "point": point}, awaited, attempts=1)
+        return replace(_report(found), stopped=found.number("stopped") != 0)
+
+    def call(self, model: Served, operator: int, device: int) -> Report:
+        """Call an operator of an open model on the written argument memory; `device` may be NO_DEVICE."""
+        request = {"model": model.index, "operator": operator, "device": device}
+        return _report(self._ask(OP.WRITE, _CALL, request, f"the end of operator {operator}", attempts=1))
 
     def write(self, model: Served, tensor: int, offset: int, data: bytes) -> int:
         """Write the first bytes of `data` to a tensor; return the number of bytes written."""

@@ -48,6 +48,10 @@ class Build:
     """The installed runtime, for files that the application's copy does not have."""
     profile: bool = False
     """Whether the image measures the steps of its models."""
+    calls: bool = False
+    """Whether a host can call single operators of the image."""
+    check_steps: bool = False
+    """Whether runs of the image stop after steps."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -58,6 +62,24 @@ class Build:
         if self.board.startswith("native_") and "ZEPHYR_SDK_INSTALL_DIR" not in env:
             env.setdefault("ZEPHYR_TOOLCHAIN_VARIANT", "host")
         return env
+
+    @property
+    def options(self) -> list[str]:
+        """The options of the runtime that the image needs besides the service."""
+        chosen = {
+            "CONFIG_OPWEST_PROFILE": self.profile,
+            "CONFIG_OPWEST_CHECK_STEPS": self.check_steps,
+            "CONFIG_OPWEST_SERVICE_CALL": self.calls,
+        }
+        return [option for option, is_set in chosen.items() if is_set]
+
+    @property
+    def _variants(self) -> list[str]:
+        return [
+            *(["profile"] if self.profile else []),
+            *(["check"] if self.check_steps else []),
+            *(["call"] if self.calls else []),
+        ]
 
     @property
     def log(self) -> Path:
@@ -82,7 +104,7 @@ class Build:
         self.log.unlink(missing_ok=True)
         words = ["build", "-p", "auto", "-b", self.board, "-d", str(self.folder), str(self.application)]
         words.append("--no-sysbuild")
-        stamp, command = self.folder / "opwest-run.json", [*words, *(["profile"] if self.profile else [])]
+        stamp, command = self.folder / "opwest-run.json", [*words, *self._variants]
         if _read_json(stamp) == command and (self.folder / "build.ninja").exists():
             self.progress.show(f"building for {self.board} (log: {self.log})")
             self._run(["build", "-d", str(self.folder)], "the build failed")
@@ -90,8 +112,7 @@ class Build:
         self.progress.show(f"configuring for {self.board} (log: {self.log})")
         options = [f"-DOPWEST_RUNTIME={self.runtime}", f"-DOPWEST_SERVICES={self.services}"]
         options += ["-DCONFIG_OPWEST_SERVICE=y", "-DQEMU_PTY=ON"]
-        if self.profile:
-            options.append("-DCONFIG_OPWEST_PROFILE=y")
+        options += [f"-D{option}=y" for option in self.options]
         overlays = "-DEXTRA_DTC_OVERLAY_FILE="
         self._run([*words, "--cmake-only", "--", *options, overlays], "cannot configure the build")
         self._check_service()

@@ -202,6 +202,13 @@ def run(options: argparse.Namespace, faults: Diagnostics) -> Result:
     return run_on_board(options, faults)
 
 
+def call(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Call one operator of a generated application under Zephyr, by name, on given arguments."""
+    from opwest.board.call import call_on_board
+
+    return call_on_board(options, faults)
+
+
 def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Plan memory for a table of buffers (CSV: id,lower,upper,size), as the generator does for a model.
 

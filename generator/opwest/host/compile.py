@@ -44,6 +44,7 @@ RUNTIME_SOURCES = (
 PROFILE_SOURCES = ("port_profile_host.c", "profile.c")
 """Additional sources of CONFIG_OPWEST_PROFILE."""
 PROFILE_FLAG = "-DCONFIG_OPWEST_PROFILE=1"
+CHECK_STEPS_FLAG = "-DCONFIG_OPWEST_CHECK_STEPS=1"
 WARNINGS = ("-O2", "-Wall", "-Wextra")
 C_FLAGS = ("-std=gnu11", *WARNINGS)
 CPP_FLAGS = (*WARNINGS, "-fno-exceptions", "-fno-rtti")
@@ -69,7 +70,7 @@ class HostCompiler:
     Objects go to the directory `work`.
     """
 
-    def __init__(self, work: Path, bits: int | None, *, profile: bool = False) -> None:
+    def __init__(self, work: Path, bits: int | None, *, profile: bool = False, check_steps: bool = False) -> None:
         self.bits = bits
         self.command = self._command("CC", "cc", "C")
         self.cpp_command: list[str] = []
@@ -77,7 +78,8 @@ class HostCompiler:
         self.standard = CPP_STANDARD
         """The C++ standard, as in CONFIG_STD_CPP17: 17."""
         self.work = work
-        self.profile = profile
+        self.profile = profile or check_steps
+        self.flags = [*([PROFILE_FLAG] if self.profile else []), *([CHECK_STEPS_FLAG] if check_steps else [])]
         self.objects: list[str] = []
 
     def _command(self, variable: str, default: str, language: str) -> list[str]:
@@ -106,7 +108,7 @@ class HostCompiler:
     def compile(self, source: Path, includes: Iterable[Path], extra: Iterable[str] = ()) -> None:
         """Compile one source and add its object to the link."""
         target = self.work / f"{len(self.objects)}_{source.stem[:60]}.o"
-        options = [*([PROFILE_FLAG] if self.profile else []), *(f"-I{path}" for path in includes)]
+        options = [*self.flags, *(f"-I{path}" for path in includes)]
         command = [*self.command, *C_FLAGS]
         if is_cpp(source.name):
             self.cpp_command = self.cpp_command or self._command("CXX", "c++", "C++")

@@ -26,6 +26,28 @@ _BUILD = {
     "sources": [str],
     "rename": (str, None),
 }
+_CHECKS: dict[str, Any] = {
+    "pools": [str],
+    "results": [{"name": str, "dtype": str, "size": int, "shape": [int], "buffer": int}],
+    "stops": [{"point": int, "writes": [{"tensor": str, "step": int}]}],
+    "arguments": {"size": int, "align": int, "count": int, "devices": bool},
+    "operators": [
+        {
+            "name": str,
+            "takes_device": bool,
+            "devices": [str],
+            "args": [
+                {
+                    **dict.fromkeys(("name", "dtype", "direction"), str),
+                    **dict.fromkeys(("size", "offset"), int),
+                    "shape": [int],
+                    "scalar": bool,
+                }
+            ],
+        }
+    ],
+}
+"""The parts for `--check-steps` and `opwest call`, which records of earlier versions lack."""
 _MODEL = {
     **dict.fromkeys(("name", "macro", "manifest"), str),
     **dict.fromkeys(("emulated", "constants"), bool),
@@ -40,6 +62,9 @@ _RECORD = {"runtime": str, "metadata": str, "models": [_MODEL]}
 def check_record(record: Mapping[str, Any], project: Path) -> None:
     """Raise OpwestError if a record does not have the format of opwest."""
     fault = _fault(record, _RECORD, "record")
+    for number, model in enumerate(record["models"] if fault is None else ()):
+        present = {key: shape for key, shape in _CHECKS.items() if key in model}
+        fault = fault or _fault(model, present, f"record.models[{number}]") or _fault_of_checks(model)
     if fault is None and not record["models"]:
         fault = "record.models is empty"
     for model in record["models"] if fault is None else ():
@@ -51,6 +76,19 @@ def check_record(record: Mapping[str, Any], project: Path) -> None:
         hint = "restore it from version control, or create it with 'opwest update DIR --manifest FILE'"
         place = Location(str(project / ".opwest" / "lock.json"))
         raise OpwestError([Diagnostic("error", f"the lock is damaged: {fault}", place, hint=hint)])
+
+
+def _fault_of_checks(model: Mapping[str, Any]) -> str | None:
+    """Return the first reference of the checks to something that the model does not have."""
+    args = [arg for operator in model.get("operators", ()) for arg in operator["args"]]
+    for result in (*model.get("results", ()), *args):
+        if result["dtype"] not in DTYPES:
+            return f"unknown dtype {result['dtype']!r}"
+    for stop in model.get("stops", ()):
+        for write in stop["writes"]:
+            if not 0 <= write["step"] < len(model["steps"]):
+                return f"unknown step {write['step']} in a stop"
+    return None
 
 
 _ROLES = ("input", "output")

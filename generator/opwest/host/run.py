@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 import tempfile
@@ -13,16 +12,13 @@ from typing import Any
 
 from opwest.diagnostics import Diagnostics
 from opwest.host.compile import HostCompiler, build_program, fail
-from opwest.host.own_templates import own_renderer
+from opwest.host.harness import ended, run_harness
 from opwest.host.profile import keep_profile, parse_measures
 from opwest.host.project_data import choose_model, keep_outputs, make_folder, project_record, read_inputs, tensors_of
 from opwest.model.dtypes import DTYPES
 from opwest.model.elements import numbers_from
 from opwest.objects.languages import SOURCE_SUFFIXES
 from opwest.result import Result
-
-HOOKS = ("operator", "ready", "activate", "open", "close", "deactivate", "sync", "cache")
-"""enum opwest_hook of the runtime."""
 
 
 def run_on_host(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -60,16 +56,8 @@ def _run_application(
     )
     sys.stdout.flush()
     if done.returncode != 0:
-        raise fail(_ended(done.returncode), project)
+        raise fail(ended(done.returncode), project)
     return Result("", {"returncode": 0, "stdout": done.stdout})
-
-
-def _ended(returncode: int) -> str:
-    if returncode < 0:
-        import signal
-
-        return f"the program was terminated by {signal.Signals(-returncode).name}"
-    return f"the program returned {returncode}"
 
 
 def _run_model(
@@ -86,28 +74,9 @@ def _run_model(
     faults.raise_if_errors()
     if options.output_dir:
         make_folder(options.output_dir)
-    harness = work / "host_main.c"
-    render = own_renderer()
-    rows = [{**t, "position": i + 1, "buffer": _buffer(t)} for i, t in enumerate([*inputs, *outputs])]
-    harness.write_bytes(
-        render(
-            "host/main.c",
-            model=model["name"],
-            macro=model["macro"],
-            repeat=options.repeat,
-            tensors=rows,
-            inputs=", ".join(t["buffer"] for t in inputs if not t["placed"]) or "0",
-            outputs=", ".join(t["buffer"] for t in outputs if not t["placed"]) or "0",
-        )
+    paths, output = run_harness(
+        project, record, model, compiler, work, arrays, repeat=options.repeat, cmsis_nn=options.cmsis_nn
     )
-    program = work / "harness"
-    build_program(project, {**record, "models": [model]}, compiler, [harness], program, options.cmsis_nn)
-    paths = [work / f"{row['role']}_{row['name']}.bin" for row in rows]
-    for tensor, path in zip(inputs, paths, strict=False):
-        path.write_bytes(arrays[tensor["name"]].tobytes())
-    done = subprocess.run([program, *paths], check=False, capture_output=True, text=True, errors="replace")
-    if done.returncode != 0:
-        raise _failure(project, model, done)
     results = {
         tensor["name"]: numbers_from(path.read_bytes(), DTYPES[tensor["dtype"]], tensor["shape"])
         for tensor, path in zip(outputs, paths[len(inputs) :], strict=True)
@@ -117,32 +86,11 @@ def _run_model(
     shown: dict[str, Any] = {"model": model["name"], "outputs": values}
     if compiler.profile:
         profile = parse_measures(
-            line.removeprefix("@opwest ") for line in done.stdout.splitlines() if line.startswith("@opwest ")
+            line.removeprefix("@opwest ") for line in output.splitlines() if line.startswith("@opwest ")
         )
         if profile is None:
-            raise fail(f"model '{model['name']}' printed no measurements; its output: {done.stdout!r}", project)
+            raise fail(f"model '{model['name']}' printed no measurements; its output: {output!r}", project)
         profile = profile.labelled(model["name"], "host", "host", model["devices"])
         lines += keep_profile(profile, options.output_profile)
         shown["profile"] = profile.as_json()
     return Result("\n".join(lines), shown)
-
-
-def _buffer(tensor: dict[str, Any]) -> str:
-    """Return the C expression of a tensor's memory in the harness."""
-    name: str = tensor["buffer"]
-    return f"workspace.{tensor['role']}.{tensor['name']}" if tensor["placed"] else name
-
-
-def _failure(project: Path, model: dict[str, Any], done: subprocess.CompletedProcess[str]) -> Exception:
-    """Return the error of a failed harness; with exit code 3, its last line has the result, step and code of `run`."""
-    last = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else ""
-    if done.returncode == 3:
-        rc, step, code, hook, device = (int(word) for word in last.split())
-        names, devices = model["steps"], model["devices"]
-        where = f" in step {step} ({names[step]})" if step < len(names) else ""
-        if hook:
-            where += f": {HOOKS[hook]} of device {devices[device]} returned {code}"
-        elif where:
-            where += f": the operator returned {code}"
-        return fail(f"{model['name']}_run returned {rc} ({os.strerror(-rc)}){where}", project)
-    return fail(f"{_ended(done.returncode)} {last}".strip(), project)

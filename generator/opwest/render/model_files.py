@@ -14,6 +14,7 @@ from opwest.model.model import Constant, Model, TargetBuild
 from opwest.objects.rename import rename_symbols
 from opwest.objects.tvm_symbols import CONTEXTS
 from opwest.plan.memory import MemoryPlan
+from opwest.render.arguments import argument_row
 from opwest.render.c.bridges import render_bridges
 from opwest.render.c.header import render_headers
 from opwest.render.c.layout_checks import layout_checks
@@ -26,6 +27,7 @@ from opwest.render.devices import device_rows, reach_rows
 from opwest.render.literals import c_comment, cmake_string, kconfig_string
 from opwest.render.note import render_note
 from opwest.render.records.model_records import model_records
+from opwest.render.records.workspace import used_pools
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name
 
@@ -69,7 +71,9 @@ def model_files(
     }
     if service:
         tensors = interface_rows(model)
-        files[f"src/{service_file(model.name)}"] = render_service(render, model.name, manifest_name(model), tensors)
+        pools = [pool.name for pool in used_pools(model, plan)]
+        content = render_service(render, model.name, manifest_name(model), tensors, pools, argument_row(model))
+        files[f"src/{service_file(model.name)}"] = content
     if compiled is None:
         records = model_records(model, plan)
         files |= {
@@ -93,10 +97,27 @@ def service_file(model: str) -> str:
     return f"{model}_service.c"
 
 
-def render_service(render: Renderer, model: str, manifest: str, tensors: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return the source for runs of a model from a host, from the rows of its inputs and outputs."""
-    macro = CNames(model).macro
-    return render("models/model/src/model_service.c", model=model, manifest=manifest, macro=macro, tensors=tensors)
+def render_service(
+    render: Renderer,
+    model: str,
+    manifest: str,
+    tensors: Sequence[Mapping[str, Any]],
+    pools: Sequence[str],
+    arguments: Mapping[str, Any] | None,
+) -> bytes:
+    """Return the source for runs of a model from a host, from the rows of its inputs and outputs, and its pools.
+
+    `arguments` is the memory for calls of operators; None in the record of an earlier opwest.
+    """
+    return render(
+        "models/model/src/model_service.c",
+        model=model,
+        manifest=manifest,
+        macro=CNames(model).macro,
+        tensors=tensors,
+        pools=pools,
+        arguments=arguments,
+    )
 
 
 def target_folder(build: TargetBuild) -> str:

@@ -13,10 +13,13 @@ from opwest.model.crt_table import Library, adapted, system_library
 from opwest.model.model import Model, TargetBuild
 from opwest.plan.memory import MemoryPlan
 from opwest.render.application import Planned, application_files
+from opwest.render.arguments import argument_row, operator_rows
 from opwest.render.call_arrays import has_bridges
 from opwest.render.devices import device_rows
 from opwest.render.extra_files import extra_files
 from opwest.render.model_files import model_files, rename_header, target_folder
+from opwest.render.records.workspace import used_pools
+from opwest.render.stops import stops
 from opwest.render.suite import suite_files
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name
@@ -104,12 +107,34 @@ def _model_record(model: Model, plan: MemoryPlan, library: Library | None) -> di
         "tvmgen": model.tvmgen is not None,
         "full_libc": model.needs_full_libc,
         "steps": [step.operator.name for step in model.steps],
+        "pools": [pool.name for pool in used_pools(model, plan)],
+        **_check_record(model, plan),
+        "operators": operator_rows(model),
+        "arguments": argument_row(model),
         "memory": {
             "planner": model.memory_planner,
             "pools": {name: {"size": p.size, "lower_bound": p.lower_bound} for name, p in plan.pools.items()},
         },
         "builds": [_build_record(build) for build in model.builds],
     }
+
+
+def _check_record(model: Model, plan: MemoryPlan) -> dict[str, Any]:
+    """Return the part for `opwest run --check-steps`: the stops, and the results of steps in the workspace."""
+    found = stops(model, plan)
+    written = {tensor for stop in found for tensor, _ in stop.writes}
+    results = [
+        {
+            "name": buffer.name,
+            "dtype": buffer.type.dtype.name,
+            "shape": list(buffer.type.shape),
+            "size": buffer.type.size,
+            "buffer": index,
+        }
+        for index, buffer in enumerate(model.buffers)
+        if buffer.name in written
+    ]
+    return {"results": results, "stops": [stop.as_record() for stop in found]}
 
 
 def _build_record(build: TargetBuild) -> dict[str, Any]:

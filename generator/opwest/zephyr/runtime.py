@@ -108,6 +108,9 @@ FEATURES: Mapping[str, Feature] = {
         needs=("shell",),
         option="CONFIG_OPWEST_SERVICE",
     ),
+    "service_call": Feature(
+        _sources("service_call.c"), needs=("service", "devices"), option="CONFIG_OPWEST_SERVICE_CALL"
+    ),
     "tvmgen": Feature(_headers("exclusive"), needs=("tvm",)),
     "vectors": Feature((*_headers("compare"), *_sources("compare.c"))),
 }

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import select
+import struct
 import threading
 import tty
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from smp.header import OP, Flag, GroupId, Header, Version
 GROUP = 28535
 SHAPE = (3, 500)
 SIZE = 2 * SHAPE[0] * SHAPE[1]
+ARGUMENTS = 3 * 500
 TENSORS = [("x", "int16", SIZE, SHAPE), ("y", "int16", SIZE, SHAPE)]
 POINTS = [
     ("run", "twice", 65535, 65535, 3, 900, 800, 1000, 2700),
@@ -81,6 +83,48 @@ class Model:
     opened: bool = False
     runs: int = 0
     fails: bool = False
+    checks: bool = False
+    """Whether the model stops after steps: it has the tensor `half` in the workspace, written at the end of point 1."""
+    half: int = 1
+    """The factor of `half`, which is 1 in the correct model."""
+    point: int | None = None
+    """The point at which a run has stopped."""
+
+    @property
+    def tensors(self) -> list[tuple[str, str, int, tuple[int, ...]]]:
+        half = [("half", "int16", SIZE, SHAPE)] if self.checks else []
+        args = [("@arguments", "uint8", len(self.args), (len(self.args),))] if self.calls is not None else []
+        return [*TENSORS, *half, *args]
+
+    def bytes_of(self, tensor: int | str) -> bytearray:
+        names = [name for name, *_ in self.tensors]
+        index = names.index(tensor) if isinstance(tensor, str) else tensor
+        return self.args if names[index] == "@arguments" else self.memory[index]
+
+    calls: list[tuple[int, int]] | None = None
+    """If calls of operators are served: the operator and device of each. They add `k` to `x` in the memory `args`."""
+    args: bytearray = field(default_factory=lambda: bytearray(2 * ARGUMENTS))
+
+    def call(self, operator: int, device: int) -> tuple[int, str, int, str, str, str, int, int]:
+        """Operator 0: x, k, y. Operator 1 fails."""
+        assert self.calls is not None and self.opened
+        self.calls.append((operator, device))
+        if operator == 1:
+            return (-116, "ETIMEDOUT", -116, "sync", "npu0", "", -1, 5)
+        x, k, y = struct.unpack_from("<QqQ", self.args)
+        values = struct.unpack_from(f"<{SHAPE[1]}h", self.args, x)
+        struct.pack_into(f"<{SHAPE[1]}h", self.args, y, *(value + k for value in values))
+        return (0, "", 0, "", "", "", -1, 2000)
+
+    def until(self, point: int) -> tuple[int, str, int, str, str, str, int, int] | None:
+        """Run until a point; return None at the stop."""
+        if point == 1 and not self.fails:
+            self.point = point
+            values = memoryview(self.memory[0]).cast("h")
+            self.memory.append(bytearray(b"".join((v * self.half).to_bytes(2, "little", signed=True) for v in values)))
+            return None
+        self.point = None
+        return self.act(1)
 
     def act(self, action: int) -> tuple[int, str, int, str, str, str, int, int]:
         if action == 1:
@@ -154,16 +198,18 @@ class SmpBoard:
             return {"rc": 5}
         match header.command_id, header.op:
             case 0, OP.READ:
-                return {"service": 1, "models": 1, "name": "twice", "inputs": 1, "outputs": 1}
+                buffers = {"buffers": 1} if self.model.checks else {}
+                extra = {"arguments": 1} if self.model.calls is not None else {}
+                return {"service": 1, "models": 1, "name": "twice", "inputs": 1, "outputs": 1, **buffers, **extra}
             case 1, OP.READ:
-                name, dtype, size, shape = TENSORS[request["tensor"]]
+                name, dtype, size, shape = self.model.tensors[request["tensor"]]
                 return {"name": name, "dtype": dtype, "size": size, "shape": list(shape)}
             case 2, OP.READ:
-                data = self.model.memory[request["tensor"]][request["off"] :][: self.buffer - 48]
+                data = self.model.bytes_of(request["tensor"])[request["off"] :][: self.buffer - 48]
                 return {"off": request["off"], "data": bytes(data)}
             case 2, OP.WRITE:
                 end = request["off"] + len(request["data"])
-                self.model.memory[request["tensor"]][request["off"] : end] = request["data"]
+                self.model.bytes_of(request["tensor"])[request["off"] : end] = request["data"]
                 return {"off": end}
             case 4, OP.READ:
                 return {"points": len(POINTS), "hz": HZ, "used": STACK_USED, "stack": STACK_SIZE}
@@ -173,6 +219,14 @@ class SmpBoard:
             case 3, OP.WRITE:
                 keys = ("result", "error", "code", "hook", "device", "operator", "step", "ns")
                 return dict(zip(keys, self.model.act(request["do"]), strict=True))
+            case 7, OP.WRITE if self.model.calls is not None:
+                keys = ("result", "error", "code", "hook", "device", "operator", "step", "ns")
+                return dict(zip(keys, self.model.call(request["operator"], request["device"]), strict=True))
+            case 6, OP.WRITE if self.model.checks:
+                keys = ("result", "error", "code", "hook", "device", "operator", "step", "ns")
+                report = self.model.until(request["point"])
+                rest = dict(zip(keys, report or (0, "", 0, "", "", "", -1, 0), strict=True))
+                return {"stopped": int(report is None), **rest}
         return {"rc": 8}
 
 
@@ -216,20 +270,28 @@ class ShellBoard:
         match words:
             case ["describe"]:
                 rows = [f"@opwest service 1 1 {self.CHUNK}", "@opwest model twice"]
-                for role, (name, dtype, size, shape) in zip(("input", "output"), TENSORS, strict=True):
+                for name, dtype, size, shape in self.model.tensors:
+                    role = {"x": "input", "y": "output", "half": "buffer"}.get(name, "arguments")
                     rows.append(f"@opwest {role} {name} {dtype} {size} {' '.join(map(str, shape))}")
                 return "\n".join([*rows, "@opwest end", ""])
             case [verb, "twice"] if verb in verbs:
                 return f"@opwest done {' '.join(str(word) or '-' for word in self.model.act(verbs[verb]))}\n"
+            case ["call", "twice", operator, device] if self.model.calls is not None:
+                report = self.model.call(int(operator), int(device))
+                return f"@opwest done {' '.join(str(word) or '-' for word in report)}\n"
+            case ["until", "twice", point] if self.model.checks:
+                report = self.model.until(int(point))
+                shown = " ".join(str(word) or "-" for word in report) if report is not None else ""
+                return f"@opwest done {shown}\n" if report is not None else f"@opwest stopped {point}\n"
             case ["measures", "twice"]:
                 rows = [f"@opwest measures {len(POINTS)} {HZ} {STACK_USED} {STACK_SIZE}"]
                 rows += [f"@opwest point {i} {' '.join(map(str, point))}" for i, point in enumerate(POINTS)]
                 return "\n".join([*rows, "@opwest end", ""])
             case ["write", "twice", name, offset, text]:
                 at = int(offset)
-                self.model.memory["xy".index(name)][at : at + len(text) // 2] = bytes.fromhex(text)
+                self.model.bytes_of(name)[at : at + len(text) // 2] = bytes.fromhex(text)
                 return f"@opwest wrote {at} {len(text) // 2}\n"
             case ["read", "twice", name, offset]:
-                part = self.model.memory["xy".index(name)][int(offset) :][: self.CHUNK]
+                part = self.model.bytes_of(name)[int(offset) :][: self.CHUNK]
                 return f"@opwest data {offset} {len(part)} {part.hex()}\n"
         return f"@opwest error -2 {re.sub(' .*', '', 'ENOENT')}\n"

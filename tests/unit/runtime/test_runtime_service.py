@@ -18,3 +18,14 @@ def test_requests_of_a_host(flags: tuple[str, ...], tmp_path: Path) -> None:
     run(["gcc", *SANITIZED, *flags, f"-I{RUNTIME / 'include'}", *sources, "-o", "service"], tmp_path)
     done = subprocess.run([tmp_path / "service"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("flags", [(), ("-m32",)])
+def test_calls_of_a_host(flags: tuple[str, ...], tmp_path: Path) -> None:
+    need_compiler("gcc", ("-fsanitize=address,undefined", *flags), link=True)
+    program = Path(__file__).parent / "programs" / "service.c"
+    sources = [program, *(RUNTIME / "src" / name for name in ("service.c", "service_call.c", "call.c", "metadata.c"))]
+    options = [f"-I{RUNTIME / 'include'}", "-DCONFIG_OPWEST_SERVICE_CALL=1", "-Wno-unused-function"]
+    run(["gcc", *SANITIZED, *flags, *options, *sources, "-o", "service"], tmp_path)
+    done = subprocess.run([tmp_path / "service"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -118,6 +118,18 @@ void opwest_profile_begin(struct opwest_measure *measures, const struct opwest_p
 void opwest_profile_end(struct opwest_measure *measures, const struct opwest_point *points,
 			uint32_t index);
 
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+/**
+ * @brief Called at the end of every point, after its measurement; may wait.
+ *
+ * Defined by the service for hosts, and by the program of `opwest run --check-steps`.
+ *
+ * @param measures The measurements of the workspace.
+ * @param index    The point.
+ */
+void opwest_profile_stop(const struct opwest_measure *measures, uint32_t index);
+#endif
+
 /**
  * @brief Reset measurements.
  *

@@ -19,6 +19,9 @@
 #include <opwest/model.h>
 #include <opwest/profile.h>
 #include <opwest/status.h>
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+#include <opwest/registry.h>
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -49,6 +52,22 @@ struct opwest_served_model {
 	/** The measurements of the workspace. */
 	const struct opwest_profiled *profile;
 #endif
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+	/** The tensors in the workspace. */
+	const struct opwest_details *details;
+	/** Returns the memory of a pool of the workspace, NULL if there is no such pool. */
+	uint8_t *(*pool)(uint16_t index);
+#endif
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+	const struct opwest_registry *registry;
+	/** The memory for the arguments of one operator, as a tensor of bytes. */
+	const struct opwest_tensor *arguments;
+	uint8_t *argument_memory;
+	/** As many as any operator has. */
+	struct opwest_value *values;
+	/** Returns a device of the workspace; NULL if the model has none. */
+	struct opwest_call_device (*device)(uint32_t index);
+#endif
 };
 
 #ifdef __ZEPHYR__
@@ -58,7 +77,10 @@ struct opwest_served_model {
 #endif
 
 /**
- * @brief Return a tensor by index: the inputs first, then the outputs.
+ * @brief Return a tensor by index: the inputs, the outputs, then those in the workspace.
+ *
+ * The last ones only with CONFIG_OPWEST_CHECK_STEPS; a placed input or output is there again. With
+ * CONFIG_OPWEST_SERVICE_CALL the argument memory follows.
  *
  * @param served The model.
  * @param index  The index, from 0.
@@ -72,7 +94,7 @@ const struct opwest_tensor *opwest_service_tensor(const struct opwest_served_mod
  * @brief Find a tensor by name.
  *
  * @param served The model.
- * @param name   The name of an input or an output.
+ * @param name   The name of the tensor.
  * @param index  Set to its index.
  *
  * @retval 0       Found.
@@ -92,10 +114,10 @@ int opwest_service_find(const struct opwest_served_model *served, const char *na
 int opwest_service_open(const struct opwest_served_model *served);
 
 /**
- * @brief Write a part of an input.
+ * @brief Write a part of an input, or of the argument memory.
  *
  * @param served The model, open.
- * @param index  The input.
+ * @param index  The tensor.
  * @param offset The offset, bytes.
  * @param data   The data.
  * @param size   The number of bytes.
@@ -124,6 +146,27 @@ int opwest_service_write(const struct opwest_served_model *served, uint16_t inde
  */
 int opwest_service_read(const struct opwest_served_model *served, uint16_t index, uint32_t offset,
 			const uint8_t **data, uint32_t *size);
+
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+/**
+ * @brief Call one operator with the arguments in the argument memory.
+ *
+ * The memory begins with a table of 64-bit little-endian numbers, one for each argument of the
+ * operator: the offset of a tensor in the memory, the value of an integer, or the bits of a double.
+ *
+ * @param served The model, open.
+ * @param index  The operator, by its index in the model.
+ * @param device The index of its device, or OPWEST_NO_DEVICE.
+ *
+ * @retval 0       The results are in the argument memory.
+ * @retval -ENOENT There is no such operator.
+ * @retval -ENODEV There is no such device.
+ * @retval -EPERM  The model is not open.
+ * @retval -ERANGE A tensor is outside of the memory.
+ * @return Another negative errno of opwest_call()
+ */
+int opwest_service_call(const struct opwest_served_model *served, uint32_t index, uint32_t device);
+#endif
 
 /**
  * @brief Return the name of an error, whose number depends on the C library.

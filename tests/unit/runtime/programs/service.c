@@ -144,8 +144,111 @@ static int names(void)
 	return 0;
 }
 
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+static uint8_t arguments[64];
+static const uint32_t arguments_shape[] = {sizeof(arguments)};
+static const struct opwest_tensor arguments_tensor = {.name = "@arguments",
+						      .shape = arguments_shape,
+						      .size = sizeof(arguments),
+						      .dtype = OPWEST_UINT8,
+						      .rank = 1};
+static const uint32_t four[] = {4};
+static const struct opwest_tensor args[] = {
+	{.name = "x", .shape = four, .size = 4, .dtype = OPWEST_UINT8, .rank = 1},
+	{.name = "k", .size = 1, .dtype = OPWEST_INT8, .flags = OPWEST_TENSOR_SCALAR},
+	{.name = "r", .size = 4, .dtype = OPWEST_FLOAT32, .flags = OPWEST_TENSOR_SCALAR},
+	{.name = "y", .shape = four, .size = 4, .dtype = OPWEST_UINT8, .rank = 1,
+	 .direction = OPWEST_OUT},
+};
+static const struct opwest_operator operators[] = {
+	{.name = "add", .args = args, .arg_count = 4},
+	{.name = "unknown"},
+};
+static const struct opwest_model callable_model = {
+	.name = "callable", .inputs = inputs, .outputs = outputs, .operators = operators,
+	.input_count = 2, .output_count = 1, .operator_count = 2};
+
+static int32_t add(const struct opwest_value *values, const struct device *dev)
+{
+	const uint8_t *const x = values[0].as.in;
+	uint8_t *const y_ = values[3].as.out;
+
+	(void)dev;
+	for (int i = 0; i < 4; i++) {
+		y_[i] = (uint8_t)(x[i] + values[1].as.integer + (int)values[2].as.real);
+	}
+	return 0;
+}
+
+static const struct opwest_entry entry = {.info = operators, .adapter = add};
+static struct opwest_value values[4];
+
+/* A registry with one operator. */
+const struct opwest_entry *opwest_find(const struct opwest_registry *registry, const char *name)
+{
+	return registry == NULL && strcmp(name, "add") == 0 ? &entry : NULL;
+}
+
+static const struct opwest_served_model callable = {
+	.model = &callable_model,
+	.status = &status,
+	.opened = &opened,
+	.open = open_model,
+	.run = run_model,
+	.close = close_model,
+	.memory = memory,
+	.arguments = &arguments_tensor,
+	.argument_memory = arguments,
+	.values = values,
+};
+
+static int calls(void)
+{
+	/* x at 32, k = -1, r = 2.0, y at 60. */
+	static const uint8_t table[32] = {32, [8] = 255, 255, 255, 255, 255, 255, 255, 255,
+					  [23] = 0x40,   [24] = 60};
+	static const uint8_t x[] = {1, 2, 3, 250};
+	const uint8_t *data;
+	uint32_t size = 64;
+	uint16_t index;
+
+	opened = false;
+	CHECK(opwest_service_call(&callable, 0, OPWEST_NO_DEVICE) == -EPERM);
+	CHECK(opwest_service_open(&callable) == 0);
+	CHECK(opwest_service_find(&callable, "@arguments", &index) == 0 && index == 3);
+	CHECK(opwest_service_tensor(&callable, 4) == NULL);
+	CHECK(opwest_service_write(&callable, 3, 0, table, 32) == 0);
+	CHECK(opwest_service_write(&callable, 3, 32, x, 4) == 0);
+	CHECK(opwest_service_write(&callable, 3, 61, x, 4) == -ERANGE);
+	CHECK(opwest_service_write(&callable, 2, 0, x, 1) == -ENOENT);
+	CHECK(opwest_service_call(&callable, 2, OPWEST_NO_DEVICE) == -ENOENT);
+	CHECK(opwest_service_call(&callable, 1, OPWEST_NO_DEVICE) == -ENOENT);
+	CHECK(opwest_service_call(&callable, 0, 0) == -ENODEV);
+	CHECK(opwest_service_call(&callable, 0, OPWEST_NO_DEVICE) == 0);
+	CHECK(opwest_service_read(&callable, 3, 60, &data, &size) == 0 && size == 4);
+	CHECK(data[0] == 2 && data[1] == 3 && data[2] == 4 && data[3] == 251);
+	for (int i = 0; i < 32; i += 24) { /* the offsets of x and y */
+		const uint8_t was = arguments[i];
+
+		arguments[i] = 61;
+		CHECK(opwest_service_call(&callable, 0, OPWEST_NO_DEVICE) == -ERANGE);
+		arguments[i] = was;
+		arguments[i + 7] = 255;
+		CHECK(opwest_service_call(&callable, 0, OPWEST_NO_DEVICE) == -ERANGE);
+		arguments[i + 7] = 0;
+	}
+	return 0;
+}
+#endif
+
 int main(void)
 {
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+	if (calls() != 0) {
+		return 1;
+	}
+	return 0;
+#endif
 	CHECK(served.run() == 0 && served.status->code == 0);
 	return tensors() | closed_models_have_no_data() | sessions() | writes() | reads() | names();
 }

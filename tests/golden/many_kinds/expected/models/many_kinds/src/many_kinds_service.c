@@ -167,6 +167,28 @@ static uint8_t *memory(uint16_t index)
 	}
 }
 
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+OPWEST_ALIGNED(64) static uint8_t argument_memory[320];
+static const uint32_t argument_shape[] = {sizeof(argument_memory)};
+static const struct opwest_tensor arguments = {
+	.name = "@arguments",
+	.shape = argument_shape,
+	.size = sizeof(argument_memory),
+	.dtype = OPWEST_UINT8,
+	.rank = 1U,
+};
+static struct opwest_value argument_values[13];
+#endif
+
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+static uint8_t *pool(uint16_t index)
+{
+	uint8_t *const pools[] = {workspace.fast, workspace.slow};
+
+	return index < sizeof(pools) / sizeof(pools[0]) ? pools[index] : NULL;
+}
+#endif
+
 OPWEST_SERVE_MODEL(many_kinds) = {
 	.model = &many_kinds_model,
 	.status = &workspace.status,
@@ -177,5 +199,16 @@ OPWEST_SERVE_MODEL(many_kinds) = {
 	.memory = memory,
 #ifdef CONFIG_OPWEST_PROFILE
 	.profile = &opwest_profiled_workspace,
+#endif
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+	.details = &many_kinds_details,
+	.pool = pool,
+#endif
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+	.registry = &many_kinds_registry,
+	.arguments = &arguments,
+	.argument_memory = argument_memory,
+	.values = argument_values,
+	.device = NULL,
 #endif
 };

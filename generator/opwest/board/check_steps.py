@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opwest run --board --check-steps`: stop after every step and compare its results with a reference."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opwest.board.compare import Difference, difference
+from opwest.board.link import Action, Link, LinkError, ModelError, Report, Served
+from opwest.board.progress import Progress
+from opwest.board.session import act, failure, fetch, send
+from opwest.host.steps import host_results, step_tensors
+from opwest.records import dataclass
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.generic]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The expected results of steps: `values` by point and tensor."""
+
+    stops: Sequence[Mapping[str, Any]]
+    steps: Sequence[str]
+    """The operator of each step."""
+    values: Mapping[tuple[int, str], Array]
+    source: str
+    """The origin of the values, as shown to the user."""
+
+
+@dataclass(frozen=True)
+class StepDifference:
+    """A result of a step that differs from its reference."""
+
+    step: int
+    operator: str
+    tensor: str
+    difference: Difference
+
+    def as_text(self) -> str:
+        """Return one line of text."""
+        return f"step {self.step} ({self.operator}) differs: tensor {self.tensor}: {self.difference.as_text()}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the value for JSON output."""
+        return {
+            "step": self.step,
+            "operator": self.operator,
+            "tensor": self.tensor,
+            "error": self.difference.as_json(),
+        }
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The result of a check: the first difference, and the number of compared tensors and steps."""
+
+    first: StepDifference | None
+    tensors: int
+    steps: int
+    source: str
+
+    def as_text(self) -> str:
+        """Return one line of text."""
+        if self.first is not None:
+            return self.first.as_text()
+        plural = "" if self.steps == 1 else "s"
+        return f"no difference in {self.steps} step{plural}: {self.tensors} results equal {self.source}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the value for JSON output."""
+        first = self.first and self.first.as_json()
+        return {"first": first, "tensors": self.tensors, "steps": self.steps, "reference": self.source}
+
+
+def expected_results(
+    project: Path,
+    record: Mapping[str, Any],
+    model: Mapping[str, Any],
+    inputs: Mapping[str, Array],
+    references: Mapping[str, Array],
+    cmsis_nn: Path | None = None,
+) -> Expected:
+    """Return the given references, else the results of a run on this machine. Raises OpwestError."""
+    if references:
+        tensors = step_tensors(model, project)
+        values = {
+            (stop["point"], write["tensor"]): references[write["tensor"]]
+            for stop in model["stops"]
+            for write in stop["writes"]
+            if write["tensor"] in tensors.keys() & references.keys()
+        }
+        return Expected(model["stops"], model["steps"], values, "the given references")
+    found = host_results(project.absolute(), record, model, inputs, cmsis_nn)
+    return Expected(model["stops"], model["steps"], found, "those of the host")
+
+
+def check_steps(
+    link: Link,
+    model: Served,
+    inputs: Mapping[str, Array],
+    expected: Expected,
+    *,
+    tolerance: float,
+    progress: Progress,
+) -> Checked:
+    """Run a model up to each stop and compare its results there; errors up to `tolerance` are no difference.
+
+    After the first difference the run continues to its end. Raises LinkError, also if the run fails.
+    """
+    act(link, model, Action.OPEN)
+    try:
+        for index, tensor in enumerate(model.tensors):
+            if tensor.role == "input":
+                send(link, model, index, inputs[tensor.name].tobytes(), progress)
+        checked = _compare(link, model, expected, tolerance, progress)
+        end = link.run_until(model, 0)
+        # A step that failed has incomplete results: the failure is the cause.
+        if end.result != 0 and (checked.first is None or end.step == checked.first.step):
+            raise failure(end, model, Action.RUN)
+    except ModelError:
+        with contextlib.suppress(LinkError):  # report the first error
+            link.act(model, Action.CLOSE)
+        raise
+    act(link, model, Action.CLOSE)
+    return checked
+
+
+def _compare(link: Link, model: Served, expected: Expected, tolerance: float, progress: Progress) -> Checked:
+    places = {tensor.name: index for index, tensor in reversed(list(enumerate(model.tensors)))}
+    seen: set[int] = set()
+    count = 0
+    for stop in expected.stops:
+        point = stop["point"]
+        writes = [write for write in stop["writes"] if (point, write["tensor"]) in expected.values]
+        if not writes:
+            continue
+        step = writes[-1]["step"]
+        progress.show(f"running {model.name} up to step {step} ({expected.steps[step]})")
+        _stopped(link.run_until(model, point), link, model, point)
+        for write in writes:
+            name, step = write["tensor"], write["step"]
+            if name not in places:
+                raise LinkError(
+                    f"the image on '{link.device}' has no tensor '{name}'", "omit --no-build and --no-flash"
+                )
+            actual = fetch(link, model, places[name], progress)
+            reference = expected.values[point, name]
+            if actual.shape != reference.shape:
+                shown = f"{list(actual.shape)}, expected {list(reference.shape)}"
+                raise LinkError(f"tensor '{name}' of the image on '{link.device}' has the shape {shown}")
+            found = difference(actual, reference)
+            seen.add(step)
+            count += 1
+            if found.differing and not found.largest <= tolerance:
+                first = StepDifference(step, expected.steps[step], name, found)
+                return Checked(first, count, len(seen), expected.source)
+    return Checked(None, count, len(seen), expected.source)
+
+
+def _stopped(report: Report, link: Link, model: Served, point: int) -> None:
+    """Raise LinkError unless the run has stopped."""
+    if report.stopped:
+        return
+    if report.result != 0:
+        raise failure(report, model, Action.RUN)
+    raise LinkError(
+        f"{link.device}: the run of model '{model.name}' ended before point {point}", "omit --no-build and --no-flash"
+    )

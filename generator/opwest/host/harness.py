@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The host program that runs a model on given arrays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opwest.host.compile import HostCompiler, build_program, fail
+from opwest.host.own_templates import own_renderer
+from opwest.host.project_data import tensors_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.generic]
+
+HOOKS = ("operator", "ready", "activate", "open", "close", "deactivate", "sync", "cache")
+"""enum opwest_hook of the runtime."""
+
+
+def run_harness(
+    project: Path,
+    record: Mapping[str, Any],
+    model: Mapping[str, Any],
+    compiler: HostCompiler,
+    work: Path,
+    arrays: Mapping[str, Array],
+    *,
+    repeat: int = 1,
+    cmsis_nn: Path | None = None,
+    stops: Sequence[Mapping[str, Any]] = (),
+) -> tuple[list[Path], str]:
+    """Build the program in `work` and run it on `arrays`, the inputs by name.
+
+    Return the raw files of the inputs, the outputs and, with `stops`, of their tensors; and the standard output.
+    `cmsis_nn` is the directory of CMSIS-NN, for operators that call it. `stops` are rows of the record's stops with
+    `place` and `size` of each tensor. Raises OpwestError.
+    """
+    inputs, outputs = tensors_of(model, "input"), tensors_of(model, "output")
+    rows = [{**t, "position": i + 1, "buffer": buffer_of(t)} for i, t in enumerate([*inputs, *outputs])]
+    source = work / "host_main.c"
+    source.write_bytes(
+        own_renderer()(
+            "host/main.c",
+            model=model["name"],
+            macro=model["macro"],
+            repeat=repeat,
+            tensors=rows,
+            inputs=", ".join(t["buffer"] for t in inputs if not t["placed"]) or "0",
+            outputs=", ".join(t["buffer"] for t in outputs if not t["placed"]) or "0",
+            stops=stops,
+            pools=model.get("pools", ()),
+        )
+    )
+    program = work / "harness"
+    build_program(project, {**record, "models": [model]}, compiler, [source], program, cmsis_nn)
+    paths = [work / f"{row['role']}_{row['name']}.bin" for row in rows]
+    for tensor, path in zip(inputs, paths, strict=False):
+        path.write_bytes(arrays[tensor["name"]].tobytes())
+    if stops:
+        paths.append(work / "steps.bin")
+    done = subprocess.run([program, *paths], check=False, capture_output=True, text=True, errors="replace")
+    if done.returncode != 0:
+        raise _failure(project, model, done)
+    return paths, done.stdout
+
+
+def ended(returncode: int) -> str:
+    """Return how a program ended."""
+    if returncode < 0:
+        return f"the program was terminated by {signal.Signals(-returncode).name}"
+    return f"the program returned {returncode}"
+
+
+def buffer_of(tensor: Mapping[str, Any]) -> str:
+    """Return the C expression of a tensor's memory in the harness."""
+    name: str = tensor["buffer"]
+    return f"workspace.{tensor['role']}.{tensor['name']}" if tensor["placed"] else name
+
+
+def _failure(project: Path, model: Mapping[str, Any], done: subprocess.CompletedProcess[str]) -> Exception:
+    """Return the error of a failed harness; with exit code 3, its last line has the result, step and code of `run`."""
+    last = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else ""
+    if done.returncode == 3:
+        rc, step, code, hook, device = (int(word) for word in last.split())
+        names, devices = model["steps"], model["devices"]
+        where = f" in step {step} ({names[step]})" if step < len(names) else ""
+        if hook:
+            where += f": {HOOKS[hook]} of device {devices[device]} returned {code}"
+        elif where:
+            where += f": the operator returned {code}"
+        return fail(f"{model['name']}_run returned {rc} ({os.strerror(-rc)}){where}", project)
+    return fail(f"{ended(done.returncode)} {last}".strip(), project)

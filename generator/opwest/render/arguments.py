@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The memory for the arguments of one operator: `opwest call`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opwest.model.model import Device, Model, Operator
+from opwest.records import dataclass
+
+ENTRY = 8
+"""Bytes of an entry of the table at the begin: the offset of a tensor, or the bits of a scalar."""
+_LEAST_ALIGN = 64
+"""The address of every tensor is a multiple of this and of the cache lines of all pools."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentMemory:
+    """The size of the memory for any operator of a model, its alignment, and the largest number of arguments."""
+
+    size: int
+    align: int
+    count: int
+
+
+def argument_memory(model: Model) -> ArgumentMemory:
+    """Return the memory that the largest operator needs."""
+    align = _align(model)
+    ends = [ENTRY, *(_layout(operator, align)[1] for operator in model.operators)]
+    counts = [1, *(len(operator.args) for operator in model.operators)]
+    return ArgumentMemory(max(ends), align, max(counts))
+
+
+def argument_row(model: Model) -> dict[str, Any]:
+    """Return the memory as a row for templates and the project's record."""
+    memory = argument_memory(model)
+    return {"size": memory.size, "align": memory.align, "count": memory.count, "devices": bool(model.devices)}
+
+
+def operator_rows(model: Model) -> list[dict[str, Any]]:
+    """Return the row of each operator for the project's record: its arguments, their offsets, the fitting devices."""
+    align = _align(model)
+    rows = []
+    for operator in model.operators:
+        offsets, _ = _layout(operator, align)
+        args = [
+            {
+                "name": a.name,
+                "dtype": a.type.dtype.name,
+                "shape": list(a.type.shape),
+                "size": a.type.size,
+                "direction": a.direction,
+                "scalar": a.scalar,
+                "offset": offset,
+            }
+            for a, offset in zip(operator.args, offsets, strict=True)
+        ]
+        fitting = [device.name for device in model.devices if _fits(operator, device)]
+        rows.append({"name": operator.name, "takes_device": operator.takes_device, "devices": fitting, "args": args})
+    return rows
+
+
+def _fits(operator: Operator, device: Device) -> bool:
+    """Return whether the operator takes a device of this type that runs this program."""
+    program = device.program.name if device.program else None
+    is_type = operator.device_type in (None, device.type)
+    return operator.takes_device and is_type and operator.device_program in (None, program)
+
+
+def _align(model: Model) -> int:
+    return max(_LEAST_ALIGN, *(pool.cache_line or 0 for pool in model.pools), *_aligns(model))
+
+
+def _aligns(model: Model) -> list[int]:
+    return [a.align for operator in model.operators for a in operator.args] or [1]
+
+
+def _layout(operator: Operator, align: int) -> tuple[list[int], int]:
+    """Return the offset of each argument, 0 for scalars, and the end: whole units of `align`."""
+    end = -(-ENTRY * len(operator.args) // align) * align
+    offsets = []
+    for argument in operator.args:
+        offsets.append(0 if argument.scalar else end)
+        if not argument.scalar:
+            end += -(-argument.type.size // align) * align
+    return offsets, end

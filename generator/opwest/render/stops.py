@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The points after which the results of steps are compared: `opwest run --check-steps`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from opwest.model.model import Model, Step
+from opwest.plan.memory import MemoryPlan
+from opwest.records import dataclass
+from opwest.render.actions import Action, Cache, Call, Wait, actions
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A point, and the tensors that are complete when it ends, each with the last step that wrote it."""
+
+    point: int
+    writes: tuple[tuple[str, int], ...]
+
+    def as_record(self) -> dict[str, Any]:
+        """Return the row for the project's record."""
+        return {"point": self.point, "writes": [{"tensor": tensor, "step": step} for tensor, step in self.writes]}
+
+
+def stops(model: Model, plan: MemoryPlan) -> list[Stop]:
+    """Return all stops in the order of the run.
+
+    The results of a synchronous step are complete after its call, those of an asynchronous step after the wait for its
+    device; then caches are invalidated. A result whose memory another step may have overwritten before that is left
+    out: a device with a queue can write it again before the wait.
+    """
+    todo = actions(model, plan)
+    found = []
+    called: list[int] = []
+    for index, action in enumerate(todo):
+        if isinstance(action, Call):
+            called.append(action.step.index)
+        complete = _complete(action)
+        if not complete:
+            continue
+        last = index
+        while last + 1 < len(todo) and _invalidates(todo[last + 1]):
+            last += 1
+        writes = {
+            tensor: step
+            for step in complete
+            for tensor in _written(model.steps[step])
+            if not any(_overwrites(model, plan, other, tensor) for other in called[called.index(step) + 1 :])
+        }
+        if writes:
+            found.append(Stop(last + 1, tuple(writes.items())))  # point 0 is the whole run
+    return found
+
+
+def _complete(action: Action) -> tuple[int, ...]:
+    """Return the steps whose results an action completes."""
+    if isinstance(action, Wait):
+        return action.steps
+    if isinstance(action, Call) and not (action.step.operator.is_async and action.step.device):
+        return (action.step.index,)
+    return ()
+
+
+def _invalidates(action: Action) -> bool:
+    return isinstance(action, Cache) and action.operation == "invalidate"
+
+
+def _written(step: Step) -> Iterator[str]:
+    """Yield the tensors that a step writes, without scratch memory."""
+    for argument, binding in zip(step.operator.args, step.bindings, strict=True):
+        if argument.direction in ("out", "inout") and binding.role in ("input", "output", "buffer"):
+            yield binding.name
+
+
+def _overwrites(model: Model, plan: MemoryPlan, step: int, tensor: str) -> bool:
+    """Return whether a step writes memory of a tensor in the workspace as another tensor."""
+    sizes = {buffer.name: buffer.type.size for buffer in model.buffers}
+    if tensor not in sizes:
+        return False
+    pool, begin = plan.place(tensor)
+    for argument, binding in zip(model.steps[step].operator.args, model.steps[step].bindings, strict=True):
+        if argument.direction == "in" or binding.name == tensor or binding.name not in sizes:
+            continue
+        other, start = plan.place(binding.name)
+        if other == pool and start < begin + sizes[tensor] and begin < start + sizes[binding.name]:
+            return True
+    return False
