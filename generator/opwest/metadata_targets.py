@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from opwest.diagnostics import Diagnostics, nearest
-from opwest.model.model import Model, Target, TargetBuild
+from opwest.model.builds import Target, TargetBuild
+from opwest.model.model import Model
 from opwest.model.targets import make_target
 from opwest.render.application import DEFAULT_BOARD
 from opwest.request import Request

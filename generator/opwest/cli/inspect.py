@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from opwest.diagnostics import Diagnostics, Location, nearest
+from opwest.model.builds import Target
 from opwest.model.ir_files import is_ir
-from opwest.model.model import Target
 from opwest.model.targets import make_target, target_abi
 from opwest.objects.elf import parse_elf
 from opwest.objects.facts import ObjectError

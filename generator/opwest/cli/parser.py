@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import argparse
 import functools
-import math
 from pathlib import Path
 from typing import NoReturn
 
 from opwest import __version__
 from opwest.cli import commands
 from opwest.cli.report_options import add_report_options
+from opwest.cli.run_options import add_board, add_connection, add_host, count
 
 _DESCRIPTION = """\
 Generate a Zephyr application from compiled operators and a device manifest.
@@ -26,6 +26,8 @@ Generate a Zephyr application from compiled operators and a device manifest.
   opwest update app                             generate the application again, keeping your changes
   opwest run app --host                         run the application on this machine, without Zephyr
   opwest run app --board B --input x=x.npy      run it on a board, in QEMU or on native_sim
+  opwest call app --board B OPERATOR --arg x=x.npy   call one operator there
+  opwest inspect app/build/zephyr/zephyr.elf    print the models of an image
   opwest plan buffers.csv --capacity 1048576    plan memory for a table of buffers
 """
 
@@ -186,11 +188,11 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
         help="content of an input; without --input, --host runs the application's main()",
     )
     run.add_argument("--output-dir", metavar="DIR", type=Path, help="directory for the outputs, one NAME.npy each")
-    run.add_argument("--repeat", metavar="N", type=_count, default=1, help="run N times (default: 1)")
+    run.add_argument("--repeat", metavar="N", type=count, default=1, help="run N times (default: 1)")
     run.add_argument("--profile", action="store_true", help="measure every step")
     run.add_argument("--output-profile", metavar="FILE", type=Path, help="write the measurements to FILE as JSON")
-    _add_host(run)
-    _add_board(run)
+    add_host(run)
+    add_board(run)
     _add_json(run)
     run.set_defaults(function=commands.run, operator=None)
 
@@ -208,8 +210,8 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     )
     call.add_argument("--device", metavar="NAME", help="device of the operator (default: the only one that fits)")
     call.add_argument("--output-dir", metavar="DIR", type=Path, help="directory for the results, one NAME.npy each")
-    call.add_argument("--repeat", metavar="N", type=_count, default=1, help="call N times (default: 1)")
-    _add_connection(call.add_argument_group("connection"))
+    call.add_argument("--repeat", metavar="N", type=count, default=1, help="call N times (default: 1)")
+    add_connection(call.add_argument_group("connection"))
     _add_json(call)
     call.set_defaults(function=commands.call, check_steps=False, profile=False, output_profile=None)
 
@@ -235,7 +237,7 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
     plan.add_argument(
         "--capacity",
         metavar="N",
-        type=_count,
+        type=count,
         help="limit of a table in bytes: stop at the first plan that fits (default: minimise)",
     )
     plan.add_argument(
@@ -256,7 +258,7 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
     plan.add_argument(
         "--nodes",
         metavar="N",
-        type=_count,
+        type=count,
         help="limit of the search for a table, in nodes, about 20000 per second (default: 1000000)",
     )
     _add_json(plan)
@@ -362,92 +364,6 @@ def _add_zephyr(command: argparse.ArgumentParser) -> None:
         type=Path,
         help="Zephyr tree (default: $ZEPHYR_BASE, or the workspace of the current directory)",
     )
-
-
-def _add_host(command: argparse.ArgumentParser) -> None:
-    add = command.add_argument_group("with --host").add_argument
-    actions = [
-        add("--bits", type=int, choices=(32, 64), help="compile with -m32 or -m64"),
-        add(
-            "--cmsis-nn",
-            metavar="DIR",
-            type=Path,
-            help="CMSIS-NN, for operators that call it (default: $CMSIS_NN, or the module of the Zephyr workspace)",
-        ),
-    ]
-    command.set_defaults(host_actions=actions)
-
-
-def _add_board(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("with --board")
-    add = group.add_argument
-    actions = [
-        add(
-            "--reference",
-            metavar="NAME=FILE.npy",
-            action="append",
-            default=[],
-            help="expected output; print the error against it",
-        ),
-        add(
-            "--check-steps",
-            action="store_true",
-            help="stop after every step, compare its results with those of this machine or of --reference, and print "
-            "the first difference (exit code 1)",
-        ),
-        add(
-            "--tolerance",
-            metavar="X",
-            type=_tolerance,
-            default=0.0,
-            help="with --check-steps: largest error that is no difference (default: 0)",
-        ),
-        *_add_connection(group),
-    ]
-    command.set_defaults(board_actions=actions)
-
-
-def _add_connection(group: argparse._ArgumentGroup) -> list[argparse.Action]:
-    """Add the options of an image and the connection to it."""
-    add = group.add_argument
-    return [
-        add("--serial", metavar="DEV", help="serial device of the board (default: the only one found)"),
-        add("--baud", metavar="N", type=_count, default=115200, help="baud rate (default: 115200)"),
-        add(
-            "--timeout",
-            metavar="S",
-            type=_seconds,
-            default=30.0,
-            help="timeout for a response in seconds (default: 30)",
-        ),
-        add("--build-dir", metavar="DIR", type=Path, help="build directory (default: DIR/build/run_BOARD...)"),
-        add("--no-build", action="store_true", help="use the existing image of the build directory"),
-        add("--no-flash", action="store_true", help="do not flash: the board already runs the image"),
-        add(
-            "--zephyr-base", metavar="DIR", type=Path, help="Zephyr tree (default: as for generate, or ~/zephyrproject)"
-        ),
-    ]
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("expected 1 or more")
-    return number
-
-
-def _tolerance(text: str) -> float:
-    number = float(text)
-    if not 0 <= number < math.inf:
-        raise argparse.ArgumentTypeError("expected 0 or more")
-    return number
-
-
-def _seconds(text: str) -> float:
-    number = float(text)
-    if not 0 < number < 86400:
-        raise argparse.ArgumentTypeError("expected a time in seconds")
-    return number
 
 
 def _add_json(command: argparse.ArgumentParser) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from opwest.model.model import Model, TargetBuild
+from opwest.model.builds import TargetBuild
+from opwest.model.model import Model
 from opwest.model.stack_need import needs_json, stack_text
 from opwest.plan.memory import MemoryPlan
 from opwest.render.devices import device_origin

@@ -10,12 +10,7 @@ from opwest.manifest.located import Mapping
 from opwest.model.context import Context, located_items
 from opwest.model.dtypes import TensorType
 from opwest.model.identifiers import check_name
-from opwest.model.model import (
-    Argument,
-    Binding,
-    Operator,
-    Step,
-)
+from opwest.model.model import Argument, Binding, Operator, Step
 from opwest.model.scalars import bind_number
 from opwest.model.step_device import step_device
 from opwest.model.step_names import Names, check_roles, first_writers, named_by_unknown_operators

@@ -6,6 +6,7 @@ from __future__ import annotations
 from opwest.diagnostics import Location, nearest
 from opwest.manifest.arrays import Array, ArrayError, read_array
 from opwest.manifest.located import Mapping
+from opwest.model.builds import External
 from opwest.model.context import (
     Context,
     located_items,
@@ -16,16 +17,7 @@ from opwest.model.conventions import UNPACKED, Convention, convention_of
 from opwest.model.dtypes import DTYPES, TensorType
 from opwest.model.elements import converted, rounding_note
 from opwest.model.identifiers import check_name, is_symbol
-from opwest.model.model import (
-    DEFAULT_ALIGNMENT,
-    STRUCT_DEVICE,
-    Argument,
-    Constant,
-    External,
-    Interface,
-    Operator,
-    scalar_type,
-)
+from opwest.model.model import DEFAULT_ALIGNMENT, STRUCT_DEVICE, Argument, Constant, Interface, Operator, scalar_type
 from opwest.model.passing import check_passing, supplied_arguments, workspace_need
 
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from opwest.diagnostics import Location
 from opwest.manifest.located import Mapping
+from opwest.model.builds import SourceFile, Target
 from opwest.model.context import Context, fault_of_file, located_items
 from opwest.model.examined import Examined
 from opwest.model.headers import copy_source
 from opwest.model.ir_files import IrFile, is_ir
-from opwest.model.model import SourceFile, Target
 from opwest.model.stack_files import StackFiles, read_stack_files
 from opwest.model.targets import read_targets, target_abi
 from opwest.objects.compat import abi_warnings

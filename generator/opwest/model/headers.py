@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from opwest.diagnostics import Location
+from opwest.model.builds import SourceFile
 from opwest.model.context import Context
-from opwest.model.model import SourceFile
 from opwest.resources import resource
 
 

@@ -8,10 +8,11 @@ from pathlib import PurePosixPath
 
 from opwest.llvm.api import compile_many, contradictions, is_available, missing, read_many
 from opwest.llvm.facts import CompileJob, CompileOptions, IrFunction, IrModule, IrParameter, LlvmError
+from opwest.model.builds import Target
 from opwest.model.context import Context
 from opwest.model.examined import Examined
 from opwest.model.ir_files import IrFile
-from opwest.model.model import Argument, Operator, Target
+from opwest.model.model import Argument, Operator
 from opwest.model.targets import make_target
 from opwest.objects.compat import Fault
 from opwest.objects.facts import Member, ObjectError

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from opwest.llvm.api import compile_ir, read_ir
 from opwest.llvm.facts import CompileOptions, IrModule
+from opwest.model.builds import Target
 from opwest.model.ir import matching_targets, module_faults
-from opwest.model.model import Target
 from opwest.model.targets import make_target
 from opwest.objects.facts import ObjectFile
 from opwest.objects.inspect import read_member

@@ -9,10 +9,11 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from opwest.diagnostics import Location, nearest
+from opwest.model.builds import CppNeeds, External, LinkObject, Target, TargetBuild
 from opwest.model.context import Context
 from opwest.model.files import Files, Linkable
 from opwest.model.identifiers import is_symbol
-from opwest.model.model import CppNeeds, External, LinkObject, Operator, Target, TargetBuild
+from opwest.model.model import Operator
 from opwest.objects.closure import needed_members
 from opwest.objects.facts import CFunction, CSource, Member
 from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, Link, Reason, judge_symbols

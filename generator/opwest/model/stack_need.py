@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from opwest.model.builds import StackNeed, TargetBuild
 from opwest.model.examined import Examined
-from opwest.model.model import Model, StackNeed, TargetBuild
+from opwest.model.model import Model
 from opwest.objects.calls import Function, Place, functions
 from opwest.objects.facts import ObjectError
 from opwest.objects.stack import UNKNOWN, StackUse, stack_usage

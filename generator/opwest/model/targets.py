@@ -9,8 +9,8 @@ from typing import Any
 from opwest.diagnostics import nearest
 from opwest.llvm.target import LlvmTarget
 from opwest.manifest.located import Mapping
+from opwest.model.builds import Target
 from opwest.model.context import Context, located_items
-from opwest.model.model import Target
 from opwest.objects.compat import ARM_ARCHITECTURES, FLOAT_ABIS, ISA_STRING, WORD_SIZES, TargetAbi
 from opwest.objects.elf import COMMON_MACHINES, machines
 from opwest.targets import named_targets

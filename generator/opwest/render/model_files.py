@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
+from opwest.model.builds import TargetBuild
 from opwest.model.c_names import CNames
 from opwest.model.crt_table import Library
 from opwest.model.dtypes import DType
-from opwest.model.model import Constant, Model, TargetBuild
+from opwest.model.model import Constant, Model
 from opwest.objects.rename import rename_symbols
 from opwest.objects.tvm_symbols import CONTEXTS
 from opwest.plan.memory import MemoryPlan

@@ -8,9 +8,10 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from opwest.files import ProjectFile
+from opwest.model.builds import TargetBuild
 from opwest.model.c_names import CNames
 from opwest.model.crt_table import Library, adapted, system_library
-from opwest.model.model import Model, TargetBuild
+from opwest.model.model import Model
 from opwest.plan.memory import MemoryPlan
 from opwest.render.application import Planned, application_files
 from opwest.render.arguments import argument_row, operator_rows

@@ -6,9 +6,10 @@ Its calls equal those of the C templates, so that the public header and main.c a
 
 from __future__ import annotations
 
+from opwest.model.builds import Target
 from opwest.model.c_names import CNames
 from opwest.model.crt_table import Library
-from opwest.model.model import Model, Operator, Target
+from opwest.model.model import Model, Operator
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Cache, actions
 from opwest.render.llvm.bridges import Bridges, declarations, entry_parameters

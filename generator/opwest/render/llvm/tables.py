@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from opwest.model.builds import Target
 from opwest.model.c_names import CNames
-from opwest.model.model import Model, Target
+from opwest.model.model import Model
 from opwest.plan.memory import MemoryPlan
 from opwest.render.llvm.printer import PRIVATE, Printer
 from opwest.render.llvm.text import ir_bytes

@@ -11,9 +11,10 @@ import struct
 from collections.abc import Sequence
 
 from opwest import __version__
+from opwest.model.builds import Target
 from opwest.model.c_names import CNames
 from opwest.model.fingerprint import model_hash
-from opwest.model.model import Binding, Model, Pool, Target
+from opwest.model.model import Binding, Model, Pool
 from opwest.objects.elf import machine_number
 from opwest.plan.memory import MemoryPlan
 from opwest.records import dataclass

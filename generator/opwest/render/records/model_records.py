@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from opwest.model.builds import Target
 from opwest.model.c_names import CNames
-from opwest.model.model import STRUCT_DEVICE, Argument, Device, Direction, Interface, Model, Operator, Target
+from opwest.model.model import STRUCT_DEVICE, Argument, Device, Direction, Interface, Model, Operator
 from opwest.plan.memory import MemoryPlan
 from opwest.records import dataclass
 from opwest.render.perfect_hash import perfect_hash

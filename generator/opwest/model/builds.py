@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The link of a model: targets, the files for each, external symbols, and the stack of the operators."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from pathlib import PurePosixPath
+from typing import Literal
+
+from opwest.diagnostics import Location
+from opwest.llvm.target import LlvmTarget
+from opwest.objects.facts import FloatAbi, Fpu, Mve
+from opwest.objects.languages import is_cpp
+from opwest.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The machine and ABI that objects are compiled for, and the Zephyr configuration that selects it."""
+
+    name: str
+    machine: str
+    bits: int
+    endian: Literal["little", "big"]
+    arch: str | None
+    float_abi: FloatAbi | None
+    host: tuple[str, ...]
+    kconfig: tuple[tuple[str, str], ...]
+    llvm: LlvmTarget | None = None
+    """The parameters of LLVM's code generator; None if the target does not define them."""
+    dsp: bool | None = None
+    mve: Mve | None = None
+    fpu: Fpu | None = None
+    """Arm: optional parts of the processor; None if unspecified and unchecked."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkObject:
+    """A relocatable object to be linked: `path` below objects/<target>/ in the model's directory."""
+
+    path: PurePosixPath
+    content: bytes = field(repr=False)
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A C or C++ source (`compiled`) or a header that one includes; `path` is relative to the manifest's directory."""
+
+    path: PurePosixPath
+    content: bytes = field(repr=False)
+    compiled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TargetBuild:
+    """All files linked for one target; `target` is None for a model made of sources only."""
+
+    target: Target | None
+    objects: tuple[LinkObject, ...]
+    sources: tuple[SourceFile, ...]
+    renames: tuple[str, ...]
+    """Symbols renamed to <model>__<symbol>: all that these files define."""
+    libc: str
+    scope: tuple[str, ...] = ()
+    """Names of C++ renamed in the same way: their symbols contain the name."""
+
+    @property
+    def has_cpp(self) -> bool:
+        """Whether a source is C++."""
+        return any(source.compiled and is_cpp(source.path.name) for source in self.sources)
+
+
+@dataclass(frozen=True, slots=True)
+class CppNeeds:
+    """What operators in C++ need of the firmware."""
+
+    language: bool
+    """CONFIG_CPP."""
+    library: bool
+    """CONFIG_REQUIRES_FULL_LIBCPP."""
+
+
+@dataclass(frozen=True, slots=True)
+class StackNeed:
+    """The stack that run needs on one target, computed by model/stack_need.py."""
+
+    target: str
+    bytes: int
+    """An upper bound if `known`, else a lower bound."""
+    operator: str | None
+    """The operator with the largest need."""
+    missing: tuple[str, ...]
+    """Descriptions of the parts missing from the figure; empty if `known`."""
+    sources: tuple[str, ...]
+    """The sources of the frame sizes."""
+
+    @property
+    def known(self) -> bool:
+        """Whether `bytes` is an upper bound."""
+        return not self.missing
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """An external symbol, provided by a driver, a library or a Zephyr module."""
+
+    symbol: str
+    provider: str
+    kconfig: str | None
+    location: Location
