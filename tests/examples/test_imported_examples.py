@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from importers.importers_support import model_file, need_tvm
 from opwest.zephyr.runtime import files_of
+from requirements_support import need
 
 need_tvm("tflite")
 
@@ -45,6 +46,17 @@ def test_one_command_imports_and_runs_a_model(copy, example, model):
     runtime = copy / "build" / example / "app" / "modules" / "opwest"
     copied = sorted(path.relative_to(runtime).as_posix() for path in runtime.rglob("*") if path.is_file())
     assert copied == files_of({"core", "vectors"})  # as in digits: see test_lean_applications.py
+
+
+def test_imported_model_has_metadata_of_llvm(copy):
+    """A model of C sources only: the target of the metadata is that of native_sim."""
+    need("llvmlite")
+    assert run(copy, "anomaly_detection", model_file("ad01_int8.tflite")).returncode == 0
+    (manifest,) = (copy / "build" / "anomaly_detection").glob("*/manifest.yaml")
+    opwest, app = [sys.executable, "-m", "opwest"], copy / "llvm"
+    subprocess.run([*opwest, "generate", manifest, "-o", app, "--metadata=llvm"], check=True, capture_output=True)
+    done = subprocess.run([*opwest, "run", app, "--host"], capture_output=True, text=True, check=False)
+    assert "cases: 8 of 8" in done.stdout, done.stdout + done.stderr
 
 
 def test_other_model_is_reported(copy):
