@@ -201,6 +201,12 @@ static int maintain(const char *what, const uint8_t *data, uint32_t size)
 	return fault();
 }
 
+/* Not used: no operator is called by name. */
+uint32_t opwest_port_cache_line(void)
+{
+	return 0U;
+}
+
 int opwest_port_cache_flush(const uint8_t *data, uint32_t size)
 {
 	return maintain("flush", data, size);
