@@ -19,7 +19,7 @@ from opwest.model.ir_files import IrFile, is_ir
 from opwest.model.stack_files import StackFiles, read_stack_files
 from opwest.model.targets import read_targets, target_abi
 from opwest.objects.compat import abi_warnings
-from opwest.objects.facts import CSource, Member, ObjectError, ObjectFile
+from opwest.objects.facts import CFunction, CSource, Member, ObjectError, ObjectFile
 from opwest.objects.inspect import inspect_object
 from opwest.objects.judgement import judge_file
 from opwest.records import dataclass
@@ -43,12 +43,19 @@ class Linkable:
     """Whether its format or its ABI has faults. Its symbols are checked nevertheless."""
 
     @cached_property
+    def c_functions(self) -> dict[str, CFunction]:
+        """The functions of a source whose symbol is their name."""
+        if isinstance(self.item, Member):
+            return {}
+        return {function.name: function for function in reversed(self.item.c_functions)}
+
+    @cached_property
     def defined_functions(self) -> set[str]:
         """Functions with external linkage."""
         if isinstance(self.item, Member):
             known = {} if self.item.opaque else self.item.defined
             return {n for n, s in known.items() if s.kind == "function" or s.section == "code"}
-        return {f.name for f in self.item.c_functions} | self.entry_points
+        return self.c_functions.keys() | self.entry_points
 
     @cached_property
     def defined(self) -> set[str]:

@@ -194,10 +194,10 @@ class _Link:
                         _symbol_place(self.context, operator),
                         expected="a function",
                     )
-                elif isinstance(one.item, CSource):
+                elif operator.symbol in one.c_functions:  # a macro may define others: entry_points
                     from opwest.model.prototypes import check_prototype
 
-                    check_prototype(self.faults, operator, one.name, one.item)
+                    check_prototype(self.faults, operator, one.name, one.c_functions[operator.symbol])
             self._check_signature(operator, owners)
 
     def _check_signature(self, operator: Operator, owners: list[Linkable]) -> None:

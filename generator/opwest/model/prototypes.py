@@ -8,14 +8,11 @@ from opwest.model.conventions import CONVENTIONS
 from opwest.model.model import Operator
 from opwest.objects.dwarf import DeclaredParameter, DwarfSignature, DwarfType, compare
 from opwest.objects.dwarf_compare import C_SCALARS
-from opwest.objects.facts import CParameter, CSource
+from opwest.objects.facts import CFunction, CParameter
 
 
-def check_prototype(faults: Diagnostics, operator: Operator, file: str, source: CSource) -> None:
+def check_prototype(faults: Diagnostics, operator: Operator, file: str, function: CFunction) -> None:
     """Compare a function in a C source with the manifest: the number of parameters, and whether it returns void."""
-    function = next((f for f in source.c_functions if f.name == operator.symbol), None)
-    if function is None:
-        return  # defined by a macro: declared in entry_points
     expected = len(operator.parameters)
     at = operator.location
     if function.parameters is not None and function.parameters != expected:
