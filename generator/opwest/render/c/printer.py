@@ -39,26 +39,26 @@ def c_definitions(definitions: Iterable[Definition]) -> str:
     for definition in definitions:
         text = _definition(definition, strings)
         parts += [*strings.take(), text]
-    text = "".join(parts[:1])
+    separated = parts[:1]
     for before, after in pairwise(parts):
-        text += ("\n\n" if "\n" in before + after else "\n") + after
-    return text
+        separated += ["\n\n" if "\n" in before or "\n" in after else "\n", after]
+    return "".join(separated)
 
 
 class _Strings:
     """The strings of optional parts: arrays in their own sections, because a linker keeps all literals of a file."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], str] = {}
+        self._known: dict[str, dict[str, str]] = {}
         self._new: list[str] = []
 
     def symbol(self, part: str, text: str) -> str:
         """Return the name of a string's array."""
-        if (part, text) not in self._known:
-            number = sum(known == part for known, _ in self._known)
-            symbol = self._known[part, text] = f"{part}_string_{number}"
+        known = self._known.setdefault(part, {})
+        if text not in known:
+            known[text] = symbol = f"{part}_string_{len(known)}"
             self._new.append(f"static const char {symbol}[] = {c_string(text)};")
-        return self._known[part, text]
+        return known[text]
 
     def take(self) -> list[str]:
         """Return the definitions of the strings that are new since the last call."""
