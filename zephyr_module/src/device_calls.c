@@ -151,18 +151,19 @@ int opwest_own(const struct opwest_call_device *device)
 	return 0;
 }
 
-/* Starts an operator on an owned device. */
+static bool needs_wait(const struct opwest_entry *entry, const struct opwest_call_device *device)
+{
+	return (entry->info->flags & OPWEST_OPERATOR_ASYNC) != 0U && has_hooks(device);
+}
+
+/* Starts an operator on an owned device that meets its requirement. */
 static int start(const struct opwest_entry *entry, const struct opwest_value *args,
 		 const struct opwest_call_device *device)
 {
 	const struct opwest_operator *const info = entry->info;
-	const bool is_async = (info->flags & OPWEST_OPERATOR_ASYNC) != 0U;
 	const uint32_t line = line_of(device);
-	int rc = check_requirement(entry->requirement, info_of(device));
+	int rc = check_lines(info, args, line);
 
-	if (rc == 0) {
-		rc = check_lines(info, args, line);
-	}
 	if (rc != 0) {
 		return rc;
 	}
@@ -176,7 +177,7 @@ static int start(const struct opwest_entry *entry, const struct opwest_value *ar
 	if (code != 0) {
 		return code > 0 ? -EIO : (int)code;
 	}
-	if (is_async && has_hooks(device)) {
+	if (needs_wait(entry, device)) {
 		owner_of(device)->launched = 0U; /* any step: there is work to wait for */
 		return 0;
 	}
@@ -192,6 +193,9 @@ int opwest_launch(const struct opwest_entry *entry, const struct opwest_value *a
 	if (rc == 0) {
 		/* An operator without a device has passed the check without one. */
 		rc = device == NULL ? -ENODEV : check_owned(device);
+	}
+	if (rc == 0) {
+		rc = check_requirement(entry->requirement, info_of(device));
 	}
 	return rc == 0 ? start(entry, args, device) : rc;
 }
@@ -271,7 +275,7 @@ int opwest_call_on_device(const struct opwest_entry *entry, const struct opwest_
 		return rc;
 	}
 	rc = start(entry, args, device);
-	if (rc == 0 && (entry->info->flags & OPWEST_OPERATOR_ASYNC) != 0U && has_hooks(device)) {
+	if (rc == 0 && needs_wait(entry, device)) {
 		rc = opwest_wait(device);
 		if (rc == 0) {
 			rc = after(entry->info, args, line_of(device));

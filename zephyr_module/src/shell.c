@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <string.h>
 
 #include <zephyr/shell/shell.h>
 
@@ -51,30 +50,26 @@ static int cmd_operators(const struct shell *sh, size_t argc, char **argv)
 {
 	static const char *const roles[] = {"in", "out", "inout", "scratch"};
 
+	const struct opwest_model_list list = opwest_models();
+	const struct opwest_model *const model = opwest_model_list_find(&list, argv[1]);
+
 	ARG_UNUSED(argc);
 
-	STRUCT_SECTION_FOREACH(opwest_listed_model, listed) {
-		const struct opwest_model *model = listed->model;
-
-		if (strcmp(model->name, argv[1]) != 0) {
-			continue;
-		}
-		for (uint16_t i = 0; i < model->operator_count; i++) {
-			const struct opwest_operator *info = &model->operators[i];
-
-			shell_print(sh, "%s%s%s", info->name,
-				    (info->flags & OPWEST_OPERATOR_DEVICE) != 0U ? ", on a device"
-										 : "",
-				    (info->flags & OPWEST_OPERATOR_STATEFUL) != 0U ? ", stateful"
-										   : "");
-			for (uint16_t j = 0; j < info->arg_count; j++) {
-				print_tensor(sh, roles[info->args[j].direction], &info->args[j]);
-			}
-		}
-		return 0;
+	if (model == NULL) {
+		shell_error(sh, "unknown model '%s'; \"opwest models\" lists the models", argv[1]);
+		return -ENOENT;
 	}
-	shell_error(sh, "unknown model '%s'; \"opwest models\" lists the models", argv[1]);
-	return -ENOENT;
+	for (uint16_t i = 0; i < model->operator_count; i++) {
+		const struct opwest_operator *info = &model->operators[i];
+
+		shell_print(sh, "%s%s%s", info->name,
+			    (info->flags & OPWEST_OPERATOR_DEVICE) != 0U ? ", on a device" : "",
+			    (info->flags & OPWEST_OPERATOR_STATEFUL) != 0U ? ", stateful" : "");
+		for (uint16_t j = 0; j < info->arg_count; j++) {
+			print_tensor(sh, roles[info->args[j].direction], &info->args[j]);
+		}
+	}
+	return 0;
 }
 
 /* Other files add subcommands. */

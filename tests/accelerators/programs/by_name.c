@@ -42,7 +42,7 @@ NAMED_WORKSPACE_DEFINE(workspace);
 static const struct named_devices devices = {
 	.first = &npu_first, .second = &npu_second, .third = &npu_third, .slow = &npu_slow};
 
-/* A write-back cache that keeps what it was asked for. */
+/* A write-back cache that records the maintenance. */
 static uint32_t line;
 static struct {
 	char operation;
@@ -321,7 +321,7 @@ static void case_caches(void)
 	maintenance = 0;
 	EXPECT_CODE(call("launch_anywhere", NAMED_DEVICE_THIRD_INDEX), 0);
 	EXPECT(maintenance == 0);
-	/* A launch does not know the end of the work. */
+	/* A launch does not invalidate the results: the work has not ended. */
 	prepare();
 	EXPECT_CODE(own(NAMED_DEVICE_FIRST_INDEX), 0);
 	EXPECT_CODE(launch(args, NAMED_DEVICE_FIRST_INDEX), 0);
