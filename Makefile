@@ -30,8 +30,8 @@ BIN := $(VENV)/bin
 BARE := build/without-packages
 # Python compiles the modules that are imported.
 PIP := --quiet --disable-pip-version-check --no-compile
-# The tests of a file share what they build.
-PYTEST := -m pytest -q -n $(JOBS) --dist loadfile
+# The tests of a file share what they build. The order is that of tests/conftest.py.
+PYTEST := -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
 # Without compiled modules each of the many child processes compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 # The tests of opwest where packages of single features cannot be installed, and the modules of these packages.

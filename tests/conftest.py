@@ -57,7 +57,8 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests of the tier."""
+    """Keep the tests of the tier; builds of images are first, so that no process waits for the last ones."""
+    items.sort(key=lambda item: TESTS / "zephyr" not in item.path.parents)
     if Tier.name == "host":
         out = [item for item in items if item.get_closest_marker("slow")]
     elif Tier.name == "rest":
