@@ -90,6 +90,12 @@ HIDDEN = {
         "'tvmgen_default_widen' uses the type 'cmsis_nn_context', which own.h defines",
     ),
     "a header with an error": (header("#define X\nint32_t f(int32_t {;\n"), "own.h cannot be parsed"),
+    "a macro in an alternative that the grammar skips": (
+        before(
+            "#ifdef FAST\nint32_t g(int32_t a) {\n#else\n#define sum 0\nint32_t g(void) {\n#endif\n  return 0;\n}\n"
+        ),
+        "default_lib1.c cannot be parsed without a preprocessor",
+    ),
     "a source with an error": (before("int32_t f(int32_t {;\n"), "default_lib1.c cannot be parsed"),
     "a definition that depends on a macro": (
         changed(
@@ -138,6 +144,10 @@ KEPT_VALUES = {
     ),
     "a variable of a function that is called": (
         both(KEEP, "  keep(T_out);"),
+        "'keep' contains the variable `static int16_t* kept;`",
+    ),
+    "a variable of a function in a header with a guard": (
+        header(f"#ifndef OWN_H\n#define OWN_H\n{KEEP}#endif\n", "  keep(T_out);"),
         "'keep' contains the variable `static int16_t* kept;`",
     ),
     "a function that is called by another one": (

@@ -22,6 +22,7 @@ from opwest.records import dataclass
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_ALTERNATIVE = re.compile(rb"^[ \t]*#[ \t]*(?:else|elif\w*)\b", re.MULTILINE)
 _EXPORTED = "TVM_DLL"
 """TVM's macro before a definition or a prototype."""
 
@@ -44,6 +45,8 @@ class Definition:
 
     start: int
     end: int
+    conditional: bool
+    """Whether a directive such as `#ifdef` decides if it is compiled."""
     names: frozenset[str]
     kept: str | None
 
@@ -62,6 +65,9 @@ class Source:
             raise NotUnpackedError(f"{place}: {error.message}") from None
         if root.has_error:
             raise NotUnpackedError(f"{place} cannot be parsed")
+        for match in _ALTERNATIVE.finditer(self.content):
+            if masked[match.start() : match.end()].isspace():  # a grammar cannot parse both
+                raise NotUnpackedError(f"{place} cannot be parsed without a preprocessor")
         self.masked = masked
         self.prototypes: dict[str, list[Node]] = {}
         self.arrays: dict[str, Node] = {}
@@ -73,7 +79,7 @@ class Source:
         self.variables: set[str] = set()
         """Variables of file scope that are not constant."""
         self.definitions: dict[str, list[Definition]] = {}
-        """The function definitions outside conditional directives."""
+        """The function definitions."""
         self._read(root)
 
     def word(self, node: Node) -> str:
@@ -93,7 +99,7 @@ class Source:
                 self._types(node)
             if node.type == "declaration" and outside:
                 self._declaration(node)
-            if node.type == "function_definition" and not _is_conditional(node):
+            if node.type == "function_definition":
                 self._definition(node)
             outside = outside and node.type not in ("function_definition", "compound_statement")
             pending += [(n, outside) for n in node.named_children if n.type != "number_literal"]
@@ -139,7 +145,7 @@ class Source:
                     assigned |= {self.word(target) for target in _assigned(one)}
         if kept is None and assigned - declared:
             kept = f"assigns '{min(assigned - declared)}', which it does not declare"
-        found = Definition(node.start_byte, node.end_byte, frozenset(names), kept)
+        found = Definition(node.start_byte, node.end_byte, _is_conditional(node), frozenset(names), kept)
         self.definitions.setdefault(name, []).append(found)
 
     def _keeps(self, node: Node) -> bool:
@@ -151,12 +157,13 @@ class Source:
         return bool(words & {"static", "extern"}) and not function and ("const" not in words or stars)
 
     def declaration(self, name: str) -> Definition | None:
-        """Return the declaration of an array with values; None if a conditional directive selects it."""
+        """Return the declaration of an array with values."""
         node = self.arrays.get(name)
-        if node is None or _is_conditional(node):
+        if node is None:
             return None
         head = self.word(node).partition("=")[0]
-        return Definition(node.start_byte, node.end_byte, frozenset(re.findall(r"\w+", head)), None)
+        names = frozenset(re.findall(r"\w+", head))
+        return Definition(node.start_byte, node.end_byte, _is_conditional(node), names, None)
 
     def removed(self, node: Node) -> Edit:
         """Return the edit that removes a declaration, with TVM's macro for exported functions."""
@@ -223,7 +230,7 @@ def reasons(
         start = len(source.text[: function.start].encode())
         end = len(source.text[: function.end].encode())
         listed = source.definitions.get(name, [])
-        if len(listed) != 1 or not start <= listed[0].start < listed[0].end == end:
+        if len(listed) != 1 or listed[0].conditional or not start <= listed[0].start < listed[0].end == end:
             found[name] = f"'{name}' has more than one definition, or one in a comment or a conditional directive"
     return found
 

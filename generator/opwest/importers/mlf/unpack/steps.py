@@ -118,7 +118,9 @@ class _Unpacking:
         """Return whether the declaration of an array in main's source has the meaning of its text."""
         text = self.parsed[self.source].declaration(array.name)
         start = len(self.request.texts[self.source][: max(array.start, 0)].encode())
-        return text is not None and text.start < start < text.end and not text.names & self.trees.meanings.keys()
+        if text is None or text.conditional or not text.start < start < text.end:
+            return False
+        return not text.names & self.trees.meanings.keys()
 
     def _main(self) -> Main:
         request = self.request
