@@ -60,6 +60,7 @@ TVM_DLL int32_t tvmgen_default_add(int16_t* p0, int16_t* p1, int8_t* T_out{pools
 """
 
 TABLE = "1, 2, 3, -4, 5, -6, 7, 8"
+LIB1 = "codegen/host/src/default_lib1.c"
 START = (
     "#define TVM_EXPORTS\n#include <stdint.h>\n"
     "#include <tvm/runtime/c_runtime_api.h>\n#include <tvm/runtime/c_backend_api.h>\n"
@@ -71,7 +72,7 @@ def files(code, lib0, devices=""):
     return {
         "metadata.json": b"",
         "codegen/host/src/default_lib0.c": lib0.encode(),
-        "codegen/host/src/default_lib1.c": code.encode(),
+        LIB1: code.encode(),
         "codegen/host/include/tvmgen_default.h": HEADER.format(
             module="default", MODULE="DEFAULT", devices=devices
         ).encode(),
@@ -224,3 +225,38 @@ def devices(hooks=True, tail=""):
     given = "inputs->x,outputs->Identity,((uint8_t*)&global_workspace),devices->npu_a,devices->npu_b"
     parameters = "void* x,void* output0,uint8_t* global_workspace_0_var,void* npu_a,void* npu_b"
     return files(code, wrapper(statics, given, parameters, devices=True), DEVICES)
+
+
+def written(files, folder):
+    """Write a directory and return its path."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return folder
+
+
+def changed(files, *pairs):
+    """Return a directory with another lib1."""
+    text = files[LIB1].decode()
+    for before, after in pairs:
+        assert before in text, before
+        text = text.replace(before, after)
+    return {**files, LIB1: text.encode()}
+
+
+def lets(*offsets):
+    """Return main's variables sid_1, sid_2, … at offsets of the workspace."""
+    return "".join(f"  void* sid_{n}_let = (&(global_workspace_1_var[{at}]));\n" for n, at in enumerate(offsets, 1))
+
+
+def call(name, *args):
+    """Return a call of main."""
+    pools = ["global_const_workspace_0_var", "global_workspace_1_var"]
+    return f"  if (tvmgen_default_{name}({', '.join([*args, *pools])}) != 0 ) return -1;\n"
+
+
+X, Y = "x_buffer_var", "Identity_buffer_var"
+STEPS = (
+    call("widen", X, "sid_1_let") + call("window", "sid_1_let", "sid_2_let") + call("add", "sid_1_let", "sid_2_let", Y)
+)

@@ -10,13 +10,14 @@ from opwest.importers.mlf.unpack.accesses import read_operator
 from opwest.importers.mlf.unpack.expressions import Grid, Loop, interval, loops_of
 from opwest.importers.mlf.unpack.functions import Trees
 from opwest.importers.mlf.unpack.memory import Budget, extent_of, surely_written
+from opwest.importers.mlf.unpack.syntax import NotUnpackedError
 
 TEMPLATE = "int32_t f(float* p0, float* out) {{\n{body}\n  return 0;\n}}\n"
 
 
-def extents(body):
-    """Return the extents of the parameters of an operator with a body."""
-    text = TEMPLATE.format(body=body)
+def extents(body, other=""):
+    """Return the extents of the parameters of an operator with a body; `other` has the functions that it calls."""
+    text = other + TEMPLATE.format(body=body)
     known = functions(text)
     operator = read_operator(known["f"], ["tensor", "tensor"], Trees(known, dict.fromkeys(known, text)))
     budget = Budget()
@@ -35,6 +36,12 @@ EXACT = {
     "for (int32_t i = 0; i < 4; ++i) { if (p0[i] > 0.0f) { out[i] = 1.0f; } }": (16, 16, 0),
     "for (int32_t i = 0; i < 4; ++i) { out[(i) < (2) ? (i) : (2)] = p0[i]; }": (16, 12, 12),
     "((int8_t*)out)[3] = ((int8_t*)p0)[9];": (10, 4, 0),
+    # Arithmetic that wraps: the conditions are true for i < 3.
+    "for (int32_t i = 0; i < 4; ++i) { if (((uint32_t)i - 3) > 5) { out[i] = p0[i]; } }": (16, 16, 0),
+    "for (int32_t i = 0; i < 4; ++i) { if ((i - 3u) > 5) { out[i] = p0[i]; } }": (16, 16, 0),
+    "for (int32_t i = 0; i < 4; ++i) { if ((i - 0x80000003) > 5) { out[i] = p0[i]; } }": (16, 16, 0),
+    "uint32_t n = 3; for (int32_t i = 0; i < 4; ++i) { if ((i - n) > 5) { out[i] = p0[i]; } }": (16, 16, 0),
+    "cmsis_nn_dims d = {1, 1, 2, 4}; out[0] = 0; arm_g(&d, p0);": (32, 4, 4),
 }
 UNKNOWN = [
     "g(p0);",
@@ -48,6 +55,26 @@ UNKNOWN = [
     "out[0] = (out[1] > 0.0f ? p0 : out)[7];",
     "return (int32_t)(intptr_t)p0;",
     "int32_t i = 0; i += 5; out[i] = p0[i];",
+    # Variables that change: other updates of `for`, an address in a variable or a call, a member.
+    "int32_t i = 0; for (; i < 4; ++i) { out[0] = 1; } out[i] = p0[i];",
+    "int32_t j = 0; for (int32_t i = 0; i < 4; i++, j++) { out[i] = p0[j]; }",
+    "int32_t j = 0; for (int32_t i = 0; i < 4; ++j) { out[0] = 1; } out[0] = p0[j];",
+    "int32_t i = 0; int32_t* q = &i; *q = 9; out[0] = p0[i];",
+    "int32_t i = 0; g(&i); out[0] = p0[i];",
+    "float* q = p0; g(&q); out[0] = q[0];",
+    "cmsis_nn_dims d = {1, 1, 1, 4}; d.w = 2; arm_g(&d, p0);",
+    "cmsis_nn_dims d = {1, 1, 1, 4}; (d).w = 2; arm_g(&d, p0);",
+    "cmsis_nn_dims d = {1, 1, 1, 4}; cmsis_nn_dims* q = &d; q->w = 2; arm_g(&d, p0);",
+    "cmsis_nn_dims d = {1, 1, 1, 4}; g(&d, p0);",
+    "cmsis_nn_dims d = {1, 1, 1, (int8_t)260}; arm_g(&d, p0);",
+    # Conversions that change a value, and loops that do not end as the bound shows.
+    "out[0] = p0[(uint8_t)300];",
+    "int8_t k = 300; out[0] = p0[k];",
+    "for (int8_t i = 0; i < 200; ++i) { out[0] = p0[i]; }",
+    "for (uint32_t i = 0; i < 4; ++i) { out[0] = p0[i]; }",
+    # Names that hide functions, and pointers in calls of mathematics.
+    "int32_t (*expf)(float*) = g; expf(p0);",
+    "out[0] = expf(p0);",
 ]
 
 
@@ -61,6 +88,51 @@ def test_extents_of_loops_are_exact(body):
 @pytest.mark.parametrize("body", UNKNOWN)
 def test_code_that_cannot_be_read_has_no_known_extent(body):
     assert extents(body)[1][0].size is None
+
+
+CALLED = {
+    # A function and the statement that calls it, with the end of the bytes of p0; None: unknown.
+    "a conversion to the parameter": ("int32_t g(float* p, int8_t n) {\n  p[n];\n}\n", "g(p0, 300);", None),
+    "a value that fits": ("int32_t g(float* p, int8_t n) {\n  p[n];\n}\n", "g(p0, 30);", 124),
+    "an array": ("int32_t g(float p[4]) {\n  p[3] = 1;\n}\n", "g(p0);", None),
+    "a pointer to pointers": ("int32_t g(float** p) {\n  p[1] = 0;\n}\n", "g(p0);", None),
+    "a pointer to an integer": ("int32_t g(intptr_t p) {\n  *(float*)p = 1;\n}\n", "g(p0);", None),
+    "a variable with its name": ("int32_t g(float* p) {\n  p[1] = 1;\n}\n", "int32_t (*g)(float*) = h; g(p0);", None),
+    "a structure": (
+        "int32_t g(cmsis_nn_context* c) {\n  ((float*)c->buf)[99] = 1;\n}\n",
+        "cmsis_nn_context c = {p0, 4}; g(&c);",
+        None,
+    ),
+    "a member": ("", "cmsis_nn_context c = {p0, 4}; float* q = c.buf; q[9] = 1;", None),
+    "a structure of CMSIS-NN": ("", "cmsis_nn_context c = {p0, 4}; arm_g(&c);", 4),
+    "a function of the source for mathematics": ("int32_t expf(float* p) {\n  p[3] = 1;\n}\n", "expf(p0);", 16),
+}
+
+
+@pytest.mark.parametrize("case", CALLED)
+def test_calls(case):
+    other, body, size = CALLED[case]
+    assert extents(body, other)[1][0].size == size
+
+
+@pytest.mark.parametrize("returned", ["-1", "0"])
+def test_status_of_a_called_function_is_not_checked(returned):
+    """It can return an error before it writes, and the operator continues."""
+    other = f"int32_t g(float* p, float* q) {{\n  if (p[0] > 0.0f) {{\n    return {returned};\n  }}\n"
+    other += "  q[0] = 1.0f;\n  return 0;\n}\n"
+    operator, _, budget = extents("g(p0, out);", other)
+    assert surely_written(operator.bases[1], budget) == 0
+    operator, _, budget = extents("if (p0[0] > 0.0f) {\n    return -1;\n  }\n  out[0] = 1.0f;")
+    assert surely_written(operator.bases[1], budget) == 4
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["out[-1] = p0[0];", "float* q = out - 4; q[3] = 1;", "for (int32_t i = 0; i < 4; ++i) { out[(i - 1)] = 1; }"],
+)
+def test_memory_before_a_tensor(body):
+    with pytest.raises(NotUnpackedError, match="an operator can access memory before the start of 'out'"):
+        extents(body)
 
 
 def _expression(source, names, depth):

@@ -20,32 +20,12 @@ from requirements_support import skip_here
 from unpacked_models import VARIABLE, models
 from unpacked_support import NotHere, Real, compared
 
-LIB1 = "codegen/host/src/default_lib1.c"
-
-
-def unpacked(files, folder):
-    """Write a directory."""
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    return folder
-
-
-def changed(files, *pairs):
-    """Return a directory with another lib1."""
-    text = files[LIB1].decode()
-    for before, after in pairs:
-        assert before in text, before
-        text = text.replace(before, after)
-    return {**files, LIB1: text.encode()}
-
 
 def without_status():
     """Return the network with an operator that returns void."""
     add = mains.ADD.format(pools=", uint8_t* global_const_workspace_6_var, uint8_t* global_workspace_7_var")
     plain = add.replace("int32_t tvmgen_default_add", "void tvmgen_default_add").replace("  return 0;\n", "")
-    return changed(
+    return mains.changed(
         mains.usmp(),
         (add, plain),
         ("  if (tvmgen_default_add(", "  (void)(tvmgen_default_add("),
@@ -70,7 +50,7 @@ NETWORKS = {
 @pytest.mark.parametrize("network", NETWORKS)
 def test_outputs_are_identical_and_memory_is_not_larger(network, tmp_path):
     files, wanted = NETWORKS[network]
-    result = compared(Real(unpacked(files, tmp_path / "lib"), Options("mine")), tmp_path, 50)
+    result = compared(Real(mains.written(files, tmp_path / "lib"), Options("mine")), tmp_path, 50)
     done = result.done
     assert result.plan == wanted
     assert (done.tvm_workspace_bytes, done.workspace_bytes) == wanted[2:]
@@ -78,155 +58,36 @@ def test_outputs_are_identical_and_memory_is_not_larger(network, tmp_path):
     assert memory.pools["sram"].size == wanted[3]
 
 
-def lets(*offsets):
-    """Return main's variables sid_1, sid_2, … at offsets of the workspace."""
-    return "".join(f"  void* sid_{n}_let = (&(global_workspace_1_var[{at}]));\n" for n, at in enumerate(offsets, 1))
-
-
-def call(name, *args):
-    """Return a call of main."""
-    pools = ["global_const_workspace_0_var", "global_workspace_1_var"]
-    return f"  if (tvmgen_default_{name}({', '.join([*args, *pools])}) != 0 ) return -1;\n"
-
-
-X, Y = "x_buffer_var", "Identity_buffer_var"
-STEPS = (
-    call("widen", X, "sid_1_let") + call("window", "sid_1_let", "sid_2_let") + call("add", "sid_1_let", "sid_2_let", Y)
-)
-LOOP = "  for (int32_t i = 0; i < 1; ++i) {\n    TVMBackendFreeWorkspace(1, 0, 0);\n  }\n"
-
-
-def network(statements):
-    return mains.usmp(main=statements)
-
-
-KEPT = {
-    "control flow": (network(lets(0, 128) + LOOP + STEPS), "main contains `for (int32_t i = 0; i < 1; ++i)"),
-    "a condition": (
-        network(lets(0, 128) + f"  if ({X} == NULL) {{\n    return -1;\n  }}\n" + STEPS),
-        "main contains `if (x_buffer_var == NULL)",
-    ),
-    "an unknown statement": (
-        network(lets(0, 128) + "  int32_t n = 3 + 4;\n" + STEPS),
-        "main contains `int32_t n = 3 + 4;`",
-    ),
-    "an unknown call": (
-        network(lets(0, 128) + f"  puts({X});\n" + STEPS),
-        "main calls 'puts', which has no C source",
-    ),
-    "a pointer to the middle of an argument": (
-        network(lets(0, 128) + STEPS.replace("widen(x_buffer_var", "widen((&(x_buffer_var[0]))")),
-        "main contains `x_buffer_var[0]`",
-    ),
-    "one address for two live tensors": (
-        network(lets(0, 0) + STEPS),
-        "'sid_1' and 'sid_2' share memory while both are live",
-    ),
-    "a partial overlap": (
-        network(lets(0, 120) + STEPS),
-        "'sid_1' overlaps other memory that is live at the same time",
-    ),
-    "another name for a tensor": (
-        network(
-            lets(0, 128, 0)
-            + call("widen", X, "sid_1_let")
-            + call("window", "sid_3_let", "sid_2_let")
-            + call("add", "sid_3_let", "sid_2_let", Y)
-        ),
-        "no step reads 'sid_1': another variable can refer to its memory",
-    ),
-    "an unused result": (
-        network(lets(0, 128, 400) + STEPS + call("widen", X, "sid_3_let")),
-        "no step reads 'sid_3': another variable can refer to its memory",
-    ),
-    "a step in place": (
-        network(
-            lets(0)
-            + call("widen", X, "sid_1_let")
-            + call("window", "sid_1_let", "sid_1_let")
-            + call("add", "sid_1_let", "sid_1_let", Y)
-        ),
-        "'sid_1' is passed more than once to a step that writes it",
-    ),
-    "memory of an operator over a tensor": (mains.usmp(window_at=64), "'sid_1' overlaps other memory"),
-    "an operator beyond the workspace": (
-        mains.usmp(window_at=480),
-        "'tvmgen_default_window' uses the workspace at 480 to 640, beyond its own memory",
-    ),
-    "a tensor beyond the workspace": (
-        network(lets(0, 512) + STEPS),
-        "main uses the workspace at 512, beyond its end",
-    ),
-    "a tensor larger than its place": (
-        network(lets(0, 448) + STEPS),
-        "'sid_2' has 64 bytes, but an operator uses 128",
-    ),
-    "a pool used as a whole": (
-        changed(mains.usmp(), ("(&(global_workspace_5_var[256]))", "(global_workspace_5_var + 256)")),
-        "'tvmgen_default_window' uses 'global_workspace_5_var' other than at constant offsets",
-    ),
-    "constants between two constants": (
-        changed(mains.usmp(), ("global_const_workspace_2_var[16]", "global_const_workspace_2_var[18]")),
-        "'tvmgen_default_widen' reads constants at 18, where none begins",
-    ),
-    "a constant that is read beyond its end": (
-        changed(mains.usmp(), ("((int16_t*)table_let)[j]", "((int16_t*)table_let)[(j + 1)]")),
-        "'tvmgen_default_widen' reads 18 bytes of the constant at 16, 16 bytes",
-    ),
-    "a macro": (
-        changed(mains.usmp(), ("#define TVM_EXPORTS\n", "#define TVM_EXPORTS\n#define sum total\n")),
-        "'tvmgen_default_window' uses the macro 'sum'",
-    ),
-    "an input that is written": (
-        changed(
-            mains.usmp(),
-            ("      T_out[cse_var_1] = (int16_t)", "      p0[cse_var_1] = 1;\n      T_out[cse_var_1] = (int16_t)"),
-        ),
-        "step 0 writes the input 'x'",
-    ),
-    "a tensor that is read first": (
-        network(
-            lets(0, 128, 400)
-            + STEPS.replace("window(sid_1_let", "window(sid_3_let").replace("add(sid_1_let", "add(sid_1_let")
-        ),
-        "step 1 reads 'sid_3' before a step writes it",
-    ),
-    "element types": (
-        changed(
-            mains.usmp(),
-            ("window(int16_t* p0", "window(int32_t* p0"),
-            ("p0[(((i * 8) + j) - 8)]", "((int16_t*)p0)[(((i * 8) + j) - 8)]"),
-        ),
-        "'sid_1' has the element types int16, int32",
-    ),
-    "freed memory": (
-        changed(
-            mains.allocated(),
-            ("  if (tvmgen_default_add(", "  TVMBackendFreeWorkspace(1, 0, sid_1);\n  if (tvmgen_default_add("),
-        ),
-        "main passes 'sid_1' after it is freed",
-    ),
-    "an operator that other code uses": (
-        changed(
-            mains.usmp(),
-            (
-                "TVM_DLL int32_t tvmgen_default___tvm_main__",
-                "int32_t other(void) {\n  return tvmgen_default_add(0, 0, 0, 0, 0);\n}\n"
-                "TVM_DLL int32_t tvmgen_default___tvm_main__",
-            ),
-        ),
-        "'tvmgen_default_add' is used in default_lib1.c by other code than main",
-    ),
+HALF = """\
+TVM_DLL int32_t tvmgen_default_half(int16_t* T_out, uint8_t* c, uint8_t* w) {
+  for (int32_t i = 0; i < 32; ++i) {
+    T_out[i] = (int16_t)i;
+  }
+  return 0;
 }
+"""
 
 
-@pytest.mark.parametrize("case", KEPT)
-def test_reasons_to_keep_main(case, tmp_path):
-    files, reason = KEPT[case]
-    done = import_mlf(unpacked(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
-    assert done.remarks[0].startswith(f"main is not unpacked, but one operator: {reason}")
-    assert done.steps == 1 and done.tvm_workspace_bytes is None
-    planned(tmp_path / "mine")
+@pytest.mark.needs("cc")
+def test_a_step_that_replaces_a_part_keeps_the_rest(tmp_path):
+    window = "  if (tvmgen_default_window"
+    steps = mains.STEPS.replace(window, mains.call("half", "sid_1_let") + window)
+    start = "TVM_DLL int32_t tvmgen_default___tvm_main__"
+    files = mains.changed(mains.usmp(main=mains.lets(0, 128) + steps), (start, HALF + start))
+    result = compared(Real(mains.written(files, tmp_path / "lib"), Options("mine")), tmp_path, 10)
+    assert result.plan == (4, 2, 512, 416)
+    text = (tmp_path / "mine/manifest.yaml").read_text()
+    assert "{name: T_out, dtype: int16, shape: [64], direction: inout}" in text
+
+
+@pytest.mark.needs("cc")
+def test_casts_of_offsets_leave_with_them(tmp_path):
+    """A cast to the type of the old offset could be too small for the new one."""
+    name = "global_const_workspace_2_var"
+    files = mains.changed(mains.usmp(), (f"{name}[16]", f"{name}[(int8_t)16]"))
+    result = compared(Real(mains.written(files, tmp_path / "lib"), Options("mine")), tmp_path, 10)
+    assert result.plan == (3, 2, 512, 416)
+    assert f"{name}[0]" in (tmp_path / "mine/operators/default_lib1.c").read_text()
 
 
 COUNTED = """\
@@ -316,7 +177,7 @@ def emulated(folder):
     spec = importlib.util.spec_from_file_location("npu", ROOT / "zephyr_module/drivers/npu_emul/make_program.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    done = import_mlf(unpacked(mains.devices(), folder / "lib"), folder / "mine", Options("mine"))
+    done = import_mlf(mains.written(mains.devices(), folder / "lib"), folder / "mine", Options("mine"))
     path = folder / "mine/manifest.yaml"
     text = path.read_text()
     assert text.count("devicetree: {nodelabel: FILL_IN}") == 2
@@ -369,7 +230,7 @@ def test_asynchronous_devices_overlap(tmp_path):
 
 
 def test_devices_without_hooks_are_handles(tmp_path):
-    done = import_mlf(unpacked(mains.devices(hooks=False), tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+    done = import_mlf(mains.written(mains.devices(hooks=False), tmp_path / "lib"), tmp_path / "mine", Options("mine"))
     text = (tmp_path / "mine/manifest.yaml").read_text()
     assert done.steps == 3
     assert text.count("handle: {type: FILL_IN, header: FILL_IN, expression: FILL_IN}") == 2
@@ -379,7 +240,7 @@ def test_devices_without_hooks_are_handles(tmp_path):
 def test_several_devices_of_a_main_that_is_kept(tmp_path):
     files = mains.devices(tail="  for (;;) {\n  }\n")
     with pytest.raises(OpwestError, match=r"main takes 2 device contexts: npu_a, npu_b; main is not unpacked"):
-        import_mlf(unpacked(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+        import_mlf(mains.written(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
 
 
 def test_real_directories(tmp_path):
@@ -395,7 +256,7 @@ def test_real_directories(tmp_path):
 
 
 def test_names_are_kept(tmp_path):
-    done = import_mlf(unpacked(mains.usmp(), tmp_path / "lib"), tmp_path / "mine", Options())
+    done = import_mlf(mains.written(mains.usmp(), tmp_path / "lib"), tmp_path / "mine", Options())
     assert "    Identity: {dtype: int8, shape: [64]}\n" in (tmp_path / "mine/manifest.yaml").read_text()
     assert done.model == "model_default"
     assert [r for r in done.remarks if "named" in r] == [
@@ -408,7 +269,7 @@ def test_names_that_c_forbids_are_changed_with_a_note(tmp_path):
     header = "codegen/host/include/tvmgen_default.h"
     files[header] = files[header].replace(b"void* x;", b"void* arm;")
     files["metadata.json"] = files["metadata.json"].replace(b'"x"', b'"arm"')
-    done = import_mlf(unpacked(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+    done = import_mlf(mains.written(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
     assert done.remarks[:2] == (
         "the input is named 'input_arm': 'arm' is a macro of the compiler or the C library",
         "the output is named 'output_register': 'register' is a keyword of C",
@@ -424,15 +285,15 @@ def test_metadata_of_several_tvm_devices(tmp_path):
     entries = [{**main, "device": 12}, {"device": 14, "workspace_size_bytes": 64}, main]
     whole["modules"]["default"]["memory"]["functions"]["main"] = entries
     files["metadata.json"] = json.dumps(whole).encode()
-    done = import_mlf(unpacked(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+    done = import_mlf(mains.written(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
     assert done.steps == 3
     entries[0]["inputs"] = {"x": {"dtype": "int8", "size": 32}}
     files["metadata.json"] = json.dumps(whole).encode()
     with pytest.raises(OpwestError, match="main has different inputs for different TVM devices"):
-        import_mlf(unpacked(files, tmp_path / "other"), tmp_path / "theirs", Options("mine"))
+        import_mlf(mains.written(files, tmp_path / "other"), tmp_path / "theirs", Options("mine"))
 
 
 def test_allocation_of_unknown_size_is_reported_with_its_file(tmp_path):
-    files = changed(mains.allocated(), ("(uint64_t)160", "(uint64_t)sizeof(table)"))
+    files = mains.changed(mains.allocated(), ("(uint64_t)160", "(uint64_t)sizeof(table)"))
     with pytest.raises(OpwestError, match=r"default_lib1\.c: error: 'tvmgen_default_window' allocates a workspace of"):
-        import_mlf(unpacked(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+        import_mlf(mains.written(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))

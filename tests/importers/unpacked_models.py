@@ -22,6 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # as a script
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "zephyr"))
 
+from opwest.diagnostics import OpwestError
 from opwest.importers.mlf import Options
 from opwest.importers.mlf.draft import TensorOption
 from unpacked_support import NotHere, Real, compared, compared_in_qemu
@@ -67,6 +68,9 @@ def main() -> int:
                     result = compare(one, Path(work), cases).words()
                 except NotHere as reason:
                     result = f"skipped: {reason}"
+                except OpwestError as error:
+                    failed += 1
+                    result = f"FAILED: {error}"
                 except AssertionError as different:
                     failed += 1
                     result = f"FAILED: {different}"

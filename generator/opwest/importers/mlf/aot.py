@@ -41,6 +41,8 @@ class Model:
     code: Code
     options: TensorOptions
     place: str
+    headers: Mapping[str, str]
+    """The archive's headers that the sources include."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ def _unpacked(model: Model, bound: Sequence[_Bound], taken: set[str], result: Dr
             code.functions,
             code.sources,
             code.texts,
+            model.headers,
             places,
             given,
             named,

@@ -85,7 +85,8 @@ def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Impo
     relay, header = _relay(library, metadata), _header(library, metadata)
     origin = f"Imported from {path.name} by `opwest import mlf`."
     if code.main:
-        result = draft(Model(metadata, relay, header, code, options.tensors, str(path)))
+        headers = with_headers(library, code.texts).headers
+        result = draft(Model(metadata, relay, header, code, options.tensors, str(path), headers))
     else:
         result = _graph(library, code, metadata, origin)
     sources = with_headers(library, code.texts)

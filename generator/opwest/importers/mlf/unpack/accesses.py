@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Literal
 from opwest.importers.mlf.c_text import Function
 from opwest.importers.mlf.limits import ELEMENTS
 from opwest.importers.mlf.unpack.expressions import Loop, interval
-from opwest.importers.mlf.unpack.functions import Trees, jumps
+from opwest.importers.mlf.unpack.functions import Trees, adds_one, jumps
 from opwest.importers.mlf.unpack.memory import Base
 from opwest.importers.mlf.unpack.pointers import Lent, Pointer, Shape, Value, fitted
 from opwest.importers.mlf.unpack.syntax import (
+    CONTEXT,
+    DIMS,
     NotUnpackedError,
     Tree,
     field,
@@ -27,8 +29,9 @@ from opwest.importers.mlf.unpack.syntax import (
     real_children,
     stars_of,
     statements,
+    words_of,
 )
-from opwest.importers.mlf.unpack.values import Values
+from opwest.importers.mlf.unpack.values import Values, not_at_offsets
 from opwest.model.dtypes import dtype_of_c
 from opwest.records import dataclass
 
@@ -37,10 +40,6 @@ if TYPE_CHECKING:
 
 Role = Literal["tensor", "workspace", "constants", "device"]
 
-_CONTEXT = "cmsis_nn_context"
-"""CMSIS-NN's structure of a buffer and its size in bytes (arm_nn_types.h)."""
-_DIMS = "cmsis_nn_dims"
-"""CMSIS-NN's structure of four dimensions: a function takes it before the pointer that it describes."""
 _STATEMENTS = 300_000
 
 
@@ -72,6 +71,10 @@ def read_operator(function: Function, roles: Sequence[Role], trees: Trees) -> Op
         bases.append(Base(parameter.name, kind))
     walker = _Walker(trees)
     walker.read(tree, function, bases)
+    words = list(words_of(function, trees.sources[function.name]))
+    for base in bases:
+        if base.kind == "pool" and not base.parts and words.count(base.name) > 1:
+            raise not_at_offsets(function.name, base)
     numbers = {id(base): number for number, base in enumerate(bases)}
     literals = tuple(Offset(numbers[id(b)], start, end, offset) for b, start, end, offset in walker.literals.values())
     return Operator(tree, tuple(bases), literals)
@@ -84,25 +87,32 @@ class _Walker(Values):
 
     def read(self, tree: Tree, function: Function, values: Sequence[Value]) -> None:
         """Read a function with the values of its parameters; bases stand for pointers to their start."""
-        outer = getattr(self, "tree", tree), self.env, getattr(self, "changed", frozenset[str]())
+        outer = getattr(self, "tree", tree), self.env, self.changed
         self.tree, self.changed, self.env = tree, self.trees.changed(function.name), {}
         self.calls.append(function.name)
         for parameter, value in zip(function.parameters, values, strict=True):
             dtype = dtype_of_c(parameter.type)
-            size = dtype.size if dtype is not None else 0
+            size = dtype.size if dtype is not None and parameter.stars == 1 else 0
             if isinstance(value, Base):
                 value = Pointer(value, 0, size)
-            elif isinstance(value, Pointer):
+            if isinstance(value, Pointer) and parameter.stars:
                 value = Pointer(value.base, value.offset, size)
+            elif isinstance(value, Pointer) or parameter.stars:  # also a parameter that is not read: `float p[4]`
+                self.escape(value)
+                value = None
+            else:
+                value = fitted(parameter.type, value)
             self._name(parameter.name, value)
-        before, self.certain = self.certain, self.certain and not jumps(tree)
+        before, self.certain = self.certain, self.certain and not jumps(tree, checked=len(self.calls) == 1)
         self.statement(tree.body)
         self.certain = before
         self.calls.pop()
         self.tree, self.env, self.changed = outer
 
     def _name(self, name: str, value: Value) -> None:
-        if name in self.changed and not isinstance(value, Lent | Shape):  # `&context` does not move its buffer
+        assigned = self.changed.get(name)
+        # A call that receives `&context` does not move its buffer.
+        if assigned or (assigned is not None and not isinstance(value, Lent | Shape)):
             self.escape(value)
             value = None
         self.env[name] = value
@@ -165,11 +175,11 @@ class _Walker(Values):
 
     def _context(self, type_: str, node: Node) -> Value:
         """Return the value of an initializer; structures of CMSIS-NN contain the sizes of memory."""
-        if node.type == "initializer_list" and type_ == _DIMS:
+        if node.type == "initializer_list" and type_ == DIMS:
             sizes = [integer(self.tree, one) for one in real_children(node)]
             known = [n for n in sizes if n is not None and 0 < n <= ELEMENTS]
             return Shape(prod(known)) if len(known) == len(sizes) == 4 else None
-        members = real_children(node) if node.type == "initializer_list" and type_ == _CONTEXT else []
+        members = real_children(node) if node.type == "initializer_list" and type_ == CONTEXT else []
         if len(members) == 2 and (size := integer(self.tree, members[1])) is not None:
             pointer = self.value(members[0])
             if isinstance(pointer, Pointer) and pointer.offset == 0 and size > 0:
@@ -200,13 +210,13 @@ class _Walker(Values):
         if len(declarators) != 1 or declarators[0].type != "init_declarator":
             return None
         name = self.tree.word(field(declarators[0], "declarator"))
-        condition, update = plain(condition), plain(update)
+        condition = plain(condition)
         if (
             name in self.changed
             or condition.type != "binary_expression"
             or operator_of(condition) not in ("<", "<=")
             or self.tree.word(plain(field(condition, "left"))) != name
-            or self.tree.word(update) not in (f"++{name}", f"{name}++", f"++ {name}", f"{name} += 1")
+            or not adds_one(self.tree, update, name)
         ):
             return None
         first, end = self.value(field(declarators[0], "value")), self.value(field(condition, "right"))
@@ -216,7 +226,10 @@ class _Walker(Values):
         if lower is None or upper is None:
             return None
         exact = lower[0] == lower[1] and upper[0] == upper[1]
-        return Loop(name, lower[0], upper[1] + (operator_of(condition) == "<="), exact)
+        loop = Loop(name, lower[0], upper[1] + (operator_of(condition) == "<="), exact)
+        if loop.end > loop.first and fitted(self.tree.word(field(start, "type")), loop) is None:
+            return None
+        return loop
 
     def _if(self, node: Node) -> None:
         condition = self.value(field(node, "condition"))

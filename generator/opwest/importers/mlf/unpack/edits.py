@@ -4,92 +4,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from opwest.importers.mlf.unpack.accesses import Operator, Role
 from opwest.importers.mlf.unpack.scratch import Group, Moved
-from opwest.importers.mlf.unpack.syntax import NotUnpackedError, field, stars_of, tree_of
-from opwest.objects.cmask import mask
-from opwest.objects.csource import syntax_tree
-from opwest.objects.facts import ObjectError
-from opwest.records import dataclass
+from opwest.importers.mlf.unpack.sources import Edit, Source
+from opwest.importers.mlf.unpack.syntax import NotUnpackedError, field, tree_of
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from opwest.importers.mlf.unpack.steps import Request
-
-
-@dataclass(frozen=True)
-class Edit:
-    """A range of a source in UTF-8, and the text that replaces it."""
-
-    start: int
-    end: int
-    text: str = ""
-
-
-class Source:
-    """A source in UTF-8 with the positions of its declarations and calls."""
-
-    def __init__(self, text: str, place: str) -> None:
-        self.text = text
-        self.content = text.encode()
-        masked = mask(self.content)
-        try:
-            root = syntax_tree(masked)
-        except ObjectError as error:
-            raise NotUnpackedError(f"{place}: {error.message}") from None
-        self.masked = masked
-        self.prototypes: dict[str, list[Node]] = {}
-        self.arrays: dict[str, Node] = {}
-        self.mentions: dict[str, int] = {}
-        """How often each name occurs."""
-        self.macros: set[str] = set()
-        self._read(root)
-
-    def word(self, node: Node) -> str:
-        """Return the text of a node."""
-        return self.masked[node.start_byte : node.end_byte].decode("utf-8", "replace")
-
-    def _read(self, root: Node) -> None:
-        pending: list[tuple[Node, bool]] = [(root, True)]
-        while pending:
-            node, outside = pending.pop()
-            if node.type == "identifier":
-                name = self.word(node)
-                self.mentions[name] = self.mentions.get(name, 0) + 1
-            if node.type in ("preproc_def", "preproc_function_def"):
-                self.macros.add(self.word(field(node, "name")))
-            if node.type == "declaration" and outside:
-                self._declaration(node)
-            outside = outside and node.type not in ("function_definition", "compound_statement")
-            pending += [(n, outside) for n in node.named_children if n.type != "number_literal"]
-
-    def _declaration(self, node: Node) -> None:
-        declarators = node.children_by_field_name("declarator")
-        if len(declarators) != 1:
-            return
-        one = declarators[0]
-        name, _, other = stars_of(field(one, "declarator") if one.type == "init_declarator" else one)
-        if other and one.type == "init_declarator":
-            self.arrays[self.word(name)] = node
-        elif other:
-            self.prototypes.setdefault(self.word(name), []).append(node)
-
-    def removed(self, node: Node) -> Edit:
-        """Return the edit that removes a declaration, with TVM's macro for exported functions."""
-        before = self.content[: node.start_byte].rstrip()
-        exported = before.endswith(b"TVM_DLL")
-        return Edit(len(before) - len(b"TVM_DLL") if exported else node.start_byte, node.end_byte)
-
-    def changed(self, edits: Iterable[Edit]) -> str:
-        """Return the text after edits, which do not overlap."""
-        content = self.content
-        for edit in sorted(set(edits), key=lambda e: (e.start, e.end), reverse=True):
-            content = content[: edit.start] + edit.text.encode() + content[edit.end :]
-        return content.decode()
 
 
 def changed_sources(

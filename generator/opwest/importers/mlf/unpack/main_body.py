@@ -21,6 +21,7 @@ from opwest.importers.mlf.unpack.syntax import (
     stars_of,
     statements,
 )
+from opwest.model.dtypes import dtype_of_c
 from opwest.records import dataclass
 
 if TYPE_CHECKING:
@@ -62,6 +63,12 @@ class Main:
     hooks: dict[str, list[str]] = dataclass_field(default_factory=dict)
     """The hooks that main calls, by the device's parameter."""
     hook_functions: set[str] = dataclass_field(default_factory=set)
+
+
+def has_bytes(type_: str) -> bool:
+    """Return whether a pointer to a type counts in bytes."""
+    dtype = dtype_of_c(type_)
+    return type_ == "void" or (dtype is not None and dtype.size == 1)
 
 
 def read_main(tree: Tree, parameters: Mapping[str, Place], arrays: Iterable[str], operators: Iterable[str]) -> Main:
@@ -147,6 +154,8 @@ class _Reader:
             self.env[name] = self.allocation(value, name)
             return
         place = self.place(value)
+        if place.kind == "pool" and not has_bytes(self.tree.word(field(node, "type"))):
+            raise self.unknown(node)
         if place.kind in ("workspace", "constants"):
             place = Place(place.kind, self.unique(name), place.offset, place.pool)
         self.env[name] = place
@@ -229,7 +238,10 @@ class _Reader:
         if node.type == "pointer_expression" and operator_of(node) == "&":
             inner = plain(field(node, "argument"))
             if inner.type == "subscript_expression":
-                return self.element(inner, self.place(field(inner, "argument")))
+                array = plain(field(inner, "argument"))
+                if array.type != "identifier":  # the elements of a cast can be larger than bytes
+                    raise self.unknown(node)
+                return self.element(inner, self.place(array))
         raise self.unknown(node)
 
     def element(self, node: Node, pool: Place) -> Place:

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, Literal
 
 from opwest.importers.mlf.unpack.expressions import Expression, Grid, Loop, interval, loops_of, points
+from opwest.importers.mlf.unpack.syntax import NotUnpackedError
 from opwest.records import dataclass
 
 Kind = Literal["argument", "pool", "part", "local"]
@@ -61,6 +63,10 @@ class Extent:
     reads: bool
     writes: bool
     escapes: frozenset[int]
+    reads_first: bool
+    """The first access in the text reads."""
+    read: int | None
+    """The end of the bytes that it reads."""
 
 
 @dataclass
@@ -78,42 +84,57 @@ class Budget:
 
 
 def extent_of(base: Base, budget: Budget) -> Extent:
-    """Return the bytes of a base that an operator can access."""
+    """Return the bytes of a base that an operator can access.
+
+    Raises NotUnpackedError if they can be before its start.
+    """
     sizes: list[int | None] = [base.declared, *(base.sized.get(number) for number in base.escapes)]
+    reading = list(sizes)
     for access in base.accesses.values():
-        sizes.append(_end(access, budget))
-    known = [s for s in sizes if s is not None]
-    size = max(known) if len(known) == len(sizes) else None
+        found = _range(access, budget)
+        if found is not None and found[0] < 0:
+            raise NotUnpackedError(f"an operator can access memory before the start of '{base.name}'")
+        (sizes if access.writes else reading).append(found[1] if found is not None else None)
+    read, written = _largest(reading), _largest(sizes)
+    size = None if read is None or written is None else max(read, written)
     reads = any(not a.writes for a in base.accesses.values())
     writes = any(a.writes for a in base.accesses.values())
-    return Extent(size, reads or bool(base.declared), writes or bool(base.declared), frozenset(base.escapes))
+    first = next(iter(base.accesses.values()), None)
+    reads_first = first is not None and not first.writes
+    declared = bool(base.declared)
+    return Extent(size, reads or declared, writes or declared, frozenset(base.escapes), reads_first, read)
 
 
-def _end(access: Access, budget: Budget) -> int | None:
-    """Return the end of the bytes of an access; None if unknown."""
+def _largest(sizes: Sequence[int | None]) -> int | None:
+    known = [size for size in sizes if size is not None]
+    return max(known) if len(known) == len(sizes) else None
+
+
+def _range(access: Access, budget: Budget) -> tuple[int, int] | None:
+    """Return the start and the end of the bytes of an access; None if unknown."""
     bounds = interval(access.offset)
     own = {id(loop) for loop in loops_of([access.offset])}
     guards = [g for g in access.guards if own & {id(loop) for loop in loops_of([g[0]])}]
     if guards:
         loops = loops_of([access.offset, *(g[0] for g in guards)])
         if budget.take(points(loops)):
-            exact = _guarded_end(access, guards, loops)
+            exact = _guarded_range(access, guards, loops)
             if exact is not None:
                 return exact
-    return None if bounds is None else bounds[1] + access.size
+    return None if bounds is None else (bounds[0], bounds[1] + access.size)
 
 
-def _guarded_end(access: Access, guards: list[Guard], loops: list[Loop]) -> int | None:
+def _guarded_range(access: Access, guards: list[Guard], loops: list[Loop]) -> tuple[int, int] | None:
     grid = Grid(loops)
     values = grid.values(access.offset)
     if values is None or not all(grid.shape):
-        return None if values is None else 0
+        return None if values is None else (0, 0)
     mask = grid.np.bool_(True)
     for condition, true in guards:
         mask = mask & grid.condition(condition, true)[0]
     values, mask = grid.np.broadcast_to(values, grid.shape), grid.np.broadcast_to(mask, grid.shape)
     chosen = values[mask]
-    return int(chosen.max()) + access.size if chosen.size else 0
+    return (int(chosen.min()), int(chosen.max()) + access.size) if chosen.size else (0, 0)
 
 
 def surely_written(base: Base, budget: Budget) -> int:

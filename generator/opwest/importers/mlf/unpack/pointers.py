@@ -7,13 +7,11 @@ from typing import Any
 
 from opwest.importers.mlf.unpack.expressions import Expression, interval
 from opwest.importers.mlf.unpack.memory import Base, Guard
+from opwest.importers.mlf.unpack.syntax import INTEGERS
 from opwest.records import dataclass
 
-_INTEGERS = {"int": (-(1 << 31), (1 << 31) - 1), "size_t": (0, (1 << 32) - 1)} | {
-    f"{sign}int{bits}_t": (0 if sign else -(1 << bits - 1), (1 << bits - (not sign)) - 1)
-    for sign in ("", "u")
-    for bits in (8, 16, 32, 64)
-}
+_WRAPPING = frozenset(["size_t", "uint32_t", "uint64_t"])
+"""Types whose arithmetic wraps: expressions have no types, and are those of signed integers."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ Value = Any
 
 def fitted(type_: str, value: Value) -> Value:
     """Return an integer after conversion to a type; None if it could change."""
-    limits = _INTEGERS.get(type_)
+    limits = None if type_ in _WRAPPING else INTEGERS.get(type_)
     bounds = None if limits is None else interval(value)
     if limits is None or bounds is None or not limits[0] <= bounds[0] <= bounds[1] <= limits[1]:
         return None

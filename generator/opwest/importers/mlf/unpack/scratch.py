@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from opwest.importers.mlf.unpack.accesses import Operator, Role
-from opwest.importers.mlf.unpack.memory import Base, Budget, extent_of
+from opwest.importers.mlf.unpack.memory import Base, Budget, Extent, extent_of, surely_written
 from opwest.importers.mlf.unpack.syntax import NotUnpackedError
 from opwest.importers.mlf.unpack.tensors import Calls, Tensor, apart
 from opwest.importers.mlf.wrapper import Pool
@@ -22,13 +22,29 @@ class Moved:
 
 
 def parts_of(operator: Operator, roles: Sequence[Role], budget: Budget) -> list[tuple[int, int | None, Base]]:
-    """Return the offsets, sizes (None: unknown) and bases of an operator's memory in the workspace."""
+    """Return the offsets, sizes (None: unknown) and bases of an operator's memory in the workspace.
+
+    Raises NotUnpackedError if the memory contains values of another operator.
+    """
     found = []
     for base, role in zip(operator.bases, roles, strict=True):
         if role == "workspace":
             for offset, part in sorted(base.parts.items()):
-                found.append((offset, extent_of(part, budget).size, part))
+                extent = extent_of(part, budget)
+                if not extent.escapes and not part.declared:
+                    _check_writes(operator.tree.function.name, part, extent, budget)
+                found.append((offset, extent.size, part))
     return found
+
+
+def _check_writes(function: str, part: Base, extent: Extent, budget: Budget) -> None:
+    """Raise NotUnpackedError if an operator can read its own memory without writing it."""
+    if extent.reads_first:
+        raise NotUnpackedError(f"'{function}' reads '{part.name}' before it writes it")
+    written = surely_written(part, budget) if extent.reads else 0
+    if extent.read is None or extent.read > written:
+        read = "an unknown number of" if extent.read is None else extent.read
+        raise NotUnpackedError(f"'{function}' writes {written} bytes of '{part.name}' and reads {read} bytes")
 
 
 def moved_scratch(

@@ -12,18 +12,20 @@ from opwest.importers.mlf.c_text import Array, Function, arrays, values
 from opwest.importers.mlf.draft import Constant, Operator, Step
 from opwest.importers.mlf.draft import Tensor as Port
 from opwest.importers.mlf.unpack.accesses import Role, read_operator
-from opwest.importers.mlf.unpack.edits import Source, changed_sources
+from opwest.importers.mlf.unpack.edits import changed_sources
 from opwest.importers.mlf.unpack.functions import Trees
-from opwest.importers.mlf.unpack.main_body import Main, Place, read_main
+from opwest.importers.mlf.unpack.main_body import Main, Place, has_bytes, read_main
 from opwest.importers.mlf.unpack.memory import Base, Budget, extent_of
 from opwest.importers.mlf.unpack.naming import Naming
 from opwest.importers.mlf.unpack.planned import alignment_of, common_alignment, plan, shared_by_tvm
 from opwest.importers.mlf.unpack.scratch import Group, constant_groups, member_content, moved_scratch, parts_of
-from opwest.importers.mlf.unpack.syntax import NotUnpackedError
+from opwest.importers.mlf.unpack.sources import Source, meanings, reasons
+from opwest.importers.mlf.unpack.syntax import NotUnpackedError, words_of
 from opwest.importers.mlf.unpack.tensors import (
     Calls,
     Tensor,
     bound_by_plan,
+    check_first_writes,
     give_directions,
     give_types,
     memory_of,
@@ -46,6 +48,8 @@ class Request:
     """The name of each function's source."""
     texts: Mapping[str, str]
     """The sources by name."""
+    headers: Mapping[str, str]
+    """The archive's headers that they include."""
     parameters: Mapping[str, Place]
     """The meaning of main's parameters. Their names are the keys of the other members."""
     ports: Mapping[str, Port]
@@ -91,23 +95,40 @@ class _Unpacking:
         self.request = request
         texts = {name: request.texts[request.sources[name]] for name in request.functions}
         self.parsed = {name: Source(text, name) for name, text in request.texts.items()}
-        macros = frozenset(macro for source in self.parsed.values() for macro in source.macros)
-        self.trees = Trees(request.functions, texts, macros)
-        self.arrays: dict[str, tuple[str, Array]] = {
-            array.name: (source, array)
-            for source, text in request.texts.items()
-            for array in arrays(text)
-            if array.constant and array.start >= 0
+        every = self.parsed | {name: Source(text, name) for name, text in request.headers.items()}
+        unread = reasons(request.functions, request.sources, every)
+        self.trees = Trees(request.functions, texts, meanings(every.values()), unread)
+        self.source = request.sources[request.main.name]
+        listed = list(arrays(request.texts[self.source]))
+        self.arrays: dict[str, Array] = {
+            array.name: array
+            for array in listed
+            if array.constant and self._is_read(array) and sum(one.name == array.name for one in listed) == 1
         }
+        for word in words_of(request.main, request.texts[self.source]):
+            if word not in self.arrays and any(one.name == word and one.constant for one in listed):
+                raise NotUnpackedError(f"main passes '{word}', whose values depend on the preprocessor")
         self.budget = Budget()
         self.main = self._main()
         self.roles = self._roles()
         reads = {name: read_operator(request.functions[name], roles, self.trees) for name, roles in self.roles.items()}
         self.calls = Calls(self.main.calls, reads, self.budget)
 
+    def _is_read(self, array: Array) -> bool:
+        """Return whether the declaration of an array in main's source has the meaning of its text."""
+        text = self.parsed[self.source].declaration(array.name)
+        start = len(self.request.texts[self.source][: max(array.start, 0)].encode())
+        if text is None or text.conditional or not text.start < start < text.end:
+            return False
+        return not text.names & self.trees.meanings.keys()
+
     def _main(self) -> Main:
         request = self.request
         operators = set(request.functions) - {request.main.name}
+        for parameter in request.main.parameters:
+            place = request.parameters[parameter.name]
+            if place.kind == "pool" and not has_bytes(parameter.type):
+                raise NotUnpackedError(f"main's parameter '{parameter.name}' points to {parameter.type}, not to bytes")
         main = read_main(self.trees.tree(request.main.name), request.parameters, self.arrays, operators)
         for call in main.calls:
             count = len(request.functions[call.function].parameters)
@@ -210,9 +231,8 @@ class _Unpacking:
         """Return the name, the element type and the bytes of a constant that main passes."""
         if place.kind == "constants":
             return member_content(self.request.pools[place.pool], place.offset)
-        source, array = self.arrays[place.name]
-        text = self.request.texts[source]
-        return array.name, array.dtype, values(text, array.start, array.dtype, array.count, source)
+        array, text = self.arrays[place.name], self.request.texts[self.source]
+        return array.name, array.dtype, values(text, array.start, array.dtype, array.count, self.source)
 
     def _workspace(self) -> int:
         """Return the size of TVM's workspace, bytes."""
@@ -224,6 +244,7 @@ class _Unpacking:
     def _bound(self, own: Sequence[Tensor], parts: Mapping[str, list[tuple[int, int | None, Base]]]) -> int:
         """Bound the sizes that the code does not show by TVM's plan; return the alignment of that plan."""
         bound_by_plan(own, self.calls, {step: parts[call.function] for step, call in enumerate(self.main.calls)})
+        check_first_writes(own, self.calls)
         offsets = [t.offset for t in own if t.offset is not None]
         return common_alignment([*offsets, *(o for listed in parts.values() for o, _, _ in listed)])
 

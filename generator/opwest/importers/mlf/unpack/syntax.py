@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,26 @@ if TYPE_CHECKING:
 DEEPEST = 200
 """The maximum nesting of statements and expressions."""
 _SHOWN = 60
+CONTEXT = "cmsis_nn_context"
+"""CMSIS-NN's structure of a buffer and its size in bytes (arm_nn_types.h)."""
+DIMS = "cmsis_nn_dims"
+"""CMSIS-NN's structure of four dimensions: a function takes it before the pointer that it describes."""
+INTEGERS = {"int": (-(1 << 31), (1 << 31) - 1), "size_t": (0, (1 << 32) - 1)} | {
+    f"{sign}int{bits}_t": (0 if sign else -(1 << bits - 1), (1 << bits - (not sign)) - 1)
+    for sign in ("", "u")
+    for bits in (8, 16, 32, 64)
+}
+"""The smallest and the largest value of integer types."""
+KNOWN_TYPES = frozenset([*INTEGERS, CONTEXT, DIMS])
+"""Types, other than those of elements, whose meaning the unpacker requires."""
+_TOKEN = re.compile(
+    r"""//(?:\\.|[^\n\\])*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'"""
+    r"|(?P<hidden>\#(?![ \t]*pragma\b)[ \t]*\w*|\b(?:asm|__asm|__asm__)\b"
+    r"|\b__attribute(?:__)?\b(?!\s*\(\(\s*(?:__)?(?:aligned|unused)(?:__)?\s*(?:\(\s*\d+\s*\)\s*)?\)\)))"
+    r"|(?P<word>[A-Za-z_]\w*)",
+    re.DOTALL,
+)
+"""Comments and literals; words; `hidden`: what the masked text lacks, or contains in only one alternative."""
 
 
 class NotUnpackedError(Exception):
@@ -50,8 +71,15 @@ class Tree:
 
 
 def tree_of(function: Function, source: str) -> Tree:
-    """Return the tree of a function in its source. Raises NotUnpackedError if the text is not C."""
-    text = mask(source[function.start : function.end].encode())
+    """Return the tree of a function in its source.
+
+    Raises NotUnpackedError if the text is not C, or has parts that the tree does not show.
+    """
+    own = source[function.start : function.end]
+    for match in _TOKEN.finditer(own):
+        if match["hidden"]:
+            raise NotUnpackedError(f"'{function.name}' contains `{match['hidden']}`")
+    text = mask(own.encode())
     try:
         root = syntax_tree(text)
     except ObjectError as error:
@@ -60,6 +88,13 @@ def tree_of(function: Function, source: str) -> Tree:
     if len(found) != 1 or root.has_error or _depth(found[0]) > DEEPEST:
         raise NotUnpackedError(f"'{function.name}' cannot be parsed")
     return Tree(function, text, found[0])
+
+
+def words_of(function: Function, source: str) -> Iterator[str]:
+    """Yield the words of a function, also those that the masked text does not contain."""
+    for match in _TOKEN.finditer(source, function.start, function.end):
+        if match["word"]:
+            yield match["word"]
 
 
 def _depth(root: Node) -> int:
@@ -127,10 +162,11 @@ def pointed_type(tree: Tree, descriptor: Node) -> str | None:
 
 
 def integer(tree: Tree, node: Node) -> int | None:
-    """Return the value of an integer literal, with casts and parentheses; None for other expressions."""
+    """Return the value of an integer literal, with casts that do not change it; None for other expressions."""
     node = plain(node)
-    while node.type == "cast_expression":
-        node = plain(field(node, "value"))
+    if node.type == "cast_expression":
+        value, limits = integer(tree, field(node, "value")), INTEGERS.get(tree.word(field(node, "type")), (0, 0))
+        return value if value is not None and limits[0] <= value <= limits[1] else None
     if node.type != "number_literal":
         return None
     digits = tree.word(node).rstrip("uUlL")
@@ -138,3 +174,10 @@ def integer(tree: Tree, node: Node) -> int | None:
         return int(digits, 0) if len(digits) < 20 else None
     except ValueError:
         return int(digits, 8) if digits.isdigit() and not set(digits) & set("89") else None
+
+
+def is_unsigned(literal: str, value: int) -> bool:
+    """Return whether the type of an integer literal can be unsigned (ISO C11 6.4.4.1): its arithmetic wraps."""
+    text = literal.lower()
+    decimal = not text.startswith("0")
+    return "u" in text or (not decimal and abs(value) > INTEGERS["int"][1])

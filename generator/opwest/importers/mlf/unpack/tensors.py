@@ -145,8 +145,10 @@ def give_directions(tensors: Iterable[Tensor], calls: Calls, roles: Mapping[str,
     """Set the directions of all uses. Raises NotUnpackedError if a step reads a tensor before one writes it."""
     for tensor in tensors:
         written = tensor.kind in ("input", "constant")
+        sizes = [calls.extent(use).size for use in tensor.uses]
+        size = max(tensor.limit if one is None else one for one in sizes)
         for use in tensor.uses:
-            direction = _direction(use, calls, roles, fresh=not written)
+            direction = _direction(use, calls, roles, size, fresh=not written)
             if direction is None:
                 raise NotUnpackedError(f"step {use.step} reads '{tensor.name}' before a step writes it")
             if direction != "in" and tensor.kind in ("input", "constant"):
@@ -160,21 +162,20 @@ def give_directions(tensors: Iterable[Tensor], calls: Calls, roles: Mapping[str,
             raise NotUnpackedError(f"no step reads '{tensor.name}': another variable can refer to its memory")
 
 
-def _direction(use: Use, calls: Calls, roles: Mapping[str, Sequence[Role]], *, fresh: bool) -> str | None:
-    """Return the direction of a use; None if it cannot be the first one of its tensor."""
+def _direction(use: Use, calls: Calls, roles: Mapping[str, Sequence[Role]], size: int, *, fresh: bool) -> str | None:
+    """Return the direction of a use; None if it cannot be the first one of its tensor of at most `size` bytes."""
     extent = calls.extent(use)
     if extent.escapes:  # unknown code: by TVM's convention, the last tensor is the result
         if calls.last_tensor(use, roles):
-            return "out"
+            return "inout" if extent.reads and not fresh else "out"
         if fresh:
             return "out" if extent.writes else None
         return "inout" if extent.writes else "in"
     if fresh:
-        return "out" if extent.writes else None
+        return "out" if extent.writes and not extent.reads_first else None
     if not extent.writes:
         return "in"
-    covered = extent.size is not None and calls.written(use) >= extent.size
-    return "out" if covered and not extent.reads else "inout"
+    return "out" if calls.written(use) >= size and not extent.reads else "inout"
 
 
 def give_types(tensors: Iterable[Tensor], calls: Calls) -> None:
@@ -206,6 +207,24 @@ def _round_size(tensor: Tensor) -> None:
     tensor.size -= tensor.size % DTYPES[tensor.dtype].size
     if tensor.size <= 0:
         raise NotUnpackedError(f"'{tensor.name}' has less than one element of {tensor.dtype}")
+
+
+def check_first_writes(tensors: Iterable[Tensor], calls: Calls) -> None:
+    """Check that steps read no bytes of a tensor that its first step does not write.
+
+    TVM's plan gives the memory to other tensors before, and to the same one in the call before.
+    Raises NotUnpackedError.
+    """
+    for tensor in tensors:
+        use = tensor.uses[0]
+        if calls.extent(use).escapes:
+            continue
+        read = max(calls.extent(u).read or 0 for u in tensor.uses)
+        written = calls.written(use)
+        if read > written:
+            raise NotUnpackedError(
+                f"step {use.step} writes {written} bytes of '{tensor.name}', but steps read {read} bytes"
+            )
 
 
 Parts = Sequence[tuple[int, "int | None", Base]]

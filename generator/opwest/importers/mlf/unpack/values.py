@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from opwest.importers.mlf.unpack.syntax import (
     Tree,
     field,
     integer,
+    is_unsigned,
     operator_of,
     plain,
     pointed_type,
@@ -43,19 +45,26 @@ _PURE = frozenset(
     for suffix in ("", "f")
 )
 _BINARY = frozenset("+ - * / % >> << & | < <= > >= == !=".split())
+_CMSIS_NN = "arm_"
+"""The functions of CMSIS-NN begin with it."""
 _CALLS = 8
 """The maximum depth of calls that are followed."""
 
 
-class Values:
+def not_at_offsets(function: str, pool: Base) -> NotUnpackedError:
+    """Return the error for an operator that does not use a pool at constant offsets."""
+    return NotUnpackedError(f"'{function}' uses '{pool.name}' other than at constant offsets")
+
+
+class Values(ABC):
     """Reads the expressions of an operator, and of the functions that it calls."""
 
     tree: Tree
-    changed: frozenset[str]
 
     def __init__(self, trees: Trees) -> None:
         self.trees = trees
         self.env: dict[str, Value] = {}
+        self.changed: Mapping[str, bool] = {}
         self.literals: dict[tuple[int, int], tuple[Base, int, int, int]] = {}
         self.guards: list[Guard] = []
         self.certain = True
@@ -63,9 +72,9 @@ class Values:
         self.calls: list[str] = []
         self.number = 0
 
+    @abstractmethod
     def read(self, tree: Tree, function: Function, values: Sequence[Value]) -> None:
         """Read a function with the values of its parameters."""
-        raise NotImplementedError
 
     @contextmanager
     def where(self, condition: Value, true: bool) -> Iterator[None]:
@@ -97,7 +106,8 @@ class Values:
                 inner = real_children(node)
                 return self.value(inner[0]) if len(inner) == 1 else self.unread(node)
             case "number_literal":
-                return integer(self.tree, node)
+                number = integer(self.tree, node)
+                return None if number is None or is_unsigned(self.tree.word(node), number) else number
             case "identifier":
                 found = self.env.get(self.tree.word(node))
                 return None if isinstance(found, Lent | Shape) else found
@@ -174,12 +184,10 @@ class Values:
         return None
 
     def _pool(self, array: Pointer, index: Value, node: Node) -> Pointer:
-        if not isinstance(index, int) or index < 0 or array.offset != 0 or len(self.calls) > 1:
-            raise NotUnpackedError(f"'{self.calls[0]}' uses '{array.base.name}' other than at constant offsets")
-        literal = node
-        while literal.type == "cast_expression":
-            literal = plain(field(literal, "value"))
-        key = (literal.start_byte, literal.end_byte)
+        of_bytes = array.offset == 0 and array.size == 1
+        if not isinstance(index, int) or index < 0 or not of_bytes or len(self.calls) > 1:
+            raise not_at_offsets(self.calls[0], array.base)
+        key = (node.start_byte, node.end_byte)  # with its casts, whose types could be too small for a new offset
         self.literals[key] = (array.base, *key, index)
         return Pointer(array.base.part(index), 0, 1)
 
@@ -252,40 +260,49 @@ class Values:
     def _call(self, node: Node) -> Value:
         function = plain(field(node, "function"))
         name = self.tree.word(function) if function.type == "identifier" else ""
-        values = [self.value(one) for one in real_children(field(node, "arguments"))]
+        arguments = real_children(field(node, "arguments"))
+        values = [self.value(one) for one in arguments]
         if name == "TVMBackendAllocWorkspace":
             return Pointer(Base(name, "local"), 0, 0)
-        if name == "TVMBackendFreeWorkspace" or name in _PURE:
+        function_known = self.trees.functions.get(name) if name not in self.env else None
+        pointers = any(isinstance(value, Pointer) for value in values)
+        if name == "TVMBackendFreeWorkspace" or (name in _PURE and not pointers):
             return None
-        function_known = self.trees.functions.get(name)
         if function_known is not None and len(function_known.parameters) == len(values) and len(self.calls) < _CALLS:
             if name in self.calls:
                 raise NotUnpackedError(f"'{name}' is recursive")
-            for value in values:
+            for one, value in zip(arguments, values, strict=True):
                 if isinstance(value, Pointer) and value.base.kind == "pool":
                     self.escape(value)
+                self.escape(self._structure(one))
             self.read(self.trees.tree(name), function_known, values)
             return None
         if name not in self.env and not name:
             self.unread(function)
         self.number += 1
         before: Value = None
-        for one, value in zip(real_children(field(node, "arguments")), values, strict=True):
+        for one, value in zip(arguments, values, strict=True):
             self.escape(value, self.number)
-            if isinstance(before, Shape) and isinstance(value, Pointer) and value.offset == 0 and value.size:
+            described = isinstance(before, Shape) and name.startswith(_CMSIS_NN)
+            if described and isinstance(value, Pointer) and value.offset == 0 and value.size:
                 known = value.base.sized.get(self.number, 0)
                 value.base.sized[self.number] = max(known, before.elements * value.size)
-            before = self.env.get(self.tree.word(field(one, "argument"))) if one.type == "pointer_expression" else None
+            before = self._structure(one)
             if isinstance(before, Lent):
                 before.base.lent.add(self.number)
         return None
 
+    def _structure(self, node: Node) -> Lent | Shape | None:
+        """Return the structure whose address is an argument."""
+        found = self.env.get(self.tree.word(field(node, "argument"))) if node.type == "pointer_expression" else None
+        return found if isinstance(found, Lent | Shape) else None
+
     def escape(self, value: Value, number: int | None = None) -> None:
-        """Record that other code can use a pointer."""
-        if not isinstance(value, Pointer):
+        """Record that other code can use a pointer, or the memory of a structure."""
+        if not isinstance(value, Pointer | Lent):
             return
         if value.base.kind == "pool":
-            raise NotUnpackedError(f"'{self.calls[0]}' uses '{value.base.name}' other than at constant offsets")
+            raise not_at_offsets(self.calls[0], value.base)
         if number is None:
             self.number += 1
             number = self.number
