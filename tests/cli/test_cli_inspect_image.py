@@ -14,6 +14,7 @@ from c_support import golden_app
 from requirements_support import need_compiler
 
 MAIN = "int main(void)\n{\n\treturn 0;\n}\n"
+OUTPUT = {"name": "y", "dtype": "int8", "shape": [2], "size": 2}
 RECORD = {
     "format": 1,
     "opwest": "9.9.9",
@@ -23,7 +24,7 @@ RECORD = {
     "hash": "ab" * 32,
     "targets": [],
     "inputs": [],
-    "outputs": [{"name": "y", "dtype": "int8", "shape": [2], "size": 2}],
+    "outputs": [OUTPUT],
     "devices": [],
     "pools": [],
     "constants": [],
@@ -108,6 +109,10 @@ def test_image_without_models(tmp_path):
         (json.dumps(RECORD | {"steps": 3}).encode(), None, "the note of a model has missing or invalid members"),
         (json.dumps(RECORD | {"pools": [{"name": "x"}]}).encode(), None, "has missing or invalid members"),
         (b"{}", 4000, "truncated: a note in .note.opwest ends at byte"),
+        (json.dumps(RECORD).encode() + bytes(8), len(json.dumps(RECORD)), "truncated: a note in .note.opwest begins"),
+        (json.dumps(RECORD | {"format": True}).encode(), None, "has missing or invalid members"),
+        (json.dumps(RECORD | {"metadata": 10**4299}).encode(), None, "has missing or invalid members"),
+        (json.dumps(RECORD | {"outputs": [OUTPUT | {"size": -2}]}).encode(), None, "has missing or invalid members"),
     ],
 )
 def test_damaged_notes(tmp_path, description, size, message):

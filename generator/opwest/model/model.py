@@ -126,6 +126,9 @@ class Devicetree:
     index: int
     location: Location
 
+    def __str__(self) -> str:
+        return f"{self.kind} {self.value}"
+
 
 @dataclass(frozen=True, slots=True)
 class Handle:

@@ -156,8 +156,8 @@ class _Details:
                 ),
                 "offset": Number(offset),
                 "pool": Number(places[pool]),
-                "first_step": Number(max(life.first, 0)),
-                "last_step": Number(min(life.last, len(self.model.steps) - 1)),
+                "first_step": Number(life.first),
+                "last_step": Number(life.last),
                 "role": Number(layout.BUFFER_ROLE.code(buffer.role)),
             }
             rows.append(Record(layout.BUFFER, fields))
@@ -241,10 +241,7 @@ class _Details:
 
 
 def _regions(pool: Pool) -> list[Value]:
-    return [
-        Record(layout.REGION, {"board": Text(board), "node": Text(f"{tree.kind} {tree.value}")})
-        for board, tree in pool.boards
-    ]
+    return [Record(layout.REGION, {"board": Text(board), "node": Text(str(tree))}) for board, tree in pool.boards]
 
 
 def _address(table: Sequence[Definition]) -> Reference | Null:
