@@ -100,7 +100,7 @@ def _model(content: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise damaged(f"the note of a model is invalid JSON: {error}") from error
     seen = found.get("format") if isinstance(found, dict) else None
-    if seen != NOTE_FORMAT:
+    if not isinstance(found, dict) or seen != NOTE_FORMAT:
         raise ObjectError(
             f"the note of a model has format {seen!r:.40}",
             f"format {NOTE_FORMAT}",
