@@ -77,7 +77,7 @@ def test_invalid_smp_responses(number: int, change: dict[str, Any], message: str
 
 
 OPERATOR = ["models", 0, "operators", 0]
-ARGUMENT = """{"direction": "in", "dtype": "int16", "name": "x", "offset": 64, "scalar": false, "shape": [4], "size": 8}"""
+ARGUMENT = '{"direction": "in", "dtype": "int16", "name": "x", "offset": 64, "scalar": false, "shape": [4], "size": 8}'
 
 
 def record() -> dict[str, Any]:
@@ -109,9 +109,9 @@ def test_records_that_opwest_writes() -> None:
         ([*OPERATOR, "devices"], ["npu"], "unknown device 'npu' of operator 'negate'"),
         ([*OPERATOR, "args", 0, "dtype"], "int99", "unknown dtype 'int99'"),
         ([*OPERATOR, "args", 0, "shape"], [-4], "'x' has 8 bytes, int16 [-4]"),
-        ([*OPERATOR, "args", 0, "offset"], -8, "argument 'x' of operator 'negate' is not in the memory for arguments"),
-        ([*OPERATOR, "args", 0, "offset"], 1 << 70, "argument 'x' of operator 'negate' is not in the memory for arguments"),
-        ([*OPERATOR, "args", 0, "direction"], "up", "argument 'x' of operator 'negate' is not in the memory for arguments"),
+        ([*OPERATOR, "args", 0, "offset"], -8, "argument 'x' of operator 'negate' is outside of its memory"),
+        ([*OPERATOR, "args", 0, "offset"], 1 << 70, "argument 'x' of operator 'negate' is outside of its memory"),
+        ([*OPERATOR, "args", 0, "direction"], "up", "argument 'x' of operator 'negate' is outside of its memory"),
         (
             [*OPERATOR, "args"],
             [json.loads(ARGUMENT)] * 25,

@@ -81,7 +81,13 @@ class Checked:
     def as_json(self) -> dict[str, Any]:
         """Return the value for JSON output."""
         first = self.first and self.first.as_json()
-        return {"first": first, "tensors": self.tensors, "steps": self.steps, "of": self.all_steps, "reference": self.source}
+        return {
+            "first": first,
+            "tensors": self.tensors,
+            "steps": self.steps,
+            "of": self.all_steps,
+            "reference": self.source,
+        }
 
 
 def expected_results(
@@ -100,7 +106,7 @@ def expected_results(
         last = {write["tensor"]: stop["point"] for stop in model["stops"] for write in stop["writes"]}
         if unused := sorted(references.keys() - last.keys()):
             raise fail(
-                f"--check-steps cannot compare {unused[0]!r}: its memory is written again before the step's device ends",
+                f"--check-steps cannot compare {unused[0]!r}: a later step may overwrite it before the wait",
                 project,
                 hint="omit its --reference",
             )

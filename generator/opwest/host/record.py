@@ -97,7 +97,7 @@ def _fault_of_checks(model: Mapping[str, Any]) -> str | None:
             if fault is not None:
                 return fault
             if arg["direction"] not in DIRECTION.members or not 0 <= arg["offset"] <= size - arg["size"]:
-                return f"argument {arg['name']!r} of operator {operator['name']!r} is not in the memory for arguments"
+                return f"argument {arg['name']!r} of operator {operator['name']!r} is outside of its memory"
     for result in model.get("results", ()):
         fault = _fault_of_elements(result)
         if fault is not None:
