@@ -132,7 +132,11 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
 
     init = verbs.add_parser("init", help="draft a manifest from objects", description=commands.init.__doc__)
     init.add_argument(
-        "files", metavar="FILE", nargs="+", type=Path, help="a .o, .a, .ll, .bc or .c file, for any target"
+        "files",
+        metavar="FILE",
+        nargs="+",
+        type=Path,
+        help="a .o, .a, .c, .cc, .cpp, .cxx, .ll or .bc file, for any target",
     )
     init.add_argument(
         "-o",
@@ -156,7 +160,13 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     _add_import(verbs.add_parser("import", help="import a model or the output of another compiler"))
 
     inspect = verbs.add_parser("inspect", help="print the content of objects", description=commands.inspect.__doc__)
-    inspect.add_argument("files", metavar="FILE", nargs="+", type=Path, help="a .o, .a, .c, .ll or .bc file")
+    inspect.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        type=Path,
+        help="a .o, .a, .c, .cc, .cpp, .cxx, .ll or .bc file, or a linked image",
+    )
     inspect.add_argument(
         "--target",
         metavar="NAME",
