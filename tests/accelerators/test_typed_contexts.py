@@ -19,7 +19,8 @@ from requirements_support import need_compiler
 
 # Every permitted `void *` with its purpose; lines are compared without comments and margins.
 DATA = (
-    # Data whose type is in a tag: values of calls by name.
+    # Data whose dtype is in the same structure: constants, values of calls by name.
+    r"const void \*data;",
     r"const void \*in;",
     r"void \*out;",
     r"static inline struct opwest_value opwest_(in|out)\(uint8_t dtype, (const )?void \*data, size_t size\)",
@@ -30,6 +31,7 @@ DATA = (
     r"static inline bool usable\(const void \*buffer, uintptr_t align\)",
     r"static int transfer\(const char \*path, const char \*mode, void \*data, size_t size\)",
     # The size of a pointer.
+    r"#define OPWEST_ABI_POINTER_SIZE sizeof\(void \*\)",
     r"(OPWEST_STATIC_ASSERT|BUILD_ASSERT)\(.*sizeof\(void \*\).*",
     # Bytes of a pool are used as elements: the planner aligned them.
     r".*\((const )?u?(int|float|double)[a-z0-9_]* \*\)\(void \*\)\(pool_.*",
@@ -62,6 +64,14 @@ INTERFACE = {
     "tvm_ffi.h": (r"void \*v_ptr;", r"typedef int \(\*TVMFFISafeCallType\)\(void \*handle, .*"),
     "tvm_backend.h": _WORKSPACE,
     "tvm_backend.c": _WORKSPACE,
+    "platform.h": (
+        r"tvm_crt_error_t TVMPlatformMemoryAllocate\(size_t size, DLDevice device, void \*\*out\);",
+        r"tvm_crt_error_t TVMPlatformMemoryFree\(void \*memory, DLDevice device\);",
+    ),
+    "stack_allocator.h": (
+        r"void \*\*out\)",
+        r"static inline tvm_crt_error_t StackMemoryManager_Free\(tvm_workspace_t \*workspace, void \*memory\)",
+    ),
     "tvm_workspace.h": (r"const void \*thread;",),
     "port_tvm_zephyr.c": (r"const void \*const thread = k_current_get\(\);",),
     "conventions_internal.h": (

@@ -129,9 +129,10 @@ def build_packed(work: Path) -> Path:
     sources = [HERE / f"{part}.c" for part in ("fuzz_packed", *(f"packed_{part}" for part in _PACKED))]
     sources += [model / f"src/conventions_{part}.c" for part in ("bridges", "metadata", "registry", "run", "tvm_crt")]
     sources += [model / "constants.S"]
-    sources += [RUNTIME / "src" / f"{part}.c" for part in ("call", "devices", "registry", "status", "metadata")]
+    parts = ("call", "device_calls", "devices", "registry", "status", "metadata", "port_host_cache", "tvm_backend")
+    sources += [RUNTIME / "src" / f"{part}.c" for part in parts]
     options = [*_include(HERE / "stubs", model / "include", model / "src"), f"-Wa,-I{model / 'constants'}"]
-    return _compile(work, "fuzz_packed", [*sources, RUNTIME / "src/tvm_backend.c"], options)
+    return _compile(work, "fuzz_packed", sources, options)
 
 
 def _shell_seeds() -> Sequence[bytes]:

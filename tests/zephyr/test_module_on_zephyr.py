@@ -75,9 +75,14 @@ int main(void)
 @pytest.fixture
 def packages(workspace: Workspace) -> None:
     """The workspace's Python with the packages of opwest; skips the test without them."""
+    need_in(workspace, "opwest.pipeline")
+
+
+def need_in(workspace: Workspace, module: str) -> None:
+    """Skip the test if the workspace's Python cannot import a module."""
     python = Path(workspace.west).parent / "python"
     done = subprocess.run(
-        [python, "-c", "import opwest.pipeline"],
+        [python, "-c", f"import {module}"],
         env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
         capture_output=True,
         text=True,
@@ -124,11 +129,30 @@ def test_two_models_in_an_existing_application(workspace: Workspace, tmp_path: P
     code, log = again(workspace, built.folder, board)
     assert code == 0
     compiled = re.findall(r"Building \w+ object (\S+)", log)
-    assert [file for file in compiled if "constants.S" in file], log
-    # Zephyr generates its table of interrupts for every link; a constant may cause no other steps.
+    # Zephyr generates its table of interrupts for every link.
     own = [file for file in compiled if "/zephyr_final.dir/" not in file]
-    assert all("/one/constants.S" in file for file in own), log
+    # The constant, and the hash of the model, which the metadata and the note contain.
+    one = "CMakeFiles/app.dir/opwest/one/models/one"
+    expected = {f"{one}/{file}.obj" for file in ("constants.S", "note.S", "src/one_metadata.c")}
+    assert len(own) == 3 and set(own) == expected, log
     assert f"Hello World! {board} 31 231 end 0" in built.run(r"end -?[0-9]+\s")
+
+
+@pytest.mark.usefixtures("packages")
+def test_metadata_of_llvm_in_an_existing_application(workspace: Workspace, tmp_path: Path) -> None:
+    """The model has only C sources: TARGET names the targets, and the build links the object of its own."""
+    need_in(workspace, "llvmlite")
+    app = hello_world(workspace, tmp_path)
+    text = (app / "CMakeLists.txt").read_text()
+    for name in ("one", "two"):
+        manifest = f"{name}/manifest.yaml"
+        text = text.replace(f"{manifest})", f"{manifest} METADATA llvm TARGET cortex-m3 x86-64)")
+    (app / "CMakeLists.txt").write_text(text)
+    built = workspace.build(app, AN385, MODULE)
+    assert f"Hello World! {AN385} 11 211 end 0" in built.run(r"end -?[0-9]+\s")
+    assert "objects for cortex-m3\n" in built.log
+    compiled_files = [one["file"] for one in json.loads((built.folder / "compile_commands.json").read_text())]
+    assert not [file for file in compiled_files if file.endswith(("_metadata.c", "_run.c", "_registry.c"))]
 
 
 @pytest.mark.usefixtures("packages")

@@ -179,8 +179,8 @@ void total(const int16_t *x, int32_t *y)
 
 
 @pytest.fixture(scope="module")
-def chain(opwest: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of four steps; the operator of the second one is wrong on boards."""
+def chains(opwest: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A model of four steps with metadata of each back end; the operator of the second step is wrong on boards."""
     folder = tmp_path_factory.mktemp("chain")
     tensor = "dtype: int16, shape: [3, 400]"
     operators = "".join(
@@ -195,12 +195,19 @@ def chain(opwest: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"  inputs: {{x: {{{tensor}}}}}\n  outputs: {{y: {{dtype: int32, shape: [1]}}}}\n  steps:\n"
         + "".join(f"    - {{call: {call}, args: {args}}}\n" for call, args in steps)
     )
-    opwest("generate", folder / "manifest.yaml", "-o", folder / "app")
-    return folder / "app"
+    boards = [word for board in ("native_sim/native/64", "mps2/an385") for word in ("--board", board)]
+    for back_end in ("c", "llvm"):
+        need(*(["llvmlite"] if back_end == "llvm" else []))
+        opwest("generate", folder / "manifest.yaml", *boards, "--metadata", back_end, "-o", folder / back_end)
+    assert list((folder / "llvm").rglob("chain_metadata*.o"))
+    return {back_end: folder / back_end for back_end in ("c", "llvm")}
 
 
-@pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385"])
-def test_check_steps_names_the_wrong_operator(run: Run, chain: Path, board: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("back_end", "board"), [("c", "native_sim/native/64"), ("llvm", "mps2/an385")])
+def test_check_steps_names_the_wrong_operator(
+    run: Run, chains: dict[str, Path], back_end: str, board: str, tmp_path: Path
+) -> None:
+    chain = chains[back_end]
     np.save(tmp_path / "x.npy", x := np.arange(1200, dtype=np.int16).reshape(3, 400))
     np.save(tmp_path / "a.npy", 2 * x)
     np.save(tmp_path / "b.npy", np.where(np.arange(1200) == 700, 8, 5).astype(np.int16).reshape(3, 400) + 2 * x)
@@ -226,8 +233,9 @@ def test_check_steps_names_the_wrong_operator(run: Run, chain: Path, board: str,
     }
 
 
-@pytest.mark.parametrize("board", ["native_sim/native/64", "mps2/an385"])
-def test_call_of_one_operator(run: Run, chain: Path, board: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("back_end", "board"), [("llvm", "native_sim/native/64"), ("c", "mps2/an385")])
+def test_call_of_one_operator(run: Run, chains: dict[str, Path], back_end: str, board: str, tmp_path: Path) -> None:
+    chain = chains[back_end]
     np.save(tmp_path / "x.npy", x := np.arange(1200, dtype=np.int16).reshape(3, 400))
     arguments = ["--arg", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path]
     done = run(chain, board, "offset", *arguments, verb="call")

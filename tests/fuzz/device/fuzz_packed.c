@@ -58,22 +58,51 @@ static void fill(struct opwest_value *values, void **blocks, const uint8_t *offs
 	}
 }
 
+static const struct conventions_devices devices = {.npu = &npu, .dma = &dma};
+
+static void open_workspace(struct conventions_workspace *workspace)
+{
+	*workspace = (struct conventions_workspace){.status = OPWEST_STATUS_INIT,
+						    .slots = {OPWEST_SLOT_INIT, OPWEST_SLOT_INIT}};
+	CHECK(posix_memalign((void **)&workspace->sram, CONVENTIONS_POOL_SRAM_ALIGN, CONVENTIONS_POOL_SRAM_SIZE) == 0);
+	sync_code = (take(input, 1) & 7U) == 7U ? -(int32_t)(1U + take(input, 1) % 120U) : 0;
+	CHECK(conventions_open(workspace, &devices) == 0);
+}
+
+static void close_workspace(struct conventions_workspace *workspace)
+{
+	const bool opened = workspace->opened; /* false after a timeout of a device */
+
+	CHECK(opened || sync_code == -ETIMEDOUT);
+	CHECK(conventions_close(workspace, &devices) == (opened ? 0 : -EALREADY));
+	free(workspace->sram);
+}
+
 static void call_by_name(void)
 {
 	const struct opwest_entry *const entry = &conventions_registry.entries[take(input, 1) % conventions_registry.count];
+	struct conventions_workspace workspace;
 	struct opwest_value values[MOST];
 	void *blocks[MOST] = {NULL};
 
 	called = entry->info;
 	CHECK(called->arg_count <= MOST);
+	open_workspace(&workspace);
 	fill(values, blocks, NULL);
 	given = values;
 
-	const int code = opwest_call(entry, values, called->arg_count,
-				     (called->flags & OPWEST_OPERATOR_DEVICE) != 0U ? &npu : NULL);
+	const struct opwest_call_device device = conventions_call_device(&workspace, CONVENTIONS_DEVICE_NPU_INDEX);
+	const bool on_device = (called->flags & OPWEST_OPERATOR_DEVICE) != 0U;
+	const bool waits = (called->flags & OPWEST_OPERATOR_ASYNC) != 0U;
+	const int code = opwest_call(entry, values, called->arg_count, on_device ? &device : NULL);
 
-	CHECK(entered == 1 && code == (expected > 0 ? -EIO : expected));
-	launches = 0U; /* nothing waits for it */
+	CHECK(entered == 1 && launches == 0U);
+	if (expected != 0) {
+		CHECK(code == (expected > 0 ? -EIO : expected));
+	} else {
+		CHECK(code == (waits ? sync_code : 0));
+	}
+	close_workspace(&workspace);
 	for (size_t i = 0; i < called->arg_count; i++) {
 		free(blocks[i]);
 	}
@@ -173,14 +202,13 @@ static void call_in_table(void)
 
 static void run_all(void)
 {
-	const struct conventions_devices devices = {.npu = &npu, .dma = &dma};
 	const struct opwest_model *const model = &conventions_model;
-	struct conventions_workspace workspace = {.status = OPWEST_STATUS_INIT, .slots = {OPWEST_SLOT_INIT, OPWEST_SLOT_INIT}};
+	struct conventions_workspace workspace;
 	struct conventions_inputs inputs;
 	struct conventions_outputs outputs;
 	void *in[5], *out[3];
 
-	CHECK(posix_memalign((void **)&workspace.sram, CONVENTIONS_POOL_SRAM_ALIGN, CONVENTIONS_POOL_SRAM_SIZE) == 0);
+	open_workspace(&workspace);
 	for (size_t i = 0; i < 5U; i++) {
 		in[i] = buffer(&model->inputs[i], 0U);
 	}
@@ -189,9 +217,7 @@ static void run_all(void)
 	}
 	memcpy(&inputs, in, sizeof(inputs));
 	memcpy(&outputs, out, sizeof(outputs));
-	sync_code = (take(input, 1) & 7U) == 7U ? -(int32_t)(1U + take(input, 1) % 120U) : 0;
 	given = NULL;
-	CHECK(conventions_open(&workspace, &devices) == 0);
 
 	const int code = conventions_run(&inputs, &outputs, &workspace, &devices);
 
@@ -204,18 +230,13 @@ static void run_all(void)
 		CHECK(code == 0 && entered == model->step_count);
 	}
 	CHECK(launches == 0U);
-
-	const bool opened = workspace.opened; /* false after a timeout of a device */
-
-	CHECK(opened || sync_code == -ETIMEDOUT);
-	CHECK(conventions_close(&workspace, &devices) == (opened ? 0 : -EALREADY));
+	close_workspace(&workspace);
 	for (size_t i = 0; i < 5U; i++) {
 		free(in[i]);
 	}
 	for (size_t i = 0; i < 3U; i++) {
 		free(out[i]);
 	}
-	free(workspace.sram);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief The functions of the system, Zephyr or a host, for the portable code.
+ * @brief The functions of the system, Zephyr or a host, for the portable code, and its ABI.
  */
 #ifndef OPWEST_PORT_H_
 #define OPWEST_PORT_H_
@@ -30,6 +30,46 @@ struct device {
 #else
 struct device;
 #endif
+
+/** @cond INTERNAL_HIDDEN */
+/* The ABI of the code that includes this header, for struct opwest_build of opwest/model.h. */
+#if defined(__x86_64__)
+#define OPWEST_ABI_MACHINE 62U
+#elif defined(__i386__)
+#define OPWEST_ABI_MACHINE 3U
+#elif defined(__aarch64__)
+#define OPWEST_ABI_MACHINE 183U
+#elif defined(__arm__)
+#define OPWEST_ABI_MACHINE 40U
+#elif defined(__riscv)
+#define OPWEST_ABI_MACHINE 243U
+#elif defined(__XTENSA__)
+#define OPWEST_ABI_MACHINE 94U
+#elif defined(__arc__)
+#define OPWEST_ABI_MACHINE 195U
+#elif defined(__mips__)
+#define OPWEST_ABI_MACHINE 8U
+#elif defined(__sparc__)
+#define OPWEST_ABI_MACHINE 2U
+#else
+#define OPWEST_ABI_MACHINE 0U
+#endif
+#if defined(__ARM_PCS_VFP)
+#define OPWEST_ABI_FLOAT OPWEST_FLOAT_ABI_HARD
+#elif defined(__riscv_float_abi_quad)
+#define OPWEST_ABI_FLOAT OPWEST_FLOAT_ABI_QUAD
+#elif defined(__riscv_float_abi_double)
+#define OPWEST_ABI_FLOAT OPWEST_FLOAT_ABI_DOUBLE
+#elif defined(__riscv_float_abi_single)
+#define OPWEST_ABI_FLOAT OPWEST_FLOAT_ABI_SINGLE
+#elif defined(__arm__) || defined(__riscv)
+#define OPWEST_ABI_FLOAT OPWEST_FLOAT_ABI_SOFT
+#else
+#define OPWEST_ABI_FLOAT OPWEST_FLOAT_ABI_ONLY
+#endif
+#define OPWEST_ABI_POINTER_SIZE sizeof(void *)
+#define OPWEST_ABI_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+/** @endcond */
 
 /**
  * @brief Check whether a device is ready.
