@@ -193,10 +193,15 @@ def _macros_of_interface(model: Model) -> Iterator[tuple[str, str, Location]]:
     if tvmgen is None:
         return
     yield tvmgen.workspace_macro, "the size of the workspace", tvmgen.location
+    sizes: dict[str, int] = {}
     for role, interfaces in (("input", model.inputs), ("output", model.outputs)):
-        # Equal members are reported as such.
+        # Equal members are reported as such; equal definitions do not clash.
         for member, tensor in {tvmgen.member(t.name): t for t in interfaces}.items():
-            yield tvmgen.size_macro(member), f"the size of {role} {tensor.name!r} in {tvmgen.prefix}.h", tensor.location
+            macro = tvmgen.size_macro(member)
+            if sizes.get(macro) == tensor.type.size:
+                continue
+            sizes[macro] = tensor.type.size
+            yield macro, f"the size of {role} {tensor.name!r} in {tvmgen.prefix}.h", tensor.location
     for pool in tvmgen.pools:
         yield f"{tvmgen.pool_macro(pool)}_SIZE", f"the size of pool {pool!r} in {tvmgen.prefix}.h", tvmgen.location
 
