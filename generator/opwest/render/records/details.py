@@ -34,8 +34,6 @@ from opwest.render.records.values import (
 )
 from opwest.render.records.workspace import used_pools
 
-ANY_TARGET = "any"
-"""The target of a model without objects: its C sources are compiled with the firmware."""
 TARGET_OF_C = "opwest_target"
 """The name of the target in the C source, which the build defines."""
 _FLOAT_ABIS = {"soft": "soft", "softfp": "soft", "hard": "hard", "single": "single", "double": "double", "quad": "quad"}
