@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -37,9 +36,7 @@ def test_suite_passes_on_two_boards(workspace: Workspace, app: Path, tmp_path: P
 def test_run_on_a_board_returns_numbers(workspace: Workspace, app: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", bits_of(X))
     command = [sys.executable, "-m", "opwest", "run", app, "--board", NATIVE, "--input", f"x={tmp_path / 'x.npy'}"]
-    zephyr = {k: v for k, v in workspace.environment(NATIVE).items() if k.startswith("ZEPHYR")}
-    done = subprocess.run(
-        [*map(str, command), "--json"], env=os.environ | zephyr, capture_output=True, text=True, check=False
-    )
+    env = workspace.opwest_environment(NATIVE)
+    done = subprocess.run([*map(str, command), "--json"], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout)["result"]["outputs"] == {"y": Y.tolist()}

@@ -66,7 +66,7 @@ def console(device: str) -> Iterator[Callable[[str, str], str]]:
 def profiled(workspace: Workspace, app: Path, board: str, *arguments: object) -> dict[str, Any]:
     """Run an application with --profile in the workspace's environment and return its result."""
     command = [sys.executable, "-m", "opwest", "run", str(app), "--board", board, "--profile", "--json"]
-    env = {**os.environ, **{k: v for k, v in workspace.environment(board).items() if k.startswith(("ZEPHYR", "GNU"))}}
+    env = workspace.opwest_environment(board)
     done = subprocess.run([*command, *map(str, arguments)], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     result: dict[str, Any] = json.loads(done.stdout)["result"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import re
 import subprocess
 import sys
@@ -65,10 +64,7 @@ def run(workspace: Workspace) -> Run:
             if not (workspace.base.parent / "modules" / "lib" / "zcbor").is_dir():
                 skip_here("the workspace has no zcbor: west update zcbor")
         command = [sys.executable, "-m", "opwest", verb, str(app), "--board", board, *map(str, arguments)]
-        env = {
-            **os.environ,
-            **{k: v for k, v in workspace.environment(board).items() if k.startswith(("ZEPHYR", "GNU"))},
-        }
+        env = workspace.opwest_environment(board)
         return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=1200)
 
     return call

@@ -93,6 +93,16 @@ class Workspace:
                 env.setdefault("GNUARMEMB_TOOLCHAIN_PATH", "/usr")
         return env
 
+    def opwest_environment(self, board: str) -> dict[str, str]:
+        """Return the environment of opwest's commands that build: with this Python, and small images as try_build()."""
+        own = self.environment(board)
+        env = {**os.environ, **{k: v for k, v in own.items() if k.startswith(("ZEPHYR", "GNU", "CCACHE"))}}
+        if not board.startswith("native_"):
+            small = self.folder / "small.conf"
+            small.write_text("CONFIG_MINIMAL_LIBC=y\n")
+            env["EXTRA_CONF_FILE"] = str(small)
+        return env
+
     def try_build(self, app: Path, board: str, *options: str, sysbuild: bool = False) -> tuple[int, Built]:
         """Build and return west's exit code and the build; for sysbuild, that of the application's image."""
         if not board.startswith("native_"):
