@@ -133,6 +133,11 @@ def test_options_of_host_with_board(opwest, app):
     assert "error: --cmsis-nn requires --host\n" in done.err and "error: --bits requires --host\n" in done.err
 
 
+def test_steps_of_a_board_are_compared_with_a_host_run_that_needs_it(opwest, app):
+    words = ["--board", "native_sim", "--check-steps", *inputs(app.parent), "--cmsis-nn", app.parent]
+    assert opwest("run", app, *words).err.startswith(f"opwest: error: --cmsis-nn: '{app.parent}' is not CMSIS-NN\n")
+
+
 def test_instruction_set_of_imports(opwest, app):
     need("cc")
     source = app / "models/layer/objects/any/dense.c"

@@ -3,6 +3,7 @@
 
 import csv
 import json
+import os
 
 import pytest
 
@@ -197,3 +198,12 @@ def test_missing_table(opwest, tmp_path):
 @pytest.mark.parametrize("wrong", [["--capacity", "0"], ["--capacity", "x"], ["--nodes", "0"], ["--planner", "best"]])
 def test_wrong_usage(opwest, table, wrong):
     assert opwest("plan", table(TABLE), *wrong).code == 2
+
+
+def test_one_buffer_and_other_kinds_of_files(opwest, tmp_path):
+    table = tmp_path / "one.csv"
+    table.write_text("id,lower,upper,size\na,0,1,4\n")
+    assert opwest("plan", table).out.startswith(f"{table}: 1 buffer\n")
+    os.mkfifo(tmp_path / "pipe.csv")
+    done = opwest("plan", tmp_path / "pipe.csv")
+    assert done.err.endswith("pipe.csv: error: cannot read the table: not a regular file\n")

@@ -195,9 +195,17 @@ def test_tables_of_opwest_are_fixed_plans(opwest, model):
         # The planner of the command replaces that of the manifest, whose tables may be out of date.
         (model.parent / "sram.csv").unlink()
         (model.parent / "small.csv").unlink()
-        assert "table 'sram.csv' does not exist" in opwest("plan", model).err
+        assert "cannot read 'sram.csv': No such file or directory" in opwest("plan", model).err
         assert opwest("plan", model, "--planner", "greedy").code == 0
         model.write_text(MANIFEST)
+
+
+def test_manifest_without_its_offsets_is_planned(opwest, model):
+    model.write_text(MANIFEST.replace("run:", "run:\n  memory_planner: fixed"))
+    done = opwest("plan", model)
+    assert done.code == 1 and "hint: 'opwest plan MANIFEST --planner greedy' prints the tensors" in done.err
+    done = opwest("plan", model, "--planner", "greedy")
+    assert done.code == 0 and "room of step 1" in done.out
 
 
 def test_offsets_in_the_manifest(opwest, model, metadata, tmp_path):

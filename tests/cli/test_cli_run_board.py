@@ -393,7 +393,7 @@ def test_check_steps_prints_the_first_difference(run, app, west, plug):
     done = run("nucleo", *arguments, "--reference", f"y={app.parent / 'zero.npy'}")
     assert done.code == 0, done.err
     check = json.loads(done.out)["result"]["check"]
-    assert check == {"first": None, "tensors": 1, "steps": 1, "reference": "the given references"}
+    assert check == {"first": None, "tensors": 1, "steps": 1, "of": 1, "reference": "the given references"}
 
 
 def test_options_that_check_steps_excludes(run, app, west):

@@ -57,6 +57,7 @@ def smp(number: int, change: dict[str, Any]) -> str:
     ("number", "change", "message"),
     [
         (1, {"service": ...}, "missing or invalid in the expected the description of model"),
+        (1, {"inputs": 1 << 62}, "missing or invalid in the expected the description of tensor of m"),
         (1, {"inputs": "1"}, "missing or invalid in the expected the description of model"),
         (2, {"dtype": "int99"}, "the image on describes an inconsistent tensor of bytes"),
         (2, {"shape": [True]}, "missing or invalid in the expected the description of tensor of m"),
@@ -73,6 +74,10 @@ def smp(number: int, change: dict[str, Any]) -> str:
 )
 def test_invalid_smp_responses(number: int, change: dict[str, Any], message: str) -> None:
     assert smp(number, change) == message
+
+
+OPERATOR = ["models", 0, "operators", 0]
+ARGUMENT = '{"direction": "in", "dtype": "int16", "name": "x", "offset": 64, "scalar": false, "shape": [4], "size": 8}'
 
 
 def record() -> dict[str, Any]:
@@ -99,6 +104,20 @@ def test_records_that_opwest_writes() -> None:
         (["models", 0, "tensors", 0, "role"], "x", "invalid role 'x'"),
         (["models", 0, "builds", 0, "sources"], ["/etc/x"], "'/etc/x' is not a path in the project"),
         (["models", 0, "builds", 0, "bits"], "64", "record.models[0].builds[0].bits is '64'"),
+        (["models", 0, "arguments", "size"], -1, "the memory for arguments has -1 bytes"),
+        (["models", 0, "arguments", "size"], 1 << 60, "the memory for arguments has 1152921504606846976 bytes"),
+        ([*OPERATOR, "devices"], ["npu"], "unknown device 'npu' of operator 'negate'"),
+        ([*OPERATOR, "args", 0, "dtype"], "int99", "unknown dtype 'int99'"),
+        ([*OPERATOR, "args", 0, "shape"], [-4], "'x' has 8 bytes, int16 [-4]"),
+        ([*OPERATOR, "args", 0, "offset"], -8, "argument 'x' of operator 'negate' is outside of its memory"),
+        ([*OPERATOR, "args", 0, "offset"], 1 << 70, "argument 'x' of operator 'negate' is outside of its memory"),
+        ([*OPERATOR, "args", 0, "direction"], "up", "argument 'x' of operator 'negate' is outside of its memory"),
+        (
+            [*OPERATOR, "args"],
+            [json.loads(ARGUMENT)] * 25,
+            "operator 'negate' has more arguments than the memory for arguments",
+        ),
+        (["models", 0, "results"], [json.loads(ARGUMENT) | {"buffer": 0, "size": 7}], "'x' has 7 bytes, int16 [4]"),
     ],
 )
 def test_records_that_were_edited(path: list[Any], value: Any, message: str) -> None:

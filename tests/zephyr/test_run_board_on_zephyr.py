@@ -218,12 +218,13 @@ def test_check_steps_names_the_wrong_operator(
     references = [word for name in "ab" for word in ("--reference", f"{name}={tmp_path / name}.npy")]
     done = run(chain, board, "--no-build", *arguments, *references)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[1] == "no difference in 2 steps: 2 results equal the given references"
+    assert done.stdout.splitlines()[1] == "no difference in 2 of 4 steps: 2 results equal the given references"
     done = run(chain, board, "--no-build", "--json", *arguments, "--tolerance", 6)
     assert json.loads(done.stdout)["result"]["check"] == {
         "first": None,
         "tensors": 4,
         "steps": 4,
+        "of": 4,
         "reference": "those of the host",
     }
 

@@ -165,6 +165,8 @@ const char *opwest_service_error_name(int error)
 		return "EALREADY";
 	case -EBUSY:
 		return "EBUSY";
+	case -ECANCELED:
+		return "ECANCELED";
 	case -EFAULT:
 		return "EFAULT";
 	case -EINVAL:
@@ -175,6 +177,8 @@ const char *opwest_service_error_name(int error)
 		return "ENODEV";
 	case -ENOENT:
 		return "ENOENT";
+	case -ENOEXEC:
+		return "ENOEXEC";
 	case -ENOMEM:
 		return "ENOMEM";
 	case -ENOTSUP:
@@ -185,6 +189,8 @@ const char *opwest_service_error_name(int error)
 		return "ERANGE";
 	case -ETIMEDOUT:
 		return "ETIMEDOUT";
+	case -EXDEV:
+		return "EXDEV";
 	default:
 		return "";
 	}

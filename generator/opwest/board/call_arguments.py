@@ -117,8 +117,10 @@ def _scalar(name: str, text: str, argument: Mapping[str, Any], faults: Diagnosti
     if dtype in ("float32", "float64"):
         try:
             number = float(text)
-            if dtype == "float32" and math.isfinite(number):
-                struct.pack("<f", number)
+            if math.isfinite(number):
+                struct.pack("<f" if dtype == "float32" else "<d", number)
+            elif text.strip(" +-").lower() not in ("inf", "infinity", "nan"):
+                raise OverflowError
             return struct.pack("<d", number)
         except (ValueError, OverflowError):
             faults.error(f"argument {name!r} is {text!r}", expected=expected)

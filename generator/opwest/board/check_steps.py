@@ -12,7 +12,8 @@ from opwest.board.compare import Difference, difference
 from opwest.board.link import Action, Link, LinkError, ModelError, Report, Served
 from opwest.board.progress import Progress
 from opwest.board.session import act, failure, fetch, send
-from opwest.host.steps import host_results, step_tensors
+from opwest.host.compile import fail
+from opwest.host.steps import host_results
 from opwest.records import dataclass
 
 if TYPE_CHECKING:
@@ -59,24 +60,34 @@ class StepDifference:
 
 @dataclass(frozen=True)
 class Checked:
-    """The result of a check: the first difference, and the number of compared tensors and steps."""
+    """The result of a check: the first difference, the number of compared tensors and steps, and of all steps."""
 
     first: StepDifference | None
     tensors: int
     steps: int
+    all_steps: int
     source: str
 
     def as_text(self) -> str:
         """Return one line of text."""
         if self.first is not None:
             return self.first.as_text()
-        plural = "" if self.steps == 1 else "s"
-        return f"no difference in {self.steps} step{plural}: {self.tensors} results equal {self.source}"
+        steps = f"{self.steps} step{'' if self.steps == 1 else 's'}"
+        if self.steps != self.all_steps:
+            steps = f"{self.steps} of {self.all_steps} steps"
+        equal = "1 result equals" if self.tensors == 1 else f"{self.tensors} results equal"
+        return f"no difference in {steps}: {equal} {self.source}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the value for JSON output."""
         first = self.first and self.first.as_json()
-        return {"first": first, "tensors": self.tensors, "steps": self.steps, "reference": self.source}
+        return {
+            "first": first,
+            "tensors": self.tensors,
+            "steps": self.steps,
+            "of": self.all_steps,
+            "reference": self.source,
+        }
 
 
 def expected_results(
@@ -87,15 +98,19 @@ def expected_results(
     references: Mapping[str, Array],
     cmsis_nn: Path | None = None,
 ) -> Expected:
-    """Return the given references, else the results of a run on this machine. Raises OpwestError."""
+    """Return the given references, else the results of a run on this machine. Raises OpwestError.
+
+    A reference is the content after the last step that writes the tensor.
+    """
     if references:
-        tensors = step_tensors(model, project)
-        values = {
-            (stop["point"], write["tensor"]): references[write["tensor"]]
-            for stop in model["stops"]
-            for write in stop["writes"]
-            if write["tensor"] in tensors.keys() & references.keys()
-        }
+        last = {write["tensor"]: stop["point"] for stop in model["stops"] for write in stop["writes"]}
+        if unused := sorted(references.keys() - last.keys()):
+            raise fail(
+                f"--check-steps cannot compare {unused[0]!r}: a later step may overwrite it before the wait",
+                project,
+                hint="omit its --reference",
+            )
+        values = {(last[tensor], tensor): array for tensor, array in references.items()}
         return Expected(model["stops"], model["steps"], values, "the given references")
     found = host_results(project.absolute(), record, model, inputs, cmsis_nn)
     return Expected(model["stops"], model["steps"], found, "those of the host")
@@ -160,8 +175,8 @@ def _compare(link: Link, model: Served, expected: Expected, tolerance: float, pr
             count += 1
             if found.differing and not found.largest <= tolerance:
                 first = StepDifference(step, expected.steps[step], name, found)
-                return Checked(first, count, len(seen), expected.source)
-    return Checked(None, count, len(seen), expected.source)
+                return Checked(first, count, len(seen), len(expected.steps), expected.source)
+    return Checked(None, count, len(seen), len(expected.steps), expected.source)
 
 
 def _stopped(report: Report, link: Link, model: Served, point: int) -> None:

@@ -72,7 +72,7 @@ class Report:
     step: int
     nanoseconds: int
     stopped: bool = False
-    """Whether the run has stopped at a point: the other fields say nothing."""
+    """Whether the run has stopped at a point: the other fields are not set."""
 
     def fault(self, model: str, action: Action) -> str:
         """Return the error message of a failed action."""

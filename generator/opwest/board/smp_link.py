@@ -135,7 +135,8 @@ class SmpLink:
         outputs = found.number("outputs")
         buffers = found.number("buffers") if "buffers" in found.content else 0  # only with CONFIG_OPWEST_CHECK_STEPS
         extra = found.number("arguments") if "arguments" in found.content else 0  # only with CONFIG_OPWEST_SERVICE_CALL
-        roles = ["input"] * inputs + ["output"] * outputs + ["buffer"] * buffers + ["arguments"] * extra
+        counts = {"input": inputs, "output": outputs, "buffer": buffers, "arguments": extra}
+        roles = [role for role, count in counts.items() for _ in range(min(count, _MOST_TENSORS))]
         for number, role in enumerate(roles[:_MOST_TENSORS]):
             request = {"model": index, "tensor": number}
             answer = self._ask(OP.READ, _TENSOR, request, f"the description of tensor {number} of {name}")

@@ -7,6 +7,7 @@ import argparse
 import time
 
 from opwest.diagnostics import Diagnostics, Location
+from opwest.model.context import fault_of_file
 from opwest.packing import greedy, search
 from opwest.packing.judge import judged
 from opwest.packing.problem import PoolPlan
@@ -49,7 +50,7 @@ def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
         "seconds": round(seconds, 3),
     }
     lines = [
-        f"{options.file}: {len(blocks)} buffers",
+        f"{options.file}: {counted(len(blocks))}",
         f"  lower bound  {done.lower_bound}",
         f"  greedy       {first.size}",
         f"  peak         {done.size} ({planner}, {distance(done)})",
@@ -62,6 +63,11 @@ def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
     return Result("\n".join(lines), shown, 1 if fits is False else 0)
 
 
+def counted(buffers: int) -> str:
+    """Return a number of buffers as words."""
+    return f"{buffers} buffer{'' if buffers == 1 else 's'}"
+
+
 def distance(plan: PoolPlan) -> str:
     """Return the distance of a plan from its lower bound."""
     above = plan.size - plan.lower_bound
@@ -70,13 +76,14 @@ def distance(plan: PoolPlan) -> str:
 
 def _read(options: argparse.Namespace, faults: Diagnostics) -> list[Row]:
     rows: list[Row] = []
-    try:
-        text = options.file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else f"not UTF-8 (byte {error.start})"
+    reason = fault_of_file(options.file)
+    if reason is None:
+        try:
+            rows = read_table(options.file.read_text(encoding="utf-8-sig"), str(options.file), faults)
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else f"not UTF-8 (byte {error.start})"
+    if reason is not None:
         faults.error(f"cannot read the table: {reason}", Location(str(options.file)))
-    else:
-        rows = read_table(text, str(options.file), faults)
     faults.raise_if_errors()
     return rows
 

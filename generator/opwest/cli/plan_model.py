@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opwest import pipeline
-from opwest.cli.plan import distance
+from opwest.cli.plan import counted, distance
 from opwest.diagnostics import Diagnostics
 from opwest.model.model import Model
 from opwest.packing.problem import PoolPlan
@@ -23,9 +23,9 @@ _HINT = "choose another directory with -o"
 
 def plan_model(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Print the plan of a model, and write a table per pool. Raises OpwestError after errors."""
-    for name in ("capacity", "nodes"):
+    for name, hint in (("capacity", "the manifest defines the sizes of the pools"), ("nodes", None)):
         if getattr(options, name) is not None:
-            faults.error(f"--{name} requires a table", hint="the manifest defines the sizes of the pools")
+            faults.error(f"--{name} requires a table", hint=hint)
     if options.no_offsets and options.output is None:
         faults.error("--no-offsets requires -o")
     faults.raise_if_errors()
@@ -51,7 +51,7 @@ def _pool_text(model: Model, name: str, rows: Sequence[Row], plan: PoolPlan) -> 
     limit = "" if size is None else f" of {size}"
     sizes = f"lower bound {plan.lower_bound}, peak {plan.size}{limit} ({distance(plan)})"
     lines = [
-        f"  pool {name}: {len(rows)} buffers, {sizes}",
+        f"  pool {name}: {counted(len(rows))}, {sizes}",
         f"    {'offset':>10} {'size':>10} {'align':>5} {'steps':>11}  buffer",
     ]
     for row in sorted(rows, key=lambda r: (r.offset or 0, r.lower, r.name)):

@@ -17,7 +17,8 @@ def add_host(command: argparse.ArgumentParser) -> None:
             "--cmsis-nn",
             metavar="DIR",
             type=Path,
-            help="CMSIS-NN, for operators that call it (default: $CMSIS_NN, or the module of the Zephyr workspace)",
+            help="CMSIS-NN, for operators that call it, also with --check-steps (default: $CMSIS_NN, or the module of "
+            "the Zephyr workspace)",
         ),
     ]
     command.set_defaults(host_actions=actions)

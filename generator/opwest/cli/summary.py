@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from opwest.model.builds import TargetBuild
+from opwest.model.builds import ANY_TARGET, TargetBuild
 from opwest.model.model import Model
 from opwest.model.stack_need import needs_json, stack_text
 from opwest.plan.memory import MemoryPlan
@@ -42,7 +42,7 @@ def _target(build: TargetBuild) -> str:
     sources = sum(s.compiled for s in build.sources)
     parts = [_counted(len(build.objects), "object")] if build.objects else []
     parts += [_counted(sources, "source")] if sources else []
-    name = build.target.name if build.target else "any"
+    name = build.target.name if build.target else ANY_TARGET
     libc = "the host's C library" if build.libc == "host" else f"the C library {build.libc}"
     text = f"{name}: {', '.join(parts)}"
     return (

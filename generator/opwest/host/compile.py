@@ -15,9 +15,9 @@ from typing import Any
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.host.cmsis_nn import find_cmsis_nn, required_sources, uses_cmsis_nn
 from opwest.host.runtime import installed_runtime
+from opwest.model.builds import ANY_TARGET
 from opwest.objects.languages import is_cpp
 from opwest.render.model_files import metadata_object
-from opwest.render.records.details import ANY_TARGET
 
 EMULATION_SOURCES = (
     "accelerator_context.c",

@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING, Any
 from opwest.host.compile import HostCompiler, build_program, fail
 from opwest.host.own_templates import own_renderer
 from opwest.host.project_data import tensors_of
+from opwest.render.records.layout import HOOK
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     Array = NDArray[np.generic]
-
-HOOKS = ("operator", "ready", "activate", "open", "close", "deactivate", "sync", "cache")
-"""enum opwest_hook of the runtime."""
 
 
 def run_harness(
@@ -92,7 +90,7 @@ def _failure(project: Path, model: Mapping[str, Any], done: subprocess.Completed
         names, devices = model["steps"], model["devices"]
         where = f" in step {step} ({names[step]})" if step < len(names) else ""
         if hook:
-            where += f": {HOOKS[hook]} of device {devices[device]} returned {code}"
+            where += f": {HOOK.members[hook]} of device {devices[device]} returned {code}"
         elif where:
             where += f": the operator returned {code}"
         return fail(f"{model['name']}_run returned {rc} ({os.strerror(-rc)}){where}", project)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.files import is_inside
 from opwest.model.dtypes import DTYPES
+from opwest.render.arguments import ENTRY
+from opwest.render.records.layout import DIRECTION
 
 _TENSOR = {
     **dict.fromkeys(("name", "role", "dtype", "c_type", "macro", "buffer", "elements"), str),
@@ -80,10 +83,25 @@ def check_record(record: Mapping[str, Any], project: Path) -> None:
 
 def _fault_of_checks(model: Mapping[str, Any]) -> str | None:
     """Return the first reference of the checks to something that the model does not have."""
-    args = [arg for operator in model.get("operators", ()) for arg in operator["args"]]
-    for result in (*model.get("results", ()), *args):
-        if result["dtype"] not in DTYPES:
-            return f"unknown dtype {result['dtype']!r}"
+    size = model["arguments"]["size"] if "arguments" in model else 0
+    if not 0 <= size < _LARGEST:
+        return f"the memory for arguments has {size} bytes"
+    for operator in model.get("operators", ()):
+        unknown = sorted(set(operator["devices"]) - set(model["devices"]))
+        if unknown:
+            return f"unknown device {unknown[0]!r} of operator {operator['name']!r}"
+        if ENTRY * len(operator["args"]) > size:
+            return f"operator {operator['name']!r} has more arguments than the memory for arguments"
+        for arg in operator["args"]:
+            fault = _fault_of_elements(arg)
+            if fault is not None:
+                return fault
+            if arg["direction"] not in DIRECTION.members or not 0 <= arg["offset"] <= size - arg["size"]:
+                return f"argument {arg['name']!r} of operator {operator['name']!r} is outside of its memory"
+    for result in model.get("results", ()):
+        fault = _fault_of_elements(result)
+        if fault is not None:
+            return fault
     for stop in model.get("stops", ()):
         for write in stop["writes"]:
             if not 0 <= write["step"] < len(model["steps"]):
@@ -91,7 +109,18 @@ def _fault_of_checks(model: Mapping[str, Any]) -> str | None:
     return None
 
 
+def _fault_of_elements(tensor: Mapping[str, Any]) -> str | None:
+    """Return why the dtype, the shape and the size of a tensor disagree."""
+    if tensor["dtype"] not in DTYPES:
+        return f"unknown dtype {tensor['dtype']!r}"
+    shape = tensor["shape"]
+    if any(n < 1 for n in shape) or math.prod(shape) * DTYPES[tensor["dtype"]].size != tensor["size"]:
+        return f"{tensor['name']!r} has {tensor['size']} bytes, {tensor['dtype']} {shape}"
+    return None
+
+
 _ROLES = ("input", "output")
+_LARGEST = 1 << 32
 
 
 def _fault(value: Any, shape: Any, where: str) -> str | None:

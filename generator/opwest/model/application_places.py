@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from opwest.model.headers import normal, quoted_includes
+from opwest.objects.languages import SOURCE_SUFFIXES
 
 _ROOT = PurePosixPath("src")
 _OTHERS = frozenset(("models", "modules", "tests", "boards", "build"))
@@ -47,7 +48,7 @@ def places(files: Mapping[str, bytes]) -> dict[str, list[str]]:
 
 
 def _is_header(name: str) -> bool:
-    return not name.endswith((".c", ".cc", ".cpp", ".cxx", ".S"))
+    return not name.endswith((*SOURCE_SUFFIXES, ".S"))
 
 
 def _is_allowed(place: str) -> bool:

@@ -13,6 +13,9 @@ from opwest.objects.facts import FloatAbi, Fpu, Mve
 from opwest.objects.languages import is_cpp
 from opwest.records import dataclass
 
+ANY_TARGET = "any"
+"""The name of a build without a target: its sources are compiled with the firmware."""
+
 
 @dataclass(frozen=True, slots=True)
 class Target:

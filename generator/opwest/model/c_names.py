@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.model.model import Model, Operator
@@ -134,7 +135,7 @@ def check_names(model: Model, faults: Diagnostics) -> None:
                 pool.location,
                 expected=f"a name other than {', '.join(sorted(_WORKSPACE_MEMBERS))}",
             )
-    _report_clashes(_identifiers(model), faults)
+    _report_clashes(chain(_identifiers(model), _macros_of_interface(model)), faults)
 
 
 def check_names_together(models: Sequence[Model], faults: Diagnostics) -> None:
@@ -186,7 +187,26 @@ def _identifiers(model: Model) -> Iterator[tuple[str, str, Location]]:
         yield names.operator(symbol), f"symbol {symbol!r}", model.location
 
 
-def _report_clashes(identifiers: Iterator[tuple[str, str, Location]], faults: Diagnostics) -> None:
+def _macros_of_interface(model: Model) -> Iterator[tuple[str, str, Location]]:
+    """Yield the macros of microTVM's C interface."""
+    tvmgen = model.tvmgen
+    if tvmgen is None:
+        return
+    yield tvmgen.workspace_macro, "the size of the workspace", tvmgen.location
+    sizes: dict[str, int] = {}
+    for role, interfaces in (("input", model.inputs), ("output", model.outputs)):
+        # Equal members are reported as such; equal definitions do not clash.
+        for member, tensor in {tvmgen.member(t.name): t for t in interfaces}.items():
+            macro = tvmgen.size_macro(member)
+            if sizes.get(macro) == tensor.type.size:
+                continue
+            sizes[macro] = tensor.type.size
+            yield macro, f"the size of {role} {tensor.name!r} in {tvmgen.prefix}.h", tensor.location
+    for pool in tvmgen.pools:
+        yield f"{tvmgen.pool_macro(pool)}_SIZE", f"the size of pool {pool!r} in {tvmgen.prefix}.h", tvmgen.location
+
+
+def _report_clashes(identifiers: Iterable[tuple[str, str, Location]], faults: Diagnostics) -> None:
     first: dict[str, tuple[str, Location]] = {}
     for identifier, what, location in identifiers:
         if identifier in first:

@@ -13,8 +13,9 @@ from typing import Any
 from opwest.diagnostics import Diagnostics, Location
 from opwest.manifest.located import Items, Mapping
 from opwest.manifest.yaml_reader import describe
+from opwest.model.builds import ANY_TARGET
 from opwest.model.dtypes import DTYPES, MAX_TENSOR_BYTES, TensorType, is_finite
-from opwest.model.examined import ANY_TARGET, Examined, kind_of
+from opwest.model.examined import Examined, kind_of
 from opwest.model.model import Devicetree, Quantization
 from opwest.records import dataclass
 

@@ -13,7 +13,6 @@ from opwest.objects.languages import CPP_SUFFIXES
 from opwest.objects.stack import StackEntry
 from opwest.records import dataclass
 
-ANY_TARGET = "any"
 _KINDS = {
     ".a": "archive",
     ".c": "C source",

@@ -126,6 +126,9 @@ class Devicetree:
     index: int
     location: Location
 
+    def __str__(self) -> str:
+        return f"{self.kind} {self.value}"
+
 
 @dataclass(frozen=True, slots=True)
 class Handle:
@@ -299,6 +302,24 @@ class Tvmgen:
     pools: tuple[str, ...]
     """The members of struct tvmgen_<module>_workspace_pools; without one, the memory is static."""
     location: Location
+
+    @property
+    def prefix(self) -> str:
+        """The prefix of functions and structures; that of macros in upper case."""
+        return f"tvmgen_{self.module}"
+
+    def size_macro(self, member: str) -> str:
+        """The size of an input or output."""
+        return f"{self.prefix}_{member}_SIZE".upper()
+
+    def pool_macro(self, member: str) -> str:
+        """The prefix of the macros of a pool of the caller."""
+        return f"{self.prefix}_{member}_WORKSPACE_POOL".upper()
+
+    @property
+    def workspace_macro(self) -> str:
+        """The size of the workspace."""
+        return f"{self.prefix}_WORKSPACE_SIZE".upper()
 
     def member(self, name: str) -> str:
         """Return the member of an input, output or device."""

@@ -13,7 +13,7 @@ def memory_planner(context: Context, replacement: MemoryPlanner | None) -> Memor
     """Return the planner: `replacement`, if any, else that of the manifest; report offsets without `fixed`."""
     run = context.section("run")
     declared: MemoryPlanner = run.get("memory_planner", "greedy")
-    if declared == "fixed" and "offsets" not in run:
+    if (replacement or declared) == "fixed" and "offsets" not in run:
         context.faults.error(
             "missing key 'offsets'",
             run.value_location("memory_planner"),
@@ -48,19 +48,12 @@ def fixed_plan(context: Context, pools: dict[str, Pool]) -> FixedPlan:
 
 
 def _table(context: Context, pool: str, name: str, at: Location) -> FixedPool | None:
-    path = context.file(name, at)
+    expected = "a table in MiniMalloc's format with a column 'offset'"
+    path = context.regular_file(name, at, expected)
     if path is None:
         return None
-    expected = "a table in MiniMalloc's format with a column 'offset'"
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        context.missing(name)
-        context.faults.error(f"table {name!r} does not exist", at, expected=expected)
-    except OSError as error:
-        context.faults.error(f"cannot read {name!r}: {error.strerror}", at, expected=expected)
+        return FixedPool(pool, at, table=path.read_text(encoding="utf-8-sig"), file=str(path))
     except UnicodeDecodeError as error:
         context.faults.error(f"cannot read {name!r}: not UTF-8 (byte {error.start})", at, expected=expected)
-    else:
-        return FixedPool(pool, at, table=text, file=str(path))
     return None

@@ -18,6 +18,7 @@ from opwest.model.application import Application, ApplicationFile
 from opwest.model.application_places import places
 from opwest.model.c_names import check_names
 from opwest.model.context import Context, located_items
+from opwest.model.counts import check_counts
 from opwest.model.dataflow import resolve_steps
 from opwest.model.files import Files
 from opwest.model.headers import normal
@@ -95,6 +96,7 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
         fixed=fixed,
     )
     check_names(model, context.faults)
+    check_counts(model, context.faults)
     return replace(model, stack=stack_needs(model, context.examined))
 
 

@@ -74,12 +74,12 @@ def check_interfaces(models: Sequence[Model], faults: Diagnostics) -> None:
         other = first.setdefault(module.lower(), model)
         if other is not model:
             faults.error(
-                f"duplicate interface 'tvmgen_{module}' of models {other.name!r} and {model.name!r}",
+                f"duplicate interface '{model.tvmgen.prefix}' of models {other.name!r} and {model.name!r}",
                 model.tvmgen.location,
                 expected="unique modules",
                 hint="change 'module' of one of them",
             )
-        named = names.get(f"tvmgen_{module}".lower())
+        named = names.get(model.tvmgen.prefix.lower())
         if named is not None:
             faults.error(
                 f"model {named.name!r} has the name of the interface of model {model.name!r}",

@@ -35,6 +35,8 @@ _POINTERS = frozenset(
     "abstract_function_declarator".split()
 )
 _NAMES = frozenset(("identifier", "qualified_identifier", "field_identifier"))
+_PARAMETERS = frozenset(("parameter_declaration", "optional_parameter_declaration"))
+_VARIADIC = frozenset(("variadic_parameter", "variadic_parameter_declaration", "..."))
 _DECLARATORS = _NAMES | frozenset(
     (
         *("pointer_declarator", "array_declarator", "function_declarator", "reference_declarator"),
@@ -203,10 +205,10 @@ class SourceReader:
     def _parameters(self, function: Node) -> int | None:
         """Return how many parameters; None for `...`."""
         listed = function.child_by_field_name("parameters")
-        children = listed.named_children if listed is not None else []
-        if any(c.type == "variadic_parameter" for c in children):
+        children = listed.children if listed is not None else []
+        if any(c.type in _VARIADIC for c in children):
             return None
-        real = [c for c in children if c.type in ("parameter_declaration", "identifier")]
+        real = [c for c in children if c.type in (*_PARAMETERS, "identifier")]
         if len(real) == 1 and self.slice(real[0]).split() == [b"void"]:
             return 0
         return len(real)
@@ -218,7 +220,7 @@ class SourceReader:
         listed = function.child_by_field_name("parameters")
         found = []
         for child in listed.named_children if listed is not None else []:
-            if child.type == "parameter_declaration":
+            if child.type in _PARAMETERS:
                 words = child.child_by_field_name("type")
                 base = self.word(words) if words is not None else ""
                 written = " ".join(self.word(child).split())

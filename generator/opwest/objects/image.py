@@ -22,7 +22,8 @@ NOTE_FORMAT: Final = 1
 """The version of the JSON."""
 
 _TENSOR: Final = {"name": str, "dtype": str, "shape": [int], "size": int}
-_SHAPE: Final = {
+NOTE_SHAPE: Final = {
+    "format": int,
     "opwest": str,
     "metadata": int,
     "model": str,
@@ -45,6 +46,9 @@ _SHAPE: Final = {
     "constants": [_TENSOR | {"symbol": str, "pool": str}],
     "steps": [{"operator": str, "device": str, "args": [str]}],
 }
+"""The members of the JSON, which render/note.py writes: a type, [shape of items] or {key: shape}."""
+_NUMBERS: Final = 1 << 64
+"""Limit on numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,9 @@ def read_image(elf: Elf) -> Image:
 def _notes(data: bytes, order: str) -> Iterator[bytes]:
     """Yield the descriptions of opwest's notes."""
     at = 0
-    while at + 12 <= len(data):
+    while at < len(data):
+        if at + 12 > len(data):
+            raise damaged(f"truncated: a note in {NOTE_SECTION} begins at byte {at} of {len(data)}")
         owner_size, size, kind = struct.unpack_from(f"{order}III", data, at)
         start = at + 12 + -(-owner_size // 4) * 4
         if start + size > len(data):
@@ -93,14 +99,14 @@ def _model(content: bytes) -> dict[str, Any]:
         found = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise damaged(f"the note of a model is invalid JSON: {error}") from error
-    if not isinstance(found, dict) or found.get("format") != NOTE_FORMAT:
-        seen = found.get("format") if isinstance(found, dict) else None
+    seen = found.get("format") if isinstance(found, dict) else None
+    if not isinstance(found, dict) or seen != NOTE_FORMAT:
         raise ObjectError(
-            f"the note of a model has format {seen!r}",
+            f"the note of a model has format {seen!r:.40}",
             f"format {NOTE_FORMAT}",
             "inspect the image with the version of opwest that generated it",
         )
-    if not _fits(found, _SHAPE):
+    if not _fits(found, NOTE_SHAPE):
         raise damaged("the note of a model has missing or invalid members")
     return found
 
@@ -111,7 +117,9 @@ def _fits(value: object, shape: Any) -> bool:
         return isinstance(value, dict) and all(_fits(value.get(key), inner) for key, inner in shape.items())
     if isinstance(shape, list):
         return isinstance(value, list) and all(_fits(item, shape[0]) for item in value)
-    return isinstance(value, shape) and not isinstance(value, bool)
+    if shape is int:
+        return type(value) is int and 0 <= value < _NUMBERS
+    return isinstance(value, shape)
 
 
 def _addresses(elf: Elf) -> dict[str, int]:

@@ -12,6 +12,8 @@ from opwest.objects.image import Image
 from opwest.objects.report import abi_words, printable
 
 _NOT_LINKED = "not linked"
+_UNKNOWN = "unknown"
+"""The address of a constant in an image without symbols."""
 
 
 def image_text(label: str, elf: Elf, image: Image) -> str:
@@ -94,6 +96,8 @@ def _copied(constant: dict[str, Any]) -> str:
 
 
 def _address(addresses: dict[str, int], symbol: str) -> str:
+    if not addresses:
+        return _UNKNOWN
     return f"0x{addresses[symbol]:08x}" if symbol in addresses else _NOT_LINKED
 
 

@@ -10,7 +10,7 @@ from opwest.objects.facts import ObjectError
 ELF = b"\x7fELF"
 ARCHIVE = b"!<arch>\n"
 THIN_ARCHIVE = b"!<thin>\n"
-EXPECTED = "an ELF object (.o), an archive of them (.a), a C source (.c) or a C++ source (.cc, .cpp, .cxx)"
+EXPECTED = "an ELF object (.o), an archive (.a), a source in C (.c) or C++ (.cc, .cpp, .cxx), or LLVM IR (.ll, .bc)"
 
 _CROSS = "compile for an ELF target, for example with a cross compiler"
 _UNPACK = "unpack it and list the objects in it"

@@ -10,8 +10,9 @@ from opwest.records import dataclass
 
 ENTRY = 8
 """Bytes of an entry of the table at the begin: the offset of a tensor, or the bits of a scalar."""
-_LEAST_ALIGN = 64
-"""The address of every tensor is a multiple of this and of the cache lines of all pools."""
+_LEAST_ALIGN = 128
+"""The address of every tensor is a multiple of this, the largest cache line of the processors that Zephyr supports, and
+of the cache lines of all pools."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ def device_origin(device: Device) -> str:
     if device.handle:
         return f"{device.handle.type} from {device.handle.header}"
     trees = [*([device.devicetree] if device.devicetree else []), *(tree for _, tree in device.boards)]
-    return "devicetree " + ", ".join(dict.fromkeys(f"{tree.kind} {tree.value}" for tree in trees))
+    return "devicetree " + ", ".join(dict.fromkeys(map(str, trees)))
 
 
 def _nodes(model: Model, device: Device) -> list[dict[str, Any]]:
@@ -112,12 +112,12 @@ def _node(tree: Devicetree) -> str:
 
 
 def _driver_fault(model: Model, device: Device, tree: Devicetree) -> str:
-    text = f"device {device.name}: no driver is built for {tree.kind} {tree.value}: set its option in prj.conf"
+    text = f"device {device.name}: no driver is built for {tree}: set its option in prj.conf"
     return where_fault(model, tree.location.line, text)
 
 
 def _fault(model: Model, device: Device, tree: Devicetree, board: str | None) -> str:
     number = f" number {tree.index}" if tree.kind == "compatible" else ""
     which = f"board {board}" if board else "the board"
-    text = f"device {device.name}: {which} has no enabled devicetree node with {tree.kind} {tree.value}{number}"
+    text = f"device {device.name}: {which} has no enabled devicetree node with {tree}{number}"
     return where_fault(model, tree.location.line, text)

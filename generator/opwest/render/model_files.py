@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from opwest.model.builds import TargetBuild
+from opwest.model.builds import ANY_TARGET, TargetBuild
 from opwest.model.c_names import CNames
 from opwest.model.crt_table import Library
 from opwest.model.dtypes import DType
@@ -123,7 +123,7 @@ def render_service(
 
 def target_folder(build: TargetBuild) -> str:
     """Return the directory of a target below objects/."""
-    return build.target.name if build.target else "any"
+    return build.target.name if build.target else ANY_TARGET
 
 
 def metadata_object(model: str, folder: str) -> str:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The note of a model in an ELF image: its description as JSON in a section that is not loaded.
 
-`opwest inspect` reads it (objects/image.py). The section is written in assembly: a compiler would place it in flash.
+`opwest inspect` reads it: objects/image.py describes the members (NOTE_SHAPE). The section is written in assembly: a
+compiler would place it in flash.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def _pools(model: Model, plan: MemoryPlan) -> list[dict[str, Any]]:
                 "size": used.size,
                 "align": used.align,
                 "reach": sorted(pool.reachable_by) if pool.reachable_by is not None else [],
-                "regions": [{"board": board, "node": f"{tree.kind} {tree.value}"} for board, tree in pool.boards],
+                "regions": [{"board": board, "node": str(tree)} for board, tree in pool.boards],
                 "buffers": sorted(buffers, key=lambda row: (row["offset"], row["first_step"])),
             }
         )

@@ -70,7 +70,7 @@ def _invalidates(action: Action) -> bool:
 def _written(step: Step) -> Iterator[str]:
     """Yield the tensors that a step writes, without scratch memory."""
     for argument, binding in zip(step.operator.args, step.bindings, strict=True):
-        if argument.direction in ("out", "inout") and binding.role in ("input", "output", "buffer"):
+        if argument.is_written and binding.role in ("input", "output", "buffer"):
             yield binding.name
 
 

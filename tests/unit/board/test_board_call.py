@@ -137,6 +137,7 @@ def test_scalars_are_entries_of_the_table(prepare: Prepare) -> None:
         ("multiply", (), None, "--device, one of: npu0, npu1"),
         ("multiply", (), "dsp", "device 'dsp' does not fit operator 'multiply'"),
         ("scale", ("f=1e39", "u=1", "b=1", "h=1"), None, "a number of type float32"),
+        ("scale", ("f=1e400", "u=1", "b=1", "h=1"), None, "argument 'f' is '1e400'"),
         ("scale", ("f=1", "u=-1", "b=2", "h=65536"), None, "argument 'b' is '2'"),
     ],
 )
@@ -149,6 +150,12 @@ def test_faults_are_reported_before_the_build(
         prepare(operator, *args, device=device)
     text = str(caught.value)
     assert expected.removeprefix("expected=") in text, text
+
+
+def test_infinity_and_nan_are_scalars(prepare: Prepare) -> None:
+    for text in ("-inf", "Infinity", "nan"):
+        found = struct.unpack_from("<d", prepare("scale", f"f={text}", "u=1", "b=1", "h=1").content)[0]
+        np.testing.assert_equal(found, float(text))
 
 
 def test_record_of_an_earlier_version(tmp_path: Path) -> None:

@@ -83,6 +83,20 @@ def test_names_with_cpp_linkage(tmp_path: Path, text: str, functions: list[str],
     assert not source.c_functions
 
 
+PARAMETERS = [
+    ("int f(const int *a, int b = 1, int = 2) { return b; }", 3),
+    ("int f(int a, ...) { return a; }", None),
+    ("int f(void) { return 1; }", 0),
+    ("template <class... T> int f(T... a) { return 1; }", None),
+]
+
+
+@pytest.mark.parametrize(("text", "count"), PARAMETERS)
+def test_number_of_parameters(tmp_path: Path, text: str, count: int | None) -> None:
+    (function,) = read(tmp_path, text).functions
+    assert function.parameters == count
+
+
 VARIABLES = [
     ("int a;", ["a"], ["a"]),
     ("const int a = 1; constexpr int b[2] = {1, 2};", [], []),

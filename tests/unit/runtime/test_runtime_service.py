@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -29,3 +30,13 @@ def test_calls_of_a_host(flags: tuple[str, ...], tmp_path: Path) -> None:
     run(["gcc", *SANITIZED, *flags, *options, *sources, "-o", "service"], tmp_path)
     done = subprocess.run([tmp_path / "service"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_error_of_the_runtime_has_a_name() -> None:
+    text = (RUNTIME / "src" / "service.c").read_text()
+    named = dict(re.findall(r"case -(E[A-Z]+):\s+return \"(\w+)\";", text))
+    assert all(error == name for error, name in named.items())
+    files = [path for path in RUNTIME.rglob("*.[ch]") if path.name != "service.c"]
+    used = {error for path in files for error in re.findall(r"(?<![\w\"])-(E[A-Z]{3,})\b", path.read_text())}
+    assert {"EXDEV", "ENOEXEC"} <= used
+    assert used - named.keys() == set()

@@ -87,8 +87,9 @@ int opwest_wait(const struct opwest_call_device *device);
  *
  * @param device The device.
  *
- * @retval 0      Others can own the device.
- * @retval -EPERM The workspace is not open, or the device is not owned.
+ * @retval 0       Others can own the device.
+ * @retval -EINVAL The model has no device of this index.
+ * @retval -EPERM  The workspace is not open, or the device is not owned.
  * @return The first error of opwest_wait() or the driver; the device is not owned nevertheless
  */
 int opwest_release(const struct opwest_call_device *device);

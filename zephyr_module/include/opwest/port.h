@@ -107,7 +107,8 @@ int opwest_port_device_power(const struct device *dev, bool on);
 /**
  * @brief Return the size of a line of the data cache.
  *
- * @return Bytes, a power of two; 0 if there is no cache, or no driver for it
+ * @return Bytes, a power of two: the largest line of any processor if the size is unknown; 0 if there
+ *         is no cache, or no driver for it
  */
 uint32_t opwest_port_cache_line(void);
 

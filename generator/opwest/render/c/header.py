@@ -45,7 +45,7 @@ def _bindings(model: Model, pool: Pool, size: int) -> list[dict[str, str]]:
     rows = []
     for board, tree in pool.boards:
         line = tree.location.line
-        node = f"{tree.kind} {tree.value}"
+        node = str(tree)
         rows.append(
             {
                 "kconfig": board_kconfig(board),

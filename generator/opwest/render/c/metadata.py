@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from opwest.model.builds import ANY_TARGET
 from opwest.model.c_names import CNames
 from opwest.model.model import Model, Operator
 from opwest.render.c.printer import c_definitions
 from opwest.render.c.run import call_text
+from opwest.render.records.details import TARGET_OF_C
 from opwest.render.records.model_records import ModelRecords, callable_by_name
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import manifest_name
@@ -20,6 +22,8 @@ def render_metadata(render: Renderer, model: Model, records: ModelRecords) -> by
         "models/model/src/model_metadata.c",
         model=model.name,
         manifest=manifest_name(model),
+        any_target=ANY_TARGET,
+        target_symbol=TARGET_OF_C,
         definitions=c_definitions((*records.metadata, *records.details)),
     )
 

@@ -20,12 +20,13 @@ def render_tvmgen(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str,
     if tvmgen is None:
         return {}
     names = CNames(model.name)
-    prefix = f"tvmgen_{tvmgen.module}"
+    prefix = tvmgen.prefix
     pools = _pools(model, plan, tvmgen)
     used = pool_rows(model, plan)
     static = [pool for pool in used if pool["name"] not in {p["pool"] for p in pools}]
     tensors = [
-        {**tensor, "member": tvmgen.member(tensor["name"]), "title": _title(tensor)} for tensor in interface_rows(model)
+        {**tensor, "member": member, "size_macro": tvmgen.size_macro(member), "title": _title(tensor)}
+        for tensor, member in ((t, tvmgen.member(t["name"])) for t in interface_rows(model))
     ]
     devices = device_rows(model)
     by_role = {role: [t for t in tensors if t["role"] == role] for role in ("input", "output")}
@@ -40,6 +41,7 @@ def render_tvmgen(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str,
         "outputs": by_role["output"],
         "devices": [{**device, "member": tvmgen.member(device["name"])} for device in devices],
         "pools": pools,
+        "workspace_macro": tvmgen.workspace_macro,
         "workspace_size": sum(pool["size"] for pool in used),
         "same": [
             *(f"given.{device['name']} == context.{device['name']}" for device in devices),
@@ -73,7 +75,7 @@ def _pools(model: Model, plan: MemoryPlan, tvmgen: Tvmgen) -> list[dict[str, Any
         rows.append(
             {
                 "member": member,
-                "macro": member.upper(),
+                "macro": tvmgen.pool_macro(member),
                 "pool": name,
                 "size": pool["size"] if pool else 1,
                 "align": pool["align"] if pool else 1,

@@ -34,8 +34,6 @@ from opwest.render.records.values import (
 )
 from opwest.render.records.workspace import used_pools
 
-ANY_TARGET = "any"
-"""The target of a model without objects: its C sources are compiled with the firmware."""
 TARGET_OF_C = "opwest_target"
 """The name of the target in the C source, which the build defines."""
 _FLOAT_ABIS = {"soft": "soft", "softfp": "soft", "hard": "hard", "single": "single", "double": "double", "quad": "quad"}
@@ -156,8 +154,8 @@ class _Details:
                 ),
                 "offset": Number(offset),
                 "pool": Number(places[pool]),
-                "first_step": Number(max(life.first, 0)),
-                "last_step": Number(min(life.last, len(self.model.steps) - 1)),
+                "first_step": Number(life.first),
+                "last_step": Number(life.last),
                 "role": Number(layout.BUFFER_ROLE.code(buffer.role)),
             }
             rows.append(Record(layout.BUFFER, fields))
@@ -241,10 +239,7 @@ class _Details:
 
 
 def _regions(pool: Pool) -> list[Value]:
-    return [
-        Record(layout.REGION, {"board": Text(board), "node": Text(f"{tree.kind} {tree.value}")})
-        for board, tree in pool.boards
-    ]
+    return [Record(layout.REGION, {"board": Text(board), "node": Text(str(tree))}) for board, tree in pool.boards]
 
 
 def _address(table: Sequence[Definition]) -> Reference | Null:

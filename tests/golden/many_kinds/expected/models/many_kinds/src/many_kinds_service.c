@@ -168,7 +168,7 @@ static uint8_t *memory(uint16_t index)
 }
 
 #ifdef CONFIG_OPWEST_SERVICE_CALL
-OPWEST_ALIGNED(64) static uint8_t argument_memory[320];
+OPWEST_ALIGNED(128) static uint8_t argument_memory[640];
 static const uint32_t argument_shape[] = {sizeof(argument_memory)};
 static const struct opwest_tensor arguments = {
 	.name = "@arguments",
