@@ -114,7 +114,7 @@ def test_records_that_opwest_writes() -> None:
         ([*OPERATOR, "args", 0, "direction"], "up", "argument 'x' of operator 'negate' is outside of its memory"),
         (
             [*OPERATOR, "args"],
-            [json.loads(ARGUMENT)] * 25,
+            [json.loads(ARGUMENT)] * 100,
             "operator 'negate' has more arguments than the memory for arguments",
         ),
         (["models", 0, "results"], [json.loads(ARGUMENT) | {"buffer": 0, "size": 7}], "'x' has 7 bytes, int16 [4]"),
