@@ -106,9 +106,9 @@ def test_accelerators(workspace: Workspace, opwest: Command, tmp_path: Path) -> 
 
 
 def test_application_of_a_public_project(workspace: Workspace, opwest: Command, tmp_path: Path) -> None:
-    given = os.environ.get("OPWEST_MICROTVM")
-    if not given:
-        skip_here("OPWEST_MICROTVM names no microTVM application")
+    given, until = os.environ.get("OPWEST_MICROTVM"), os.environ.get("OPWEST_MICROTVM_CONSOLE")
+    if not given or not until:
+        skip_here("OPWEST_MICROTVM and OPWEST_MICROTVM_CONSOLE name no microTVM application")
     folder = Path(given)
     (tar,) = folder.glob("*.tar")
     board = os.environ.get("OPWEST_MICROTVM_BOARD", "mps2/an385")
@@ -126,5 +126,5 @@ def test_application_of_a_public_project(workspace: Workspace, opwest: Command, 
     for path in folder.glob("*.c"):
         assert (tmp_path / "app/src" / path.name).read_bytes() == path.read_bytes()
     built = workspace.build(tmp_path / "app", board)
-    console = built.run(os.environ.get("OPWEST_MICROTVM_CONSOLE", "."))
+    console = built.run(until)
     print(console)
