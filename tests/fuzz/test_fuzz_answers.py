@@ -114,6 +114,11 @@ def test_records_that_opwest_writes() -> None:
         ([*OPERATOR, "args", 0, "direction"], "up", "argument 'x' of operator 'negate' is outside of its memory"),
         (
             [*OPERATOR, "args"],
+            [json.loads(ARGUMENT)] * 25,
+            "argument 'x' of operator 'negate' is outside of its memory",
+        ),
+        (
+            [*OPERATOR, "args"],
             [json.loads(ARGUMENT)] * 100,
             "operator 'negate' has more arguments than the memory for arguments",
         ),

@@ -96,7 +96,8 @@ def _fault_of_checks(model: Mapping[str, Any]) -> str | None:
             fault = _fault_of_elements(arg)
             if fault is not None:
                 return fault
-            if arg["direction"] not in DIRECTION.members or not 0 <= arg["offset"] <= size - arg["size"]:
+            least = 0 if arg["scalar"] else ENTRY * len(operator["args"])  # a tensor is after the table of entries
+            if arg["direction"] not in DIRECTION.members or not least <= arg["offset"] <= size - arg["size"]:
                 return f"argument {arg['name']!r} of operator {operator['name']!r} is outside of its memory"
     for result in model.get("results", ()):
         fault = _fault_of_elements(result)
