@@ -10,7 +10,7 @@ from opwest.records import dataclass
 
 ENTRY = 8
 """Bytes of an entry of the table at the begin: the offset of a tensor, or the bits of a scalar."""
-_LEAST_ALIGN = 128
+LEAST_ALIGN = 128
 """The address of every tensor is a multiple of this, the largest cache line of the processors that Zephyr supports, and
 of the cache lines of all pools."""
 
@@ -69,7 +69,7 @@ def _fits(operator: Operator, device: Device) -> bool:
 
 
 def _align(model: Model) -> int:
-    return max(_LEAST_ALIGN, *(pool.cache_line or 0 for pool in model.pools), *_aligns(model))
+    return max(LEAST_ALIGN, *(pool.cache_line or 0 for pool in model.pools), *_aligns(model))
 
 
 def _aligns(model: Model) -> list[int]:

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from opwest.board import link
+from opwest.render import arguments
 from opwest.render.arguments import ENTRY
 from requirements_support import need
 
@@ -35,3 +36,8 @@ def test_actions_version_group_and_entries() -> None:
     group = numbers("Kconfig", r"config (OPWEST_SERVICE_SMP_GROUP)\n(?:\t.*\n)*?\tdefault (\d+)")
     assert group == {"OPWEST_SERVICE_SMP_GROUP": smp_link.DEFAULT_GROUP}
     assert numbers("src/service_call.c", r"(memory)\[(\d+)U \* index") == {"memory": ENTRY}
+
+
+def test_arguments_are_aligned_to_the_line_of_an_unknown_cache() -> None:
+    lines = numbers("src/port_devices_zephyr.c", r"#define (LARGEST_LINE) (\d+)U")
+    assert lines == {"LARGEST_LINE": arguments.LEAST_ALIGN}
