@@ -227,15 +227,6 @@ def devices(hooks=True, tail=""):
     return files(code, wrapper(statics, given, parameters, devices=True), DEVICES)
 
 
-def written(files, folder):
-    """Write a directory and return its path."""
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    return folder
-
-
 def changed(files, *pairs):
     """Return a directory with another lib1."""
     text = files[LIB1].decode()

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mains that stay one operator: statements and memory that cannot be unpacked, each with its reason."""
 
+import mlf_made as made
 import mlf_mains as mains
 import pytest
 from importers_support import planned
-from mlf_mains import STEPS, X, Y, call, changed, lets, written
+from mlf_mains import STEPS, X, Y, call, changed, lets
 from opwest.importers.mlf import Options, import_mlf
 
 LOOP = "  for (int32_t i = 0; i < 1; ++i) {\n    TVMBackendFreeWorkspace(1, 0, 0);\n  }\n"
@@ -138,7 +139,7 @@ KEPT = {
 @pytest.mark.parametrize("case", KEPT)
 def test_reasons_to_keep_main(case, tmp_path):
     files, reason = KEPT[case]
-    done = import_mlf(written(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+    done = import_mlf(made.unpack(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
     assert done.remarks[0].startswith(f"main is not unpacked, but one operator: {reason}")
     assert done.steps == 1 and done.tvm_workspace_bytes is None
     planned(tmp_path / "mine")

@@ -4,9 +4,10 @@
 Each case would be unpacked if the operator were read without the part that the reason shows.
 """
 
+import mlf_made as made
 import mlf_mains as mains
 import pytest
-from mlf_mains import STEPS, call, changed, lets, written
+from mlf_mains import STEPS, call, changed, lets
 from opwest.importers.mlf import Options, import_mlf
 
 WIDEN = "TVM_DLL int32_t tvmgen_default_widen("
@@ -247,7 +248,7 @@ CASES = HIDDEN | KEPT_VALUES | MEMORY_CASES | ARRAYS
 @pytest.mark.parametrize("case", CASES)
 def test_main_stays_one_operator(case, tmp_path):
     files, reason = CASES[case]
-    done = import_mlf(written(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+    done = import_mlf(made.unpack(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
     assert done.remarks[0] == f"main is not unpacked, but one operator: {reason}"
     assert done.steps == 1 and done.tvm_workspace_bytes is None
 
@@ -260,6 +261,6 @@ def test_a_result_that_other_code_reads_keeps_its_values(tmp_path):
     steps = STEPS.replace(window, call("half", "sid_1_let") + window)
     start = "TVM_DLL int32_t tvmgen_default___tvm_main__"
     files = changed(mains.usmp(main=lets(0, 128) + steps), (start, code + start))
-    assert import_mlf(written(files, tmp_path / "lib"), tmp_path / "mine", Options("mine")).steps == 4
+    assert import_mlf(made.unpack(files, tmp_path / "lib"), tmp_path / "mine", Options("mine")).steps == 4
     text = (tmp_path / "mine/manifest.yaml").read_text()
     assert "{name: T_out, dtype: int16, shape: [64], direction: inout}" in text

@@ -49,7 +49,7 @@ NETWORKS = {
 @pytest.mark.parametrize("network", NETWORKS)
 def test_outputs_are_identical_and_memory_is_not_larger(network, tmp_path):
     files, wanted = NETWORKS[network]
-    result = compared(Real(mains.written(files, tmp_path / "lib"), Options("mine")), tmp_path, 50)
+    result = compared(Real(made.unpack(files, tmp_path / "lib"), Options("mine")), tmp_path, 50)
     done = result.done
     assert result.plan == wanted
     assert (done.tvm_workspace_bytes, done.workspace_bytes) == wanted[2:]
@@ -73,7 +73,7 @@ def test_a_step_that_replaces_a_part_keeps_the_rest(tmp_path):
     steps = mains.STEPS.replace(window, mains.call("half", "sid_1_let") + window)
     start = "TVM_DLL int32_t tvmgen_default___tvm_main__"
     files = mains.changed(mains.usmp(main=mains.lets(0, 128) + steps), (start, HALF + start))
-    result = compared(Real(mains.written(files, tmp_path / "lib"), Options("mine")), tmp_path, 10)
+    result = compared(Real(made.unpack(files, tmp_path / "lib"), Options("mine")), tmp_path, 10)
     assert result.plan == (4, 2, 512, 416)
     text = (tmp_path / "mine/manifest.yaml").read_text()
     assert "{name: T_out, dtype: int16, shape: [64], direction: inout}" in text
@@ -84,7 +84,7 @@ def test_casts_of_offsets_leave_with_them(tmp_path):
     """A cast to the type of the old offset could be too small for the new one."""
     name = "global_const_workspace_2_var"
     files = mains.changed(mains.usmp(), (f"{name}[16]", f"{name}[(int8_t)16]"))
-    result = compared(Real(mains.written(files, tmp_path / "lib"), Options("mine")), tmp_path, 10)
+    result = compared(Real(made.unpack(files, tmp_path / "lib"), Options("mine")), tmp_path, 10)
     assert result.plan == (3, 2, 512, 416)
     assert f"{name}[0]" in (tmp_path / "mine/operators/default_lib1.c").read_text()
 
@@ -176,7 +176,7 @@ def emulated(folder):
     spec = importlib.util.spec_from_file_location("npu", ROOT / "zephyr_module/drivers/npu_emul/make_program.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    done = import_mlf(mains.written(mains.devices(), folder / "lib"), folder / "mine", Options("mine"))
+    done = import_mlf(made.unpack(mains.devices(), folder / "lib"), folder / "mine", Options("mine"))
     path = folder / "mine/manifest.yaml"
     text = path.read_text()
     assert text.count("devicetree: {nodelabel: FILL_IN}") == 2
@@ -229,7 +229,7 @@ def test_asynchronous_devices_overlap(tmp_path):
 
 
 def test_devices_without_hooks_are_handles(tmp_path):
-    done = import_mlf(mains.written(mains.devices(hooks=False), tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+    done = import_mlf(made.unpack(mains.devices(hooks=False), tmp_path / "lib"), tmp_path / "mine", Options("mine"))
     text = (tmp_path / "mine/manifest.yaml").read_text()
     assert done.steps == 3
     assert text.count("handle: {type: FILL_IN, header: FILL_IN, expression: FILL_IN}") == 2
@@ -239,7 +239,7 @@ def test_devices_without_hooks_are_handles(tmp_path):
 def test_several_devices_of_a_main_that_is_kept(tmp_path):
     files = mains.devices(tail="  for (;;) {\n  }\n")
     with pytest.raises(OpwestError, match=r"main takes 2 device contexts: npu_a, npu_b; main is not unpacked"):
-        import_mlf(mains.written(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+        import_mlf(made.unpack(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
 
 
 def test_real_directories(tmp_path):
@@ -260,7 +260,7 @@ def test_real_directories(tmp_path):
 
 
 def test_names_are_kept(tmp_path):
-    done = import_mlf(mains.written(mains.usmp(), tmp_path / "lib"), tmp_path / "mine", Options())
+    done = import_mlf(made.unpack(mains.usmp(), tmp_path / "lib"), tmp_path / "mine", Options())
     assert "    Identity: {dtype: int8, shape: [64]}\n" in (tmp_path / "mine/manifest.yaml").read_text()
     assert done.model == "model_default"
     assert [r for r in done.remarks if "named" in r] == [
@@ -273,7 +273,7 @@ def test_names_that_c_forbids_are_changed_with_a_note(tmp_path):
     header = "codegen/host/include/tvmgen_default.h"
     files[header] = files[header].replace(b"void* x;", b"void* arm;")
     files["metadata.json"] = files["metadata.json"].replace(b'"x"', b'"arm"')
-    done = import_mlf(mains.written(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+    done = import_mlf(made.unpack(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
     assert done.remarks[:2] == (
         "the input is named 'input_arm': 'arm' is a macro of the compiler or the C library",
         "the output is named 'output_register': 'register' is a keyword of C",
@@ -289,15 +289,15 @@ def test_metadata_of_several_tvm_devices(tmp_path):
     entries = [{**main, "device": 12}, {"device": 14, "workspace_size_bytes": 64}, main]
     whole["modules"]["default"]["memory"]["functions"]["main"] = entries
     files["metadata.json"] = json.dumps(whole).encode()
-    done = import_mlf(mains.written(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+    done = import_mlf(made.unpack(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
     assert done.steps == 3
     entries[0]["inputs"] = {"x": {"dtype": "int8", "size": 32}}
     files["metadata.json"] = json.dumps(whole).encode()
     with pytest.raises(OpwestError, match="main has different inputs for different TVM devices"):
-        import_mlf(mains.written(files, tmp_path / "other"), tmp_path / "theirs", Options("mine"))
+        import_mlf(made.unpack(files, tmp_path / "other"), tmp_path / "theirs", Options("mine"))
 
 
 def test_allocation_of_unknown_size_is_reported_with_its_file(tmp_path):
     files = mains.changed(mains.allocated(), ("(uint64_t)160", "(uint64_t)sizeof(table)"))
     with pytest.raises(OpwestError, match=r"default_lib1\.c: error: 'tvmgen_default_window' allocates a workspace of"):
-        import_mlf(mains.written(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
+        import_mlf(made.unpack(files, tmp_path / "lib"), tmp_path / "mine", Options("mine"))
