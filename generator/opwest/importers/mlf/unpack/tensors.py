@@ -212,8 +212,8 @@ def _round_size(tensor: Tensor) -> None:
 def check_first_writes(tensors: Iterable[Tensor], calls: Calls) -> None:
     """Check that steps read no bytes of a tensor that its first step does not write.
 
-    TVM's plan gives the memory to other tensors before, and to the same one in the call before.
-    Raises NotUnpackedError.
+    TVM's plan gives the memory to other tensors before, and to the same one in the call before. Reads at offsets
+    that are computed from data are not checked: in C they must be inside the tensor too. Raises NotUnpackedError.
     """
     for tensor in tensors:
         use = tensor.uses[0]
