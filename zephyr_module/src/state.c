@@ -33,6 +33,7 @@ void opwest_state_reset(const struct opwest_state *state, void *workspace)
 int opwest_state_save(const struct opwest_state *state, const void *workspace, void *data,
 		      uint32_t size)
 {
+	const uint32_t layout[] = {state->layout_low, state->layout_high};
 	uint8_t *to = data;
 
 	if (data == NULL) {
@@ -41,8 +42,8 @@ int opwest_state_save(const struct opwest_state *state, const void *workspace, v
 	if (size < state->size) {
 		return -ENOMEM;
 	}
-	memcpy(to, &state->layout, sizeof(state->layout));
-	to += sizeof(state->layout);
+	memcpy(to, layout, sizeof(layout));
+	to += sizeof(layout);
 	for (uint32_t i = 0; i < state->count; i++) {
 		const struct opwest_state_tensor *tensor = &state->tensors[i];
 
@@ -55,15 +56,16 @@ int opwest_state_save(const struct opwest_state *state, const void *workspace, v
 int opwest_state_restore(const struct opwest_state *state, void *workspace, const void *data,
 			 uint32_t size)
 {
+	const uint32_t layout[] = {state->layout_low, state->layout_high};
 	const uint8_t *from = data;
 
 	if (data == NULL) {
 		return -EINVAL;
 	}
-	if (size < state->size || memcmp(from, &state->layout, sizeof(state->layout)) != 0) {
+	if (size < state->size || memcmp(from, layout, sizeof(layout)) != 0) {
 		return -EBADMSG;
 	}
-	from += sizeof(state->layout);
+	from += sizeof(layout);
 	for (uint32_t i = 0; i < state->count; i++) {
 		const struct opwest_state_tensor *tensor = &state->tensors[i];
 

@@ -37,13 +37,14 @@ struct opwest_state_tensor {
 
 /** The state of a model. */
 struct opwest_state {
-	/** A hash of the names, types and order of the states. */
-	uint64_t layout;
 	/** @ref count states, in the manifest's order. */
 	const struct opwest_state_tensor *tensors;
 	uint32_t count;
 	/** Bytes of saved state. */
 	uint32_t size;
+	/** A hash of the names, types and order of the states: its low and its high half. */
+	uint32_t layout_low;
+	uint32_t layout_high;
 };
 
 /**

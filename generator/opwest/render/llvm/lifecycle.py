@@ -10,7 +10,7 @@ from opwest.render.actions import Cache, actions
 from opwest.render.devices import first_incoherent
 from opwest.render.llvm.printer import Printer, ir_member, ir_struct
 from opwest.render.llvm.tables import model_name
-from opwest.render.llvm.text import ir_integer
+from opwest.render.llvm.text import ir_copy, ir_integer
 from opwest.render.records import layout
 from opwest.render.records.states import resets_after_failure
 from opwest.render.records.values import Number, Record
@@ -219,10 +219,8 @@ class Lifecycle(Code):
             if buffer.role == "constant":
                 register = f"%constant.{buffer.name}"
                 lines += self.place(register, buffer.name)
-                lines.append(
-                    f"  call void @llvm.memcpy.p0.p0.i32(ptr align 8 {register}, "
-                    f"ptr align 8 @{self.names.constant(buffer.name)}, i32 {buffer.type.size}, i1 false)"
-                )
+                source = f"@{self.names.constant(buffer.name)}"
+                lines.append(ir_copy(f"{register}.copied", register, source, str(buffer.type.size), self.bits))
                 lines += self._flushed(register, buffer, failures)
         if not failures:
             return lines, []

@@ -83,8 +83,9 @@ def _declarations(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
     operations = {a.operation for a in actions(model, plan) if isinstance(a, Cache)}
     if any(b.role == "constant" for b in model.buffers):
         operations.add("flush")
-    if any(b.role == "constant" for b in model.buffers) or any(state.next for state in model.states):
-        lines.append("declare void @llvm.memcpy.p0.p0.i32(ptr, ptr, i32, i1)")
+    copies = any(b.role == "constant" for b in model.buffers) or any(state.next for state in model.states)
+    if copies or any(operator.convention.arrays is not None for operator in model.operators):
+        lines.append(f"declare ptr @memcpy(ptr, ptr, i{pointer_bits})")
     if model.states:
         lines += [
             "declare void @opwest_state_reset(ptr, ptr)",
@@ -93,7 +94,7 @@ def _declarations(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
         ]
     lines += [f"declare signext i32 @opwest_port_cache_{name}(ptr, i32 signext)" for name in sorted(operations)]
     lines += [f"declare zeroext i1 @{t['reached']}(ptr)" for t in interface_rows(model) if t["reached"]]
-    lines += declarations(model, pointer_bits)
+    lines += declarations(model)
     for symbol, operator in sorted(by_symbol.items()):
         parameters = ", ".join(entry_parameters(operator))
         lines.append(f"declare {ir_result(operator)} @{names.operator(symbol)}({parameters})")

@@ -9,7 +9,7 @@ from opwest.model.model import Binding
 from opwest.render.actions import Cache, Call, Copy, Wait, actions
 from opwest.render.llvm.lifecycle import EFAULT, EINVAL, EPERM, Code, hook
 from opwest.render.llvm.printer import ir_member
-from opwest.render.llvm.text import ir_integer, ir_number, ir_parameter, ir_result
+from opwest.render.llvm.text import ir_copy, ir_integer, ir_number, ir_parameter, ir_result
 from opwest.render.records.layout import SLOT
 from opwest.render.records.states import resets_after_failure
 from opwest.render.records.workspace import workspace_struct
@@ -133,7 +133,7 @@ class Run(Code):
             *place,
             *self.place(f"%state.{number}", action.state),
             *self._point(self.point, "begin"),
-            f"  call void @llvm.memcpy.p0.p0.i32(ptr %state.{number}, ptr {source}, i32 {action.size}, i1 false)",
+            ir_copy(f"%copied.{number}", f"%state.{number}", source, str(action.size), self.bits),
             *self._point(self.point, "end"),
         ]
 

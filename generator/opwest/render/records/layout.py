@@ -184,7 +184,13 @@ STATE_TENSOR = Struct.make(
     next=Nested(BINDING),
 )
 STATE = Struct.make(
-    "opwest_state", _STATE_H, layout=U64, tensors=Pointer(STATE_TENSOR, count="count"), count=U32, size=U32
+    "opwest_state",
+    _STATE_H,
+    tensors=Pointer(STATE_TENSOR, count="count"),
+    count=U32,
+    size=U32,
+    layout_low=U32,
+    layout_high=U32,
 )
 DETAILS = Struct.make(
     "opwest_details",

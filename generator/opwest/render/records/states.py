@@ -49,12 +49,14 @@ def define_states(model: Model, plan: MemoryPlan) -> list[Definition]:
             "next": bound_record(state.next, indices) if state.next else binding_record("input", layout.NO_NEXT.value),
         }
         rows.append(Record(layout.STATE_TENSOR, fields))
+    identity = layout_hash(model.states)
     table = "state_tensors"
     head: dict[str, Value] = {
         "tensors": Reference(table),
         "count": Number(len(rows)),
         "size": Number(saved_size(model)),
-        "layout": Number(layout_hash(model.states)),
+        "layout_low": Number(identity & 0xFFFFFFFF),
+        "layout_high": Number(identity >> 32),
     }
     return [
         Definition(table, Table(layout.STATE_TENSOR, len(rows)), tuple(rows), part=RUN),
