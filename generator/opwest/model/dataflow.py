@@ -129,7 +129,9 @@ class _Dataflow(TensorBinding):
                     f"{'it' if value == name else 'one of them'}",
                     place,
                     expected="separate tensors",
-                    hint=self._way_out(value, argument if argument.is_written else other),
+                    hint=self._way_out(value, argument if argument.is_written else other)
+                    if value == name
+                    else "pass views that do not overlap",
                 )
                 break
             seen.append((argument, value))

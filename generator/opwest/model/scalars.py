@@ -7,8 +7,8 @@ from typing import Any
 
 from opwest.diagnostics import Diagnostics, Location
 from opwest.manifest.yaml_reader import describe
-from opwest.model.dtypes import DType, is_finite
-from opwest.model.elements import elements_of
+from opwest.model.dtypes import DTYPES, DType, is_finite
+from opwest.model.elements import elements_of, numbers_of
 from opwest.model.model import Argument, Binding
 
 
@@ -39,17 +39,18 @@ def element(faults: Diagnostics, what: str, dtype: DType, value: Any, place: Loc
 
     value = int(value) if isinstance(value, bool) else value
     is_float = dtype.kind == "float"
-    if not (is_finite(value, dtype) if is_float else _in_range(dtype, value)):
+    held = None
+    if is_float and is_finite(value, DTYPES["float64"]):
+        number = np.array(float(value), np.float64)
+        with np.errstate(over="ignore"):
+            found = (number.astype(dtype.numpy), 0) if dtype.numpy == dtype.name else elements_of(number, dtype)
+        held = found[0] if found and np.isfinite(numbers_of(found[0], dtype)) else None
+    elif not is_float and _in_range(dtype, value):
+        held = np.array(value).astype(dtype.numpy)
+    if held is None:
         words = f"a finite number in the range of {dtype.name}" if is_float else _range_words(dtype)
         faults.error(f"{what} is {describe(value)}", place, expected=words)
         return None
-    if dtype.numpy == dtype.name:
-        held = np.array(value, np.float64 if is_float else None).astype(dtype.numpy)
-    else:
-        found = elements_of(np.array(float(value), np.float64), dtype)
-        if found is None:
-            raise AssertionError(f"float64 has no elements of {dtype.name}")
-        held = found[0]
     return held.astype(held.dtype.newbyteorder("<")).tobytes()
 
 

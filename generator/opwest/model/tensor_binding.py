@@ -48,6 +48,10 @@ class TensorBinding:
         self.writers = first_writers(context, names)
         self.uncertain = named_by_unknown_operators(context, names)
         self.settled = check_roles(context)
+        for name, entry in self.declared.items():
+            if "view_of" in entry and name not in names.views:  # reported
+                self.settled.add(name)
+                self.uncertain |= {name, names.root(entry["view_of"])}
         """Names for which further errors are suppressed: declared in two roles, or tensors of unknown operators."""
         self.incomplete = False
         """Whether a step could not be resolved: a tensor without a writer is then not reported."""
