@@ -47,6 +47,7 @@ _INSTALL = {
     "clang++": "apt-get install clang",
     "clang runtime": "apt-get install libclang-rt-14-dev (of the version of clang)",
     "valgrind": "apt-get install valgrind",
+    "espeak-ng": "apt-get install espeak-ng",
     "cmake": "apt-get install cmake",
     "ninja": "apt-get install ninja-build",
     "dtc": "apt-get install device-tree-compiler",
@@ -69,7 +70,8 @@ _INSTALL = {
     "tflite": "pip install 'opwest[tvm]'",
     "onnxruntime": "pip install 'opwest[all]'",
     "ai_edge_litert": "pip install 'opwest[all]'",
-    "sklearn": "pip install 'opwest[examples]'",
+    "sklearn": "pip install 'opwest[all]'",
+    "emlearn": "pip install 'opwest[all]'",
 }
 _MODULES = frozenset(name for name, how in _INSTALL.items() if how.startswith("pip "))
 _BINUTILS = {
