@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
+WORDS = ("down", "go", "left", "no", "off", "on", "right", "stop", "up", "yes", "silence", "unknown")
+"""The classes, in the order of the model's outputs (get_dataset.py)."""
 RATE = 16000
 """Samples per second."""
 CLIP = 16000

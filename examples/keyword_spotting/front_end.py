@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Add the front end to the imported model: its operators, tables, steps, and vectors with the answers of a reference."""
+"""Add the front end to the imported model: operators, tables, steps, and vectors with the answers of a reference."""
 
 from __future__ import annotations
 
@@ -45,6 +45,9 @@ def merged(text: str, added: str) -> str:
         if header == "  steps:":
             lines += ["  state:", *extra["  state:"]]
         old = [] if header == "  inputs:" else body  # what was the input is a tensor between steps now
+        if header == "  outputs:":
+            words = ", ".join(f'"{word}"' for word in features.WORDS)  # "no" and "on" are quoted as in YAML 1.1
+            old = [f"{body[0][:-1]},", f"             labels: [{words}]}}"]
         lines += [header, *(line for line in extra.get(header, []) if header and line), *old]
     return "\n".join(lines[1:]) + "\n"
 

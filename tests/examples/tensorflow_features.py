@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write features_of_tensorflow.npz: clips, and their features from tf.signal as in MLPerf Tiny's training.
 
-    pip install tensorflow && python tests/examples/tensorflow_features.py
+pip install tensorflow && python tests/examples/tensorflow_features.py
 """
 
 from __future__ import annotations
