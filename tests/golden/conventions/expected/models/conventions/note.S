@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":4,\"model\":\"conventions\",\"descrip"
-	.ascii "tion\":\"Operators of three calling conventions\",\"hash\":\"bbee37dd9013a64d6"
-	.ascii "5596c3e6ddd502dfdaefc6fad9ac46e959b3e9c64796735\",\"targets\":[],\"inputs\":["
+	.ascii "tion\":\"Operators of three calling conventions\",\"hash\":\"034ca4f51e2bfe5eb"
+	.ascii "e21b20d1ef430cd178ec3a7fee06f39bc13e44cc328fda4\",\"targets\":[],\"inputs\":["
 	.ascii "{\"name\":\"image\",\"dtype\":\"int32\",\"shape\":[2,3],\"size\":24},{\"name\":\"a\",\"dt"
 	.ascii "ype\":\"uint8\",\"shape\":[1],\"size\":1},{\"name\":\"b\",\"dtype\":\"float16\",\"shape\""
 	.ascii ":[1,1],\"size\":2},{\"name\":\"c\",\"dtype\":\"float64\",\"shape\":[],\"size\":8},{\"na"

@@ -230,7 +230,7 @@ const struct opwest_model conventions_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"bbee37dd9013a64d65596c3e6ddd502dfdaefc6fad9ac46e959b3e9c64796735";
+	"034ca4f51e2bfe5ebe21b20d1ef430cd178ec3a7fee06f39bc13e44cc328fda4";
 
 const struct opwest_build conventions_build = {
 	.generator = build_string_0,

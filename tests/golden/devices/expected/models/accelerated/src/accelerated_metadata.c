@@ -116,7 +116,7 @@ const struct opwest_model accelerated_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"d2078976add43413c897b9dd8d8f87212819a3f59d30af5ec5e652ee15847528";
+	"381d170be7ede0310118db81f752d602eaacdf5e3f834be0e6635b726de4acba";
 
 const struct opwest_build accelerated_build = {
 	.generator = build_string_0,

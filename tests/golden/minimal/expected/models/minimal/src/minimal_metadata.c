@@ -61,7 +61,7 @@ const struct opwest_model minimal_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"fac91957ae1eeec7191905f738b7121161bd42c123de2d1914d9e6710d459647";
+	"b93100497d3cca7b2e13bd02d6862a2913df4b793e01b99c4c7c97dd69343331";
 
 const struct opwest_build minimal_build = {
 	.generator = build_string_0,

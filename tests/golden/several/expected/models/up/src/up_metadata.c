@@ -68,7 +68,7 @@ const struct opwest_model up_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"864c9ff05abbc50ef8cddb000b235095527d55073f9d329ff3d73c7cda622f96";
+	"ae718c154af11d2098d64f517e54df32cf99c1447510403db6eb103a89e91ba8";
 
 const struct opwest_build up_build = {
 	.generator = build_string_0,

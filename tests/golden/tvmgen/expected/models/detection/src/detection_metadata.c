@@ -79,7 +79,7 @@ const struct opwest_model detection_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"867d8847fd0497419eb0b99a1e90eea637bf4bd882ddb8da3df0eeb1fc856e19";
+	"e6d5c36d943a27923f5bc37199e47746673c06308887149e7b032ccd400628c8";
 
 const struct opwest_build detection_build = {
 	.generator = build_string_0,

@@ -66,7 +66,7 @@ const struct opwest_model labels_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"a0971259951f0a0c29453b373e9e9de4828b61785bbdd1151c24b184e687bd75";
+	"01d43f6c6a4d9b39f3f8e3db7c72c09515bdf62a263df9df00f1fec0a0d19961";
 
 const struct opwest_build labels_build = {
 	.generator = build_string_0,

@@ -103,7 +103,7 @@ const struct opwest_model vectors_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"bfec67ea525a972d8d6332f992e3387ac78d2a81c08e14d906c759e083af9529";
+	"78d6c15c3cf184691a6311a7756e6589866e8a88cf53e38425e64741f4f3f27f";
 
 const struct opwest_build vectors_build = {
 	.generator = build_string_0,
