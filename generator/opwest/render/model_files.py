@@ -171,7 +171,7 @@ def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> 
         has_devices=has_devices(model) or not in_c,
         runtime=[
             *(["src/devices.c"] if model.devices else []),
-            *(["src/tvm_backend.c"] if model.needs_tvm or has_bridges(model) or has_library else []),
+            *(["src/tvm_backend.c"] if model.needs_tvm or has_library else []),
         ],
         has_bridges=has_bridges(model),
         has_library=has_library,

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":4,\"model\":\"minimal\",\"description"
-	.ascii "\":\"\",\"hash\":\"b93100497d3cca7b2e13bd02d6862a2913df4b793e01b99c4c7c97dd693"
-	.ascii "43331\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int16\",\"shape\":[4],\"s"
+	.ascii "\":\"\",\"hash\":\"9430a5ca003c69f13c17deb7db93531ca20c08fb9935c0860a4f152e868"
+	.ascii "4adc8\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int16\",\"shape\":[4],\"s"
 	.ascii "ize\":8}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int16\",\"shape\":[4],\"size\":8}],\""
 	.ascii "devices\":[],\"pools\":[],\"constants\":[],\"steps\":[{\"operator\":\"negate\",\"dev"
 	.ascii "ice\":\"\",\"args\":[\"x\",\"y\"]}]}"

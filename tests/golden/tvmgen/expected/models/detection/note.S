@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":4,\"model\":\"detection\",\"descripti"
-	.ascii "on\":\"\",\"hash\":\"e6d5c36d943a27923f5bc37199e47746673c06308887149e7b032ccd4"
-	.ascii "00628c8\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":[3],"
+	.ascii "on\":\"\",\"hash\":\"1b3e6ad4075a03bd2c005e216e9294614637810cf60e14b70c2f0a837"
+	.ascii "b4d9989\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":[3],"
 	.ascii "\"size\":12}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[3],\"size\":12"
 	.ascii "}],\"devices\":[{\"name\":\"npu\",\"type\":\"\",\"program\":\"\",\"symbol\":\"\"},{\"name\":"
 	.ascii "\"other\",\"type\":\"\",\"program\":\"\",\"symbol\":\"\"}],\"pools\":[{\"name\":\"sram\",\"si"

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":4,\"model\":\"labels\",\"description\""
-	.ascii ":\"\",\"hash\":\"01d43f6c6a4d9b39f3f8e3db7c72c09515bdf62a263df9df00f1fec0a0d1"
-	.ascii "9961\",\"targets\":[],\"inputs\":[{\"name\":\"image\",\"dtype\":\"int16\",\"shape\":[4]"
+	.ascii ":\"\",\"hash\":\"45a26bec2ababd7a55eace5ff2a4e431c61b2805609c2a719931f7ee77b2"
+	.ascii "02a7\",\"targets\":[],\"inputs\":[{\"name\":\"image\",\"dtype\":\"int16\",\"shape\":[4]"
 	.ascii ",\"size\":8}],\"outputs\":[{\"name\":\"scores\",\"dtype\":\"int16\",\"shape\":[4],\"siz"
 	.ascii "e\":8}],\"devices\":[],\"pools\":[{\"name\":\"sram\",\"size\":8,\"align\":8,\"reach\":["
 	.ascii "],\"regions\":[],\"buffers\":[{\"name\":\"middle\",\"dtype\":\"int16\",\"shape\":[4],\""

@@ -153,7 +153,7 @@ const struct opwest_model asynchronous_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"366bf6272507f79dc6c5882a6b0a1440d1957d88043516eec507fec8ba10bd08";
+	"12ff5a1380cbde64140ce41ceeca2ef77099c64005f37ea4284580f25f040075";
 
 const struct opwest_build asynchronous_build = {
 	.generator = build_string_0,

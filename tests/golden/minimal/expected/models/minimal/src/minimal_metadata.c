@@ -61,7 +61,7 @@ const struct opwest_model minimal_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"b93100497d3cca7b2e13bd02d6862a2913df4b793e01b99c4c7c97dd69343331";
+	"9430a5ca003c69f13c17deb7db93531ca20c08fb9935c0860a4f152e8684adc8";
 
 const struct opwest_build minimal_build = {
 	.generator = build_string_0,

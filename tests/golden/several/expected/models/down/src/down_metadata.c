@@ -68,7 +68,7 @@ const struct opwest_model down_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"44fa0321ef20f6231a48bd43183f2639df69b33779c3ad8cb3a4752f1f984de3";
+	"923d4616fad810107205e2bff5bc14031ee2332f419928dde7160118caf5b913";
 
 const struct opwest_build down_build = {
 	.generator = build_string_0,

@@ -68,7 +68,7 @@ const struct opwest_model up_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"ae718c154af11d2098d64f517e54df32cf99c1447510403db6eb103a89e91ba8";
+	"a791f2d308f9f474f217fcaf6be62e23c4e520c8781d89cf345866619eade1ee";
 
 const struct opwest_build up_build = {
 	.generator = build_string_0,

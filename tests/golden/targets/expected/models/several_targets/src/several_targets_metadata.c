@@ -82,7 +82,7 @@ const struct opwest_model several_targets_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"c5207607aa2f673fcb1fc3454fbf94827c95785d10e791986c421b64b799d0c7";
+	"99811739577c557c594f39a019d4c53c093d19534f8f0a6893b2e48fd0f47cd8";
 
 const struct opwest_build several_targets_build = {
 	.generator = build_string_0,

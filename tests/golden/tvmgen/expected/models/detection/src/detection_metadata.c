@@ -79,7 +79,7 @@ const struct opwest_model detection_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"e6d5c36d943a27923f5bc37199e47746673c06308887149e7b032ccd400628c8";
+	"1b3e6ad4075a03bd2c005e216e9294614637810cf60e14b70c2f0a837b4d9989";
 
 const struct opwest_build detection_build = {
 	.generator = build_string_0,

@@ -66,7 +66,7 @@ const struct opwest_model labels_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"01d43f6c6a4d9b39f3f8e3db7c72c09515bdf62a263df9df00f1fec0a0d19961";
+	"45a26bec2ababd7a55eace5ff2a4e431c61b2805609c2a719931f7ee77b202a7";
 
 const struct opwest_build labels_build = {
 	.generator = build_string_0,

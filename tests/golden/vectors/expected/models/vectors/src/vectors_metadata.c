@@ -103,7 +103,7 @@ const struct opwest_model vectors_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"78d6c15c3cf184691a6311a7756e6589866e8a88cf53e38425e64741f4f3f27f";
+	"1cb5162b7df2a831272e71751f0e01ba08f79e5546e7d11b7ee8f151500db5cf";
 
 const struct opwest_build vectors_build = {
 	.generator = build_string_0,
