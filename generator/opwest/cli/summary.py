@@ -18,8 +18,8 @@ def summary(model: Model, plan: MemoryPlan) -> str:
     for tensor, role in [(t, "input") for t in model.inputs] + [(t, "output") for t in model.outputs]:
         lines.append(f"  {role:<9} {tensor.name}: {tensor.type}, {_counted(tensor.type.size, 'byte')}")
     for state in model.states:
-        pool = plan.homes.get(state.name, "no pool")
-        lines.append(f"  state     {state.name}: {state.type}, {_counted(state.type.size, 'byte')} in {pool}")
+        home = plan.homes.get(state.name, "no pool")
+        lines.append(f"  state     {state.name}: {state.type}, {_counted(state.type.size, 'byte')} in {home}")
     size = sum(len(c.content) for c in model.constants)
     lines.append(f"  constants {_counted(size, 'byte')} in {_counted(len(model.constants), 'tensor')}")
     for pool in model.pools:
