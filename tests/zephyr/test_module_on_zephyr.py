@@ -29,13 +29,13 @@ OPERATOR = """#include <stdint.h>
 int32_t add(const int32_t *x, const int32_t *by, int32_t *y);
 int32_t add(const int32_t *x, const int32_t *by, int32_t *y)
 {
-	*y = *x HOW *by;
+	*y = *x HOW *by + NOTHING;
 	return 0;
 }
 """
 MANIFEST = """version: 1
 model: {name}
-objects: [{{files: [add.c]}}]
+objects: [{{files: [add.c], include_dirs: [headers], defines: ["NOTHING=(1 - 1)"], cflags: [-O2]}}]
 operators:
   add:
     args:
@@ -101,7 +101,8 @@ def hello_world(workspace: Workspace, folder: Path) -> Path:
         own = app / name
         own.mkdir()
         (own / "add.c").write_text(OPERATOR)
-        (own / "how.h").write_text("#define HOW +\n")
+        (own / "headers").mkdir()
+        (own / "headers" / "how.h").write_text("#define HOW +\n")
         (own / "manifest.yaml").write_text(MANIFEST.format(name=name))
         (own / "step.bin").write_bytes(step.to_bytes(4, "little"))
         with (app / "CMakeLists.txt").open("a") as file:
@@ -161,7 +162,7 @@ def test_sysbuild(workspace: Workspace, opwest: Opwest, tmp_path: Path) -> None:
     app = hello_world(workspace, tmp_path)
     built = workspace.build(app, NATIVE, MODULE, sysbuild=True)
     assert f"Hello World! {NATIVE} 11 211 end 0" in built.run(r"end -?[0-9]+\s")
-    (app / "two" / "how.h").write_text("#define HOW -\n")
+    (app / "two" / "headers" / "how.h").write_text("#define HOW -\n")
     code, log = again(workspace, built.folder.parent, NATIVE)
     assert code == 0, log[-3000:]
     assert f"Hello World! {NATIVE} 11 -189 end 0" in built.run(r"end -?[0-9]+\s")

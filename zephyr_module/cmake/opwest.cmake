@@ -165,6 +165,10 @@ function(opwest_model_files model folder sources operators rename)
     message(FATAL_ERROR "opwest: model ${model} has operators that call functions of TVM's runtime: set "
       "CONFIG_OPWEST_TVM=y in prj.conf.")
   endif()
+  if(${model}_HALIDE AND NOT CONFIG_OPWEST_HALIDE)
+    message(FATAL_ERROR "opwest: model ${model} has operators that call functions of Halide's runtime: set "
+      "CONFIG_OPWEST_HALIDE=y in prj.conf.")
+  endif()
 
   set(target any)
   set(files ${${model}_FILES})
@@ -225,6 +229,14 @@ function(opwest_model_properties model folder operators rename)
     set_source_files_properties(${operators} ${ARGN} PROPERTIES
       COMPILE_OPTIONS "-include;${rename};-idirafter;${OPWEST_TVM_HEADERS}")
   endif()
+  foreach(group IN LISTS ${model}_OPTIONS)
+    set(sources ${${group}_SOURCES})
+    list(TRANSFORM sources PREPEND "${folder}/")
+    set(includes ${${group}_INCLUDES})
+    list(TRANSFORM includes PREPEND "-I${folder}/")
+    set_property(SOURCE ${sources} ${ARGN} APPEND PROPERTY COMPILE_OPTIONS ${includes} ${${group}_FLAGS})
+    set_property(SOURCE ${sources} ${ARGN} APPEND PROPERTY COMPILE_DEFINITIONS ${${group}_DEFINES})
+  endforeach()
 endfunction()
 
 # opwest_model_library(<model>)

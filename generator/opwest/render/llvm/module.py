@@ -18,7 +18,7 @@ from opwest.render.llvm.printer import ir_struct, ir_struct_type
 from opwest.render.llvm.run import Run
 from opwest.render.llvm.system_library import library_ir
 from opwest.render.llvm.tables import Tables
-from opwest.render.llvm.text import ir_extension, ir_result, ir_type
+from opwest.render.llvm.text import ir_entry_result, ir_extension, ir_result, ir_type
 from opwest.render.records import layout
 from opwest.render.records.model_records import DEVICE_CALL, callable_by_name
 from opwest.render.records.workspace import workspace_struct
@@ -84,7 +84,7 @@ def _declarations(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
     if any(b.role == "constant" for b in model.buffers):
         operations.add("flush")
     copies = any(b.role == "constant" for b in model.buffers) or any(state.next for state in model.states)
-    if copies or any(operator.convention.arrays is not None for operator in model.operators):
+    if copies or any(o.convention.arrays or o.convention.descriptors for o in model.operators):
         lines.append(f"declare ptr @memcpy(ptr, ptr, i{pointer_bits})")
     if model.states:
         lines += [
@@ -97,7 +97,7 @@ def _declarations(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
     lines += declarations(model)
     for symbol, operator in sorted(by_symbol.items()):
         parameters = ", ".join(entry_parameters(operator))
-        lines.append(f"declare {ir_result(operator)} @{names.operator(symbol)}({parameters})")
+        lines.append(f"declare {ir_entry_result(operator)} @{names.operator(symbol)}({parameters})")
     return "\n".join(lines)
 
 

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"several_targets\",\"des"
-	.ascii "cription\":\"\",\"hash\":\"b460dd93a03d9e5e886216ab36193339ef1ac3920511693f1f2"
-	.ascii "b1936ba43d8e2\",\"targets\":[\"x86-64\",\"big-endian\"],\"inputs\":[{\"name\":\"x\",\""
+	.ascii "cription\":\"\",\"hash\":\"55752e4b70a9cc7703600c927cdaca94edd8ba112802ebfd48f"
+	.ascii "411fc9b6db34a\",\"targets\":[\"x86-64\",\"big-endian\"],\"inputs\":[{\"name\":\"x\",\""
 	.ascii "dtype\":\"int16\",\"shape\":[4],\"size\":8}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"in"
 	.ascii "t16\",\"shape\":[4],\"size\":8}],\"devices\":[],\"pools\":[{\"name\":\"sram\",\"size\":"
 	.ascii "8,\"align\":8,\"reach\":[],\"regions\":[],\"buffers\":[{\"name\":\"scaled\",\"dtype\":"

@@ -153,7 +153,7 @@ const struct opwest_model asynchronous_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"d78b4cd72b4fb127216434cb46179fea1995fbbf32b3c2f0fedc18b747aef8a6";
+	"9776a6803e5e536e5485d11075eb7623296545106ee448f3284979de92dce74e";
 
 const struct opwest_build asynchronous_build = {
 	.generator = build_string_0,

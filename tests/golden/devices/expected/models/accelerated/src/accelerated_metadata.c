@@ -116,7 +116,7 @@ const struct opwest_model accelerated_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"94640c017ed99a9e69e4472d7716a0144e09ae9f0ef0b5f4d4f90ebc87f00cdf";
+	"4b2deb8b22148125e167db2b830b5087dad54426a7b2dbaaf853b8176a9e17ee";
 
 const struct opwest_build accelerated_build = {
 	.generator = build_string_0,

@@ -371,7 +371,7 @@ const struct opwest_model many_kinds_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"0e012d0ed7e6a9f1ba3da76104c21c314d311af7babfdcd6dbb413c42fc5dbf8";
+	"1914af3153afb89b77a9767fd028604189946805df12d4feaeaf78b09bea9db9";
 
 const struct opwest_build many_kinds_build = {
 	.generator = build_string_0,

@@ -61,7 +61,7 @@ const struct opwest_model minimal_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"1c1bb72ff6ca7fc97bffa51b152c48d1b2f99f8178aa5c6f915ce7c61c27f9a9";
+	"4fba6e1ac4f7c2768b7a9db2bdd572fd4d31973d641d2069438983c9cdb4e5f1";
 
 const struct opwest_build minimal_build = {
 	.generator = build_string_0,

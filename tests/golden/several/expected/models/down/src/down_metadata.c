@@ -68,7 +68,7 @@ const struct opwest_model down_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"9e182e6b451ccefe0e18efb4f63553fbab936a2eeff9aeb14ec3eef96a153a61";
+	"142bd11f56e94f8fd442b75f3d8b88d114be46ecec76a03e410beb52e58e8eff";
 
 const struct opwest_build down_build = {
 	.generator = build_string_0,

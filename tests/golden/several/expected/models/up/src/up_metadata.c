@@ -68,7 +68,7 @@ const struct opwest_model up_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"cd55cf1b586564db1e2a4da869897073681c3c08a87884acadfb97179fa82a3f";
+	"b5eecd4a726219174d19953ceab030074f2eb568ddd0bdc65db3904b8e727c94";
 
 const struct opwest_build up_build = {
 	.generator = build_string_0,

@@ -142,7 +142,7 @@ const struct opwest_model streams_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"b5ffcd6733762e4156d3fff3ee5e547991ed3745cb3082009a2a340b977396b3";
+	"07a34333a13c7b3a359eada6dfe6dc65259e82a714e352ca67ce0dfd67c65c0a";
 
 const struct opwest_build streams_build = {
 	.generator = build_string_0,

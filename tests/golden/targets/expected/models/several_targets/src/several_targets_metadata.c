@@ -82,7 +82,7 @@ const struct opwest_model several_targets_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"b460dd93a03d9e5e886216ab36193339ef1ac3920511693f1f2b1936ba43d8e2";
+	"55752e4b70a9cc7703600c927cdaca94edd8ba112802ebfd48f411fc9b6db34a";
 
 const struct opwest_build several_targets_build = {
 	.generator = build_string_0,

@@ -79,7 +79,7 @@ const struct opwest_model detection_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"32e25dc9a89b916e88347477fc0b83fe6b790bfbf56ac5188dd203da1d6067d7";
+	"93b1b373d7268600505fb4dca32c2d670975a2932eb4684574fcf4ba07c66776";
 
 const struct opwest_build detection_build = {
 	.generator = build_string_0,

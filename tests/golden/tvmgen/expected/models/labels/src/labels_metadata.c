@@ -66,7 +66,7 @@ const struct opwest_model labels_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"79657a61cc667eb7f57f221dec101237b653ee16f443835089d35baaf6d70201";
+	"3eb623887e93d49ebb52bc5a99d8b7f799ce5f8557daaea47fbacd81aed38ed0";
 
 const struct opwest_build labels_build = {
 	.generator = build_string_0,

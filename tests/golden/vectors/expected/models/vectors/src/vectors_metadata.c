@@ -103,7 +103,7 @@ const struct opwest_model vectors_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"7d5591d061cbcb75f69d799992bc25764e49d11a89bf6243e4d52baa5f378d37";
+	"cc6a3cdf8bdd8a3bc56d24e19ec646eaa7c1f1c42063cf6f5e13b6ae6ea984b3";
 
 const struct opwest_build vectors_build = {
 	.generator = build_string_0,
