@@ -29,6 +29,8 @@ _BUILD = {
     "sources": [str],
     "rename": (str, None),
 }
+_PLACES = [{"line": int, "column": int, "permitted": bool}]
+"""`places` of a build, which records of earlier versions lack."""
 _CHECKS: dict[str, Any] = {
     "pools": [str],
     "results": [{"name": str, "dtype": str, "size": int, "shape": [int], "buffer": int}],
@@ -68,6 +70,8 @@ def check_record(record: Mapping[str, Any], project: Path) -> None:
     for number, model in enumerate(record["models"] if fault is None else ()):
         present = {key: shape for key, shape in _CHECKS.items() if key in model}
         fault = fault or _fault(model, present, f"record.models[{number}]") or _fault_of_checks(model)
+        for build in model["builds"] if fault is None else ():
+            fault = fault or _fault(build.get("places", []), _PLACES, f"record.models[{number}].builds[].places")
     if fault is None and not record["models"]:
         fault = "record.models is empty"
     for model in record["models"] if fault is None else ():

@@ -53,6 +53,11 @@ class SourceFile:
     path: PurePosixPath
     content: bytes = field(repr=False)
     compiled: bool
+    line: int = 0
+    """A compiled source: its line and column in the manifest."""
+    column: int = 0
+    permits_state: bool = False
+    """Whether the manifest permits writable state in its object."""
 
 
 @dataclass(frozen=True, slots=True)

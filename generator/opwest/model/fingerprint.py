@@ -18,7 +18,8 @@ from opwest.model.model import Model
 _MEMBERS = ("name", "operators", "devices", "pools", "constants", "inputs", "outputs", "buffers", "steps", "builds")
 """The members of a model that define its behaviour. The others describe the application, its tests or the manifest."""
 _WITHOUT_EFFECT = frozenset(
-    {"location", "size_location", "description", "host_latency_us", "file", "origin", "kconfig", "boards", "devicetree"}
+    """location size_location description host_latency_us file origin kconfig boards devicetree line column
+    permits_state""".split()
 )
 """Members of inner objects without influence on results."""
 

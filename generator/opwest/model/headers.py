@@ -20,7 +20,7 @@ def copy_source(context: Context, copies: list[SourceFile], path: PurePosixPath,
     """
     copies[:] = [copy for copy in copies if copy.path != path]  # a source can be included by an earlier one
     known = {copy.path for copy in copies} | {path}
-    copies.append(SourceFile(path, content, True))
+    copies.append(SourceFile(path, content, True, at.line, at.column))
     waiting = [(path, content)]
     while waiting:
         file, text = waiting.pop(0)

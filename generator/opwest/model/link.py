@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from opwest.diagnostics import Location, nearest
-from opwest.model.builds import CppNeeds, External, LinkObject, Target, TargetBuild
+from opwest.model.builds import CppNeeds, External, LinkObject, SourceFile, Target, TargetBuild
 from opwest.model.context import Context
 from opwest.model.files import Files, Linkable
 from opwest.model.identifiers import is_symbol
@@ -116,6 +117,7 @@ class _Link:
         self.needed_externals = needed
         self.where = f" for target {target.name!r}" if target else ""
         self.libc = "host" if target and target.host else context.manifest.get("libc", DEFAULT_LIBC)
+        self.stateful = {operator.symbol for operator in operators.values() if operator.stateful}
         self.missing: list[str] = []
         self.signatures: dict[str, dict[str, DwarfSignature] | str] = {}
         self.unread = files.unread_for(target.name if target else None)
@@ -142,7 +144,18 @@ class _Link:
         )
         renames = tuple(sorted(self.definitions))
         scope = tuple(sorted(self._scope() - self.definitions.keys()))
-        return TargetBuild(self.target, objects, tuple(self.files.copies), renames, self.libc, scope)
+        return TargetBuild(self.target, objects, self._copies(), renames, self.libc, scope)
+
+    def _copies(self) -> tuple[SourceFile, ...]:
+        """Return the sources and headers, with the sources whose objects may have state."""
+        permitted = {PurePosixPath(one.name) for one in self.files.sources if self._permits_state(one)}
+        return tuple(
+            replace(copy, permits_state=True) if copy.path in permitted else copy for copy in self.files.copies
+        )
+
+    def _permits_state(self, one: Linkable) -> bool:
+        """Whether the entry of a file, or an operator that the file defines, is stateful."""
+        return one.stateful or not self.stateful.isdisjoint(one.defined_functions)
 
     def _scope(self) -> set[str]:
         """Return the names of the outermost scope in C++ sources, without overloads of functions of a library."""
@@ -255,7 +268,6 @@ class _Link:
 
     def _check_symbols(self) -> None:
         """Report undefined symbols, functions of TVM's runtime, and state."""
-        allowed = {operator.symbol for operator in self.operators.values() if operator.stateful}
         defined = self.definitions.keys() | self.externals.keys() | self.files.elsewhere
         workspace = any(operator.workspace for operator in self.operators.values())
         for one in self.all:
@@ -265,7 +277,7 @@ class _Link:
             link = Link(
                 None if foreign else self.libc,
                 defined,
-                stateful=one.stateful or bool(allowed & one.defined_functions),
+                stateful=self._permits_state(one),
                 workspace=workspace,
             )
             for reason in judge_symbols(one.item, link):

@@ -147,7 +147,7 @@ def _state(item: Member | CSource, link: Link) -> list[Reason]:
             "state",
             f"writable state{amount}: {', '.join(sorted(state.names)[:5]) or 'unnamed data'}",
             expected="operators without .data and .bss, so that models are reentrant",
-            hint="make it const, pass it as a scratch argument, or set `stateful: true`",
+            hint="make it const, declare it under `run.state` and pass it as an argument, or set `stateful: true`",
             remedy="`stateful: true` permits it",
         )
     ]

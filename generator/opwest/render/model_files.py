@@ -41,12 +41,14 @@ def model_files(
     library: Library | None = None,
     *,
     service: bool = True,
+    in_place: bool = False,
 ) -> dict[PurePosixPath, bytes]:
     """Return every file of the model, by its path inside the model's directory.
 
     `compiled` holds the metadata objects by model and target, None if the module is C source;
     `library` is the table in microTVM's layout if a model of the application requests it. `service` is whether
-    the model's runtime supports runs from a host.
+    the model's runtime supports runs from a host. `in_place` is whether the build compiles the sources of operators
+    where they are; otherwise the model has copies.
     """
     names = CNames(model.name)
     table = render_system_library(render, model, library) if library else None
@@ -67,7 +69,7 @@ def model_files(
         **_devices(render, model, plan, common, in_c=compiled is None),
         **_driver_checks(render, model, common),
         "note.S": render_note(render, model, plan),
-        **_objects(render, model),
+        **_objects(render, model, in_place=in_place),
         **render_tvmgen(render, model, plan),
     }
     if service:
@@ -152,12 +154,15 @@ def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> 
         for build in model.builds
         if build.target
     ]
-    sources = (
-        [cmake_string(f"objects/any/{s.path}") for s in model.builds[0].sources if s.compiled] if model.builds else []
-    )
+    sources = [
+        {"path": cmake_string(str(s.path)), "place": f"{s.line}:{s.column}", "permitted": s.permits_state}
+        for s in (model.builds[0].sources if model.builds else ())
+        if s.compiled
+    ]
     declaration = render(
         "models/model/model.cmake",
         model=model.name,
+        manifest=cmake_string(manifest_name(model)),
         externals=[
             {"symbol": e.symbol, "provider": cmake_string(e.provider), "kconfig": e.kconfig}
             for e in model.externals
@@ -173,6 +178,7 @@ def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> 
         runtime=[
             *(["src/devices.c"] if model.devices else []),
             *(["src/tvm_backend.c"] if model.needs_tvm or has_bridges(model) or has_library else []),
+            *(["scripts/check_state.py"] if sources else []),
         ],
         has_bridges=has_bridges(model),
         has_library=has_library,
@@ -272,7 +278,7 @@ def _constants(render: Renderer, model: Model, common: dict[str, Any]) -> dict[s
     return {"constants.S": render("models/model/constants.S", **common, constants=rows, programs=programs), **files}
 
 
-def _objects(render: Renderer, model: Model) -> dict[str, bytes]:
+def _objects(render: Renderer, model: Model, *, in_place: bool) -> dict[str, bytes]:
     """Return the operators: objects with renamed symbols, and unchanged sources with a header of renamings."""
     names = CNames(model.name)
     files: dict[str, bytes] = {}
@@ -280,7 +286,7 @@ def _objects(render: Renderer, model: Model) -> dict[str, bytes]:
         renamed = {symbol: names.operator(symbol) for symbol in build.renames}
         for item in build.objects:
             files[f"objects/{target_folder(build)}/{item.path}"] = rename_symbols(item.content, renamed)
-        for source in build.sources:
+        for source in () if in_place else build.sources:
             files[f"objects/any/{source.path}"] = source.content
         if build.sources:
             # Every TVM source defines a context; the linker keeps one for all.
