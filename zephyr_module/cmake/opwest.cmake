@@ -356,6 +356,7 @@ function(opwest_add_model model)
       "-DGENERATED=${folder}/model.cmake" -P "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/opwest_compare.cmake")
   endif()
   file(GLOB_RECURSE made "${folder}/*")
+  list(FILTER made EXCLUDE REGEX "/(CMakeLists\\.txt|Kconfig|module\\.yml)$")
   set(stamp "${output}.stamp")
   add_custom_command(OUTPUT "${stamp}"
     COMMAND ${generate} --depfile "${stamp}.d"

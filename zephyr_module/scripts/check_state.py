@@ -87,7 +87,7 @@ def states(content: bytes, prefix: str = "") -> list[State]:
     """
     try:
         return list(_states(content, prefix))
-    except (struct.error, IndexError) as error:
+    except (struct.error, IndexError, ValueError) as error:
         raise NotElfError("the object is damaged") from error
 
 

@@ -352,6 +352,8 @@ class Model:
     needs_full_libc: bool
     needs_tvm: bool
     """Whether it calls functions of CONFIG_OPWEST_TVM."""
+    stateful: bool
+    """Whether operators may have writable state: one workspace at a time can be open."""
     application: Application
     suite: Suite
     compat: Literal["tvm-crt", "tvm-crt-all"] | None

@@ -65,7 +65,8 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
     builds = resolve_builds(context, files, operators, externals)
 
     application = _application(context)
-    tests = suite(context, operators.values(), inputs, outputs)
+    stateful = any(o.stateful for o in operators.values()) or any(e.get("stateful") for e in context.items("objects"))
+    tests = suite(context, inputs, outputs, repeatable=not stateful)
     model = Model(
         name=name,
         description=manifest.get("description"),
@@ -87,6 +88,7 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
         needs_full_libc=needs_full_libc(files),
         cpp=cpp_needs(files),
         needs_tvm=needs_tvm(files) or any(o.is_bridged for o in operators.values()),
+        stateful=stateful,
         application=application,
         suite=tests,
         compat=_table(manifest),

@@ -111,7 +111,6 @@ FEATURES: Mapping[str, Feature] = {
     "service_call": Feature(
         _sources("service_call.c"), needs=("service", "devices"), option="CONFIG_OPWEST_SERVICE_CALL"
     ),
-    "tvmgen": Feature(_headers("exclusive"), needs=("tvm",)),
     "sources": Feature(("scripts/check_state.py",)),
     "vectors": Feature((*_headers("compare"), *_sources("compare.c"))),
 }
@@ -167,8 +166,6 @@ def _used(model: Model) -> Iterator[str]:
         yield "drivers"  # a driver of the application may use the class and its context
     if model.needs_tvm or model.compat or any(operator.is_bridged for operator in model.operators):
         yield "tvm"
-    if model.tvmgen:
-        yield "tvmgen"
     if model.suite.vectors:
         yield "vectors"
     if any(build.sources for build in model.builds):

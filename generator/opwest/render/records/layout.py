@@ -22,7 +22,7 @@ from opwest.render.records.types import (
     Union,
 )
 
-METADATA_VERSION = 4
+METADATA_VERSION = 5
 """OPWEST_METADATA_VERSION of the runtime that generated code is made for."""
 
 DTYPE = Enumeration(
@@ -51,6 +51,7 @@ TENSOR_FLAGS = Flags("OPWEST_TENSOR_", ("scalar",))
 TENSOR_ALIGN_SHIFT = 4
 """The flags of a tensor hold the binary logarithm of its alignment from this bit on: OPWEST_TENSOR_ALIGN()."""
 OPERATOR_FLAGS = Flags("OPWEST_OPERATOR_", ("status", "device", "stateful", "async"))
+MODEL_FLAGS = Flags("OPWEST_MODEL_", ("stateful",))
 DEVICE_FLAGS = Flags("OPWEST_DEVICE_", ("hooks", "foreign", "coherent"))
 POOL_FLAGS = Flags("OPWEST_POOL_", ("cpu", "all_devices"))
 SLOT_FLAGS = Flags("OPWEST_SLOT_", ("active", "open", "lost"))
@@ -132,6 +133,7 @@ MODEL = Struct.make(
     step_count=U16,
     pool_count=U16,
     device_count=U16,
+    flags=Scalar(U16.dtype, MODEL_FLAGS),
 )
 BUILD = Struct.make(
     "opwest_build",
@@ -284,7 +286,7 @@ ARRAYS = (DL_DEVICE, DL_DATA_TYPE, DL_TENSOR, TVM_FFI_ANY)
 STRUCTS = (*METADATA, MEASURE, VALUE, STATUS, SLOT, TVM_WORKSPACE, *ARRAYS)
 """All structures of the runtime that generated code relies on."""
 ENUMERATIONS = (*(DTYPE, DIRECTION, FLOAT_ABI, BUFFER_ROLE, BINDING_KIND, HOOK, POINT_KIND, VALUE_KIND, DLPACK_CODE),)
-FLAGS = (TENSOR_FLAGS, OPERATOR_FLAGS, DEVICE_FLAGS, POOL_FLAGS, SLOT_FLAGS)
+FLAGS = (TENSOR_FLAGS, OPERATOR_FLAGS, MODEL_FLAGS, DEVICE_FLAGS, POOL_FLAGS, SLOT_FLAGS)
 TYPE_CODES = tuple(
     Constant(name, code, convention.arrays.header)
     for convention in CONVENTIONS

@@ -149,11 +149,12 @@ const struct opwest_model asynchronous_model = {
 	.step_count = 10U,
 	.pool_count = 2U,
 	.device_count = 5U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"d8e2183fe0a2946cf71ce5874f16c9ff01cc1ebcc5182a79df481bea48e2d1ba";
+	"a8e3dcad6916d318eaccf9e8d79e4858253e6804b7ea85156ef6d4055bfe4032";
 
 const struct opwest_build asynchronous_build = {
 	.generator = build_string_0,

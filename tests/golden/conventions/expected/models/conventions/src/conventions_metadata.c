@@ -226,11 +226,12 @@ const struct opwest_model conventions_model = {
 	.step_count = 11U,
 	.pool_count = 1U,
 	.device_count = 2U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"bbee37dd9013a64d65596c3e6ddd502dfdaefc6fad9ac46e959b3e9c64796735";
+	"21da011b765acd0d2a96e650fbeda655702c3945a02010c56e0f11e823d978d6";
 
 const struct opwest_build conventions_build = {
 	.generator = build_string_0,

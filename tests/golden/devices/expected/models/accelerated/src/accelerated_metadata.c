@@ -112,11 +112,12 @@ const struct opwest_model accelerated_model = {
 	.step_count = 10U,
 	.pool_count = 2U,
 	.device_count = 4U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"d2078976add43413c897b9dd8d8f87212819a3f59d30af5ec5e652ee15847528";
+	"2bfa6214f6e28f44de2a2d3985c23f328cd9619aed2bc4d1fa95c5485844beae";
 
 const struct opwest_build accelerated_build = {
 	.generator = build_string_0,

@@ -366,11 +366,12 @@ const struct opwest_model many_kinds_model = {
 	.step_count = 20U,
 	.pool_count = 2U,
 	.device_count = 0U,
+	.flags = OPWEST_MODEL_STATEFUL,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"dac8f61aa329da98b272fbe45f9436250ce5b3e726c37c8f962c5f799d45f325";
+	"a1b3ef0de0908db1eb602fa0ab7a90ed0c8a20c837720cf273edc9ef00c88f5d";
 
 const struct opwest_build many_kinds_build = {
 	.generator = build_string_0,

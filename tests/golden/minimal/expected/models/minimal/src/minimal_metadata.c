@@ -57,11 +57,12 @@ const struct opwest_model minimal_model = {
 	.step_count = 1U,
 	.pool_count = 0U,
 	.device_count = 0U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"fac91957ae1eeec7191905f738b7121161bd42c123de2d1914d9e6710d459647";
+	"253e60333a909c0aa0fe34dea4088f476b2b72a6785ebfd2797c76f50e75fa9a";
 
 const struct opwest_build minimal_build = {
 	.generator = build_string_0,

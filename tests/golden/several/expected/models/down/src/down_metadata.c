@@ -64,11 +64,12 @@ const struct opwest_model down_model = {
 	.step_count = 2U,
 	.pool_count = 1U,
 	.device_count = 0U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"969c5f88db29e3e7014c90e9c8335d262f4621ba7099331846bc2287ef9501b4";
+	"cffd17abfc0bfe3aa884a45910c12957949817c38af1e637d81b5c32e9618d4c";
 
 const struct opwest_build down_build = {
 	.generator = build_string_0,

@@ -64,11 +64,12 @@ const struct opwest_model up_model = {
 	.step_count = 2U,
 	.pool_count = 1U,
 	.device_count = 0U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"864c9ff05abbc50ef8cddb000b235095527d55073f9d329ff3d73c7cda622f96";
+	"66fd10fc8cf1514899cd135a3527242fd7848b99268d7840ed7e70482c352ca9";
 
 const struct opwest_build up_build = {
 	.generator = build_string_0,

@@ -78,11 +78,12 @@ const struct opwest_model several_targets_model = {
 	.step_count = 2U,
 	.pool_count = 1U,
 	.device_count = 0U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"eb96bd8093f4134f99401c5ad2af89095af0b4a6e77811807cdc2bcee5e011e9";
+	"d77bb0d2878e06e3bab5ff3145ca03e51f38218890ea729a21d0fcd29b7e31d0";
 
 const struct opwest_build several_targets_build = {
 	.generator = build_string_0,

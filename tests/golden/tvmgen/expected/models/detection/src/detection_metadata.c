@@ -75,11 +75,12 @@ const struct opwest_model detection_model = {
 	.step_count = 3U,
 	.pool_count = 2U,
 	.device_count = 2U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"867d8847fd0497419eb0b99a1e90eea637bf4bd882ddb8da3df0eeb1fc856e19";
+	"7a16b7d18d4072b0e035e3c89fe59c30aa25b0230aa6b3dbef4799091172d040";
 
 const struct opwest_build detection_build = {
 	.generator = build_string_0,

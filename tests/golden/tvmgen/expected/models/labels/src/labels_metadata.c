@@ -62,11 +62,12 @@ const struct opwest_model labels_model = {
 	.step_count = 2U,
 	.pool_count = 1U,
 	.device_count = 0U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"a0971259951f0a0c29453b373e9e9de4828b61785bbdd1151c24b184e687bd75";
+	"7d841cb0e27bb0058c7eb63d6f9f1590cf2b8c70b4b3ca6bca68678c82eb439a";
 
 const struct opwest_build labels_build = {
 	.generator = build_string_0,

@@ -99,11 +99,12 @@ const struct opwest_model vectors_model = {
 	.step_count = 3U,
 	.pool_count = 1U,
 	.device_count = 0U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"bfec67ea525a972d8d6332f992e3387ac78d2a81c08e14d906c759e083af9529";
+	"980f7842862f5fb03ced087e62e88279cf79baaf2b45629ca85e69e5247f5fb4";
 
 const struct opwest_build vectors_build = {
 	.generator = build_string_0,
