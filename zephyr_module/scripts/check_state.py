@@ -54,6 +54,7 @@ _HIDES_OR_ADDS = (
 )
 """Flags that remove state from objects or add it, by their beginnings."""
 _HIDES_OR_ADDS_EXACTLY = ("-pg", "-p")
+_OUTPUT = re.compile(r" -o ([^\s'\"\\]+)(?: |$)")
 _DEPENDENCY_FLAGS = ("-MD", "-MMD", "-MP")
 _DEPENDENCY_FLAGS_WITH_VALUE = ("-MF", "-MT", "-MQ", "-MJ")
 
@@ -221,16 +222,18 @@ def _listed(symbols: Sequence[str]) -> str:
     return ", ".join([*symbols[:5], *["..."] * (len(symbols) > 5)])
 
 
-def _commands(file: str, target: str) -> dict[str, tuple[str, list[str], str]]:
+def _commands(file: str, target: str) -> dict[str, tuple[str, str, str]]:
     """Return object, command and directory by source, for the object library `target`."""
     found = {}
     mark = f"{target}.dir/"
     for entry in json.loads(Path(file).read_text(encoding="utf-8")):
         if mark in entry["command"]:
-            words = shlex.split(entry["command"])
-            obj = words[words.index("-o") + 1]
+            command = entry["command"]
+            plain = _OUTPUT.search(command)  # shlex takes half a second for a thousand commands
+            words = [] if plain else shlex.split(command)
+            obj = plain[1] if plain else words[words.index("-o") + 1]
             if mark in obj:
-                found[os.path.normpath(entry["file"])] = obj, words, entry["directory"]
+                found[os.path.normpath(entry["file"])] = obj, command, entry["directory"]
     return found
 
 
@@ -265,7 +268,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = Path(folder, obj).stat()
         key = [status.st_mtime_ns, status.st_size, version, command]
         if known.get(obj) != key:
-            fault = _check(source, obj, command, folder, f"{options.model}__")
+            fault = _check(source, obj, shlex.split(command), folder, f"{options.model}__")
             if fault is not None:
                 print(fault, file=sys.stderr)
                 faults += 1
