@@ -24,6 +24,7 @@ _MEMBERS = (
     "inputs",
     "outputs",
     "buffers",
+    "states",
     "steps",
     "builds",
     "stateful",

@@ -89,6 +89,7 @@ FEATURES: Mapping[str, Feature] = {
         ),
         option="CONFIG_OPWEST_TVM",
     ),
+    "state": Feature((*_headers("state"), *_sources("state.c"))),
     "model_list": Feature((*_headers("model_list"), *_sources("models.ld")), option="CONFIG_OPWEST_MODEL_LIST"),
     "shell": Feature(_sources("shell.c"), needs=("model_list",), option="CONFIG_OPWEST_SHELL"),
     "profile": Feature(
@@ -166,6 +167,8 @@ def _used(model: Model) -> Iterator[str]:
         yield "drivers"  # a driver of the application may use the class and its context
     if model.needs_tvm or model.compat or any(operator.is_bridged for operator in model.operators):
         yield "tvm"
+    if model.states:
+        yield "state"
     if model.suite.vectors:
         yield "vectors"
     if any(build.sources for build in model.builds):

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"asynchronous\",\"descri"
-	.ascii "ption\":\"Five devices of four kinds\",\"hash\":\"a8e3dcad6916d318eaccf9e8d79e"
-	.ascii "4858253e6804b7ea85156ef6d4055bfe4032\",\"targets\":[],\"inputs\":[{\"name\":\"co"
+	.ascii "ption\":\"Five devices of four kinds\",\"hash\":\"e4da96e4b6ba1eed4a2e2577b6d4"
+	.ascii "331bde40c54950a493753e6f3ef5e0235f95\",\"targets\":[],\"inputs\":[{\"name\":\"co"
 	.ascii "ntrol\",\"dtype\":\"int32\",\"shape\":[2],\"size\":8},{\"name\":\"image\",\"dtype\":\"in"
 	.ascii "t32\",\"shape\":[12],\"size\":48},{\"name\":\"raw\",\"dtype\":\"int32\",\"shape\":[12],"
 	.ascii "\"size\":48},{\"name\":\"extra\",\"dtype\":\"int32\",\"shape\":[12],\"size\":48},{\"nam"

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"conventions\",\"descrip"
-	.ascii "tion\":\"Operators of three calling conventions\",\"hash\":\"21da011b765acd0d2"
-	.ascii "a96e650fbeda655702c3945a02010c56e0f11e823d978d6\",\"targets\":[],\"inputs\":["
+	.ascii "tion\":\"Operators of three calling conventions\",\"hash\":\"478ae4c0e71360954"
+	.ascii "b394fd6d1c522427e0c2cce1e2e7853e608e955ae49497f\",\"targets\":[],\"inputs\":["
 	.ascii "{\"name\":\"image\",\"dtype\":\"int32\",\"shape\":[2,3],\"size\":24},{\"name\":\"a\",\"dt"
 	.ascii "ype\":\"uint8\",\"shape\":[1],\"size\":1},{\"name\":\"b\",\"dtype\":\"float16\",\"shape\""
 	.ascii ":[1,1],\"size\":2},{\"name\":\"c\",\"dtype\":\"float64\",\"shape\":[],\"size\":8},{\"na"

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"accelerated\",\"descrip"
-	.ascii "tion\":\"Four accelerators\",\"hash\":\"2bfa6214f6e28f44de2a2d3985c23f328cd961"
-	.ascii "9aed2bc4d1fa95c5485844beae\",\"targets\":[],\"inputs\":[{\"name\":\"control\",\"dt"
+	.ascii "tion\":\"Four accelerators\",\"hash\":\"1599ff76c0ce675486d84e09ca1796095d96db"
+	.ascii "749e2260e696a0061f4da6f58c\",\"targets\":[],\"inputs\":[{\"name\":\"control\",\"dt"
 	.ascii "ype\":\"int32\",\"shape\":[2],\"size\":8},{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":["
 	.ascii "16],\"size\":64}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[16],\"siz"
 	.ascii "e\":64}],\"devices\":[{\"name\":\"first\",\"type\":\"npu\",\"program\":\"\",\"symbol\":\"\""

@@ -14,8 +14,8 @@
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"many_kinds\",\"descript"
 	.ascii "ion\":\"All kinds: */ /* // \\\\ \\\" ' ?? %s %d \\u00fc \\u2603 $(shell) ${X} #"
-	.ascii "if @param `x` <b>\\t|\",\"hash\":\"a1b3ef0de0908db1eb602fa0ab7a90ed0c8a20c837"
-	.ascii "720cf273edc9ef00c88f5d\",\"targets\":[],\"inputs\":[{\"name\":\"in_int8\",\"dtype\""
+	.ascii "if @param `x` <b>\\t|\",\"hash\":\"78ffa3193929f60b65e1ed5ea4de84ca28f5d7f577"
+	.ascii "7741993ec20ceab96e435f\",\"targets\":[],\"inputs\":[{\"name\":\"in_int8\",\"dtype\""
 	.ascii ":\"int8\",\"shape\":[2,3],\"size\":6},{\"name\":\"in_uint8\",\"dtype\":\"uint8\",\"shap"
 	.ascii "e\":[2,3],\"size\":6},{\"name\":\"in_int16\",\"dtype\":\"int16\",\"shape\":[2,3],\"siz"
 	.ascii "e\":12},{\"name\":\"in_uint16\",\"dtype\":\"uint16\",\"shape\":[2,3],\"size\":12},{\"n"

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"minimal\",\"description"
-	.ascii "\":\"\",\"hash\":\"253e60333a909c0aa0fe34dea4088f476b2b72a6785ebfd2797c76f50e7"
-	.ascii "5fa9a\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int16\",\"shape\":[4],\"s"
+	.ascii "\":\"\",\"hash\":\"9ac0e0f4070ca1e3aec3e21e27849c0872d80828b9688bba76d7bd19b01"
+	.ascii "467f4\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int16\",\"shape\":[4],\"s"
 	.ascii "ize\":8}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int16\",\"shape\":[4],\"size\":8}],\""
 	.ascii "devices\":[],\"pools\":[],\"constants\":[],\"steps\":[{\"operator\":\"negate\",\"dev"
 	.ascii "ice\":\"\",\"args\":[\"x\",\"y\"]}]}"

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"down\",\"description\":\""
-	.ascii "Second of two\",\"hash\":\"cffd17abfc0bfe3aa884a45910c12957949817c38af1e637d"
-	.ascii "81b5c32e9618d4c\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"sha"
+	.ascii "Second of two\",\"hash\":\"02929e32577708bc4e8450e670fabc1ace0fc9cc2a4be883f"
+	.ascii "160f5098198633c\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"sha"
 	.ascii "pe\":[4],\"size\":16}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[4],\""
 	.ascii "size\":16}],\"devices\":[],\"pools\":[{\"name\":\"sram\",\"size\":16,\"align\":8,\"rea"
 	.ascii "ch\":[],\"regions\":[],\"buffers\":[{\"name\":\"once\",\"dtype\":\"int32\",\"shape\":[4"

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"up\",\"description\":\"Fi"
-	.ascii "rst of two\",\"hash\":\"66fd10fc8cf1514899cd135a3527242fd7848b99268d7840ed7e"
-	.ascii "70482c352ca9\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\""
+	.ascii "rst of two\",\"hash\":\"5f53c520b63aa3a82624bb9b7a927c71b7daf1697be7e0ebca4b"
+	.ascii "838464665cea\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\""
 	.ascii ":[4],\"size\":16}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[4],\"siz"
 	.ascii "e\":16}],\"devices\":[],\"pools\":[{\"name\":\"sram\",\"size\":16,\"align\":8,\"reach\""
 	.ascii ":[],\"regions\":[],\"buffers\":[{\"name\":\"once\",\"dtype\":\"int32\",\"shape\":[4],\""

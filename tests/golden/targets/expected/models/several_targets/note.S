@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"several_targets\",\"des"
-	.ascii "cription\":\"\",\"hash\":\"d77bb0d2878e06e3bab5ff3145ca03e51f38218890ea729a21d"
-	.ascii "0fcd29b7e31d0\",\"targets\":[\"x86-64\",\"big-endian\"],\"inputs\":[{\"name\":\"x\",\""
+	.ascii "cription\":\"\",\"hash\":\"86b2dd71bb3c7ee305d8f591a968d71aa1eec817c42eb333d12"
+	.ascii "0028021d2ed95\",\"targets\":[\"x86-64\",\"big-endian\"],\"inputs\":[{\"name\":\"x\",\""
 	.ascii "dtype\":\"int16\",\"shape\":[4],\"size\":8}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"in"
 	.ascii "t16\",\"shape\":[4],\"size\":8}],\"devices\":[],\"pools\":[{\"name\":\"sram\",\"size\":"
 	.ascii "8,\"align\":8,\"reach\":[],\"regions\":[],\"buffers\":[{\"name\":\"scaled\",\"dtype\":"

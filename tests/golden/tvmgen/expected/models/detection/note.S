@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"detection\",\"descripti"
-	.ascii "on\":\"\",\"hash\":\"7a16b7d18d4072b0e035e3c89fe59c30aa25b0230aa6b3dbef4799091"
-	.ascii "172d040\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":[3],"
+	.ascii "on\":\"\",\"hash\":\"b484e8ddbef28e0f36adc7cae1ed831f736ae94523edf8ee5a8bf6f10"
+	.ascii "c85c7d2\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":[3],"
 	.ascii "\"size\":12}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[3],\"size\":12"
 	.ascii "}],\"devices\":[{\"name\":\"npu\",\"type\":\"\",\"program\":\"\",\"symbol\":\"\"},{\"name\":"
 	.ascii "\"other\",\"type\":\"\",\"program\":\"\",\"symbol\":\"\"}],\"pools\":[{\"name\":\"sram\",\"si"

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"labels\",\"description\""
-	.ascii ":\"\",\"hash\":\"7d841cb0e27bb0058c7eb63d6f9f1590cf2b8c70b4b3ca6bca68678c82eb"
-	.ascii "439a\",\"targets\":[],\"inputs\":[{\"name\":\"image\",\"dtype\":\"int16\",\"shape\":[4]"
+	.ascii ":\"\",\"hash\":\"1931974ad84245f53adce67286e3e64803b733efd7398cc4c47d5efac153"
+	.ascii "d523\",\"targets\":[],\"inputs\":[{\"name\":\"image\",\"dtype\":\"int16\",\"shape\":[4]"
 	.ascii ",\"size\":8}],\"outputs\":[{\"name\":\"scores\",\"dtype\":\"int16\",\"shape\":[4],\"siz"
 	.ascii "e\":8}],\"devices\":[],\"pools\":[{\"name\":\"sram\",\"size\":8,\"align\":8,\"reach\":["
 	.ascii "],\"regions\":[],\"buffers\":[{\"name\":\"middle\",\"dtype\":\"int16\",\"shape\":[4],\""

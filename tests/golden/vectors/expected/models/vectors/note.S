@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"vectors\",\"description"
-	.ascii "\":\"\",\"hash\":\"980f7842862f5fb03ced087e62e88279cf79baaf2b45629ca85e69e5247"
-	.ascii "f5fb4\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"float32\",\"shape\":[2,3"
+	.ascii "\":\"\",\"hash\":\"ff01f9bc40f5fcec8803229f5cb409ae07e74d1150fcca3265af9dfac67"
+	.ascii "02cf2\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"float32\",\"shape\":[2,3"
 	.ascii "],\"size\":24},{\"name\":\"factor\",\"dtype\":\"float32\",\"shape\":[],\"size\":4},{\"n"
 	.ascii "ame\":\"bias\",\"dtype\":\"int8\",\"shape\":[1,6],\"size\":6}],\"outputs\":[{\"name\":\""
 	.ascii "y\",\"dtype\":\"float32\",\"shape\":[2,3],\"size\":24},{\"name\":\"q\",\"dtype\":\"int8\""
