@@ -17,7 +17,7 @@ MOST_FILES = {"digits": 75, "readme": 46}
 FEATURES = {
     "readme": {"core", "sources"},
     "digits": {"core", "vectors"},
-    "two_npus": {"core", "devices", "drivers", "npu_emul"},
+    "two_npus": {"core", "devices", "drivers", "npu_emul", "sources"},
 }
 # They include Zephyr's headers, and are compiled by the tests that build images.
 ZEPHYR_ONLY = re.compile(r"_zephyr\.c$|shell\.c$|_smp\.c$|_native\.c$")
