@@ -74,6 +74,11 @@ class SourceFile:
     options: CompileOptions = NO_OPTIONS
     exports: tuple[str, ...] = ()
     """Of a compiled header: its static functions that are operators."""
+    line: int = 0
+    """A compiled source: its line and column in the manifest."""
+    column: int = 0
+    permits_state: bool = False
+    """Whether the manifest permits writable state in its object."""
 
     @property
     def is_wrapped(self) -> bool:

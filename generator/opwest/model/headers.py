@@ -30,7 +30,7 @@ def copy_source(
     """
     copies[:] = [copy for copy in copies if copy.path != path]  # a source can be included by an earlier one
     known = {copy.path for copy in copies} | {path}
-    copies.append(SourceFile(path, content, True, options))
+    copies.append(SourceFile(path, content, True, options, line=at.line, column=at.column))
     waiting = [(path, content)]
     while waiting:
         file, text = waiting.pop(0)

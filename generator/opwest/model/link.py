@@ -130,6 +130,7 @@ class _Link:
         self.where = f" for target {target.name!r}" if target else ""
         self.symbols = {operator.symbol for operator in operators.values()}
         self.libc = "host" if target and target.host else context.manifest.get("libc", DEFAULT_LIBC)
+        self.stateful = {operator.symbol for operator in operators.values() if operator.stateful}
         self.missing: list[str] = []
         self.with_heap: set[str] = set()
         """Files whose functions of MLIR allocate memory, after the report."""
@@ -161,13 +162,21 @@ class _Link:
         return TargetBuild(self.target, objects, self._sources(), renames, self.libc, scope)
 
     def _sources(self) -> tuple[SourceFile, ...]:
-        """Return the sources; headers with the static functions that are operators."""
+        """Return the sources and headers, with their operators that are static, and whether they may have state."""
         static = {
-            normal(PurePosixPath(one.name)): tuple(sorted(one.item.static_functions & self.symbols))
+            PurePosixPath(normal(PurePosixPath(one.name))): tuple(sorted(one.item.static_functions & self.symbols))
             for one in self.files.sources
             if isinstance(one.item, CSource) and one.item.is_header
         }
-        return tuple(replace(copy, exports=static.get(str(copy.path), ())) for copy in self.files.copies)
+        permitted = {PurePosixPath(normal(PurePosixPath(one.name))) for one in self.files.sources if self._permits(one)}
+        return tuple(
+            replace(copy, exports=static.get(copy.path, ()), permits_state=copy.path in permitted)
+            for copy in self.files.copies
+        )
+
+    def _permits(self, one: Linkable) -> bool:
+        """Whether the entry of a file, or an operator that the file defines, is stateful."""
+        return one.stateful or not self.stateful.isdisjoint(one.defined_functions)
 
     def _scope(self) -> set[str]:
         """Return the names of the outermost scope in C++ sources, without overloads of functions of a library."""
@@ -317,7 +326,6 @@ class _Link:
 
     def _check_symbols(self) -> None:
         """Report undefined symbols, functions of TVM's runtime, and state."""
-        allowed = {operator.symbol for operator in self.operators.values() if operator.stateful}
         defined = self.definitions.keys() | self.externals.keys() | self.files.elsewhere
         workspace = any(operator.workspace for operator in self.operators.values())
         for one in self.all:
@@ -327,7 +335,7 @@ class _Link:
             link = Link(
                 None if foreign else self.libc,
                 defined,
-                stateful=one.stateful or bool(allowed & one.defined_functions),
+                stateful=self._permits(one),
                 workspace=workspace,
             )
             for reason in judge_symbols(one.item, link):

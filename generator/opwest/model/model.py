@@ -392,6 +392,8 @@ class Model:
     """Whether it calls functions of CONFIG_OPWEST_TVM."""
     needs_halide: bool
     """Whether it calls functions of CONFIG_OPWEST_HALIDE."""
+    stateful: bool
+    """Whether operators may have writable state: one workspace at a time can be open."""
     application: Application
     suite: Suite
     compat: Literal["tvm-crt", "tvm-crt-all"] | None

@@ -60,7 +60,9 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
     builds = resolve_builds(context, files, names.operators, externals)
 
     application = _application(context)
-    tests = suite(context, names.operators.values(), names.inputs, names.outputs)
+    operators = names.operators.values()
+    stateful = any(o.stateful for o in operators) or any(e.get("stateful") for e in context.items("objects"))
+    tests = suite(context, names.inputs, names.outputs, repeatable=not stateful)
     model = Model(
         name=name,
         description=manifest.get("description"),
@@ -88,6 +90,7 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
         cpp=cpp_needs(files),
         needs_tvm=needs_tvm(files) or any(o.uses_tvm for o in names.operators.values()),
         needs_halide=needs_halide(files) or any(o.convention is HALIDE for o in names.operators.values()),
+        stateful=stateful,
         application=application,
         suite=tests,
         compat=_table(manifest),

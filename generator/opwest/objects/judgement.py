@@ -26,8 +26,8 @@ RUNTIME_SYMBOLS = (
     frozenset(
         """opwest_call opwest_call_check opwest_call_on_device opwest_dtype_name opwest_dtype_size opwest_find
     opwest_launch opwest_model_input opwest_model_output opwest_model_step_name opwest_own opwest_port_cache_line
-    opwest_port_device_is_ready opwest_port_log_failure opwest_release opwest_status_already opwest_status_failed
-    opwest_wait""".split()
+    opwest_port_device_is_ready opwest_port_give opwest_port_log_failure opwest_port_take opwest_release
+    opwest_status_already opwest_status_failed opwest_wait""".split()
     )
     | PROVIDED
     | halide_symbols.PROVIDED
@@ -151,7 +151,7 @@ def _state(item: Member | CSource, link: Link) -> list[Reason]:
             "state",
             f"writable state{amount}: {', '.join(sorted(state.names)[:5]) or 'unnamed data'}",
             expected="operators without .data and .bss, so that models are reentrant",
-            hint="make it const, pass it as a scratch argument, or set `stateful: true`",
+            hint="make it const, declare it under `run.state` and pass it as an argument, or set `stateful: true`",
             remedy="`stateful: true` permits it",
         )
     ]

@@ -112,6 +112,7 @@ def _readme(render: Renderer, name: str, planned: Sequence[Planned], boards: Seq
                 "description": model.description,
                 "tensors": interface_rows(model),
                 "step_count": len(model.steps),
+                "stateful": model.stateful,
                 "constant_size": sum(len(c.content) for c in model.constants),
                 "pools": pool_rows(model, plan),
             }

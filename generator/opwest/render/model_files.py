@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from opwest.model.builds import ANY_TARGET, NO_OPTIONS, SOURCES, CompileOptions, TargetBuild
+from opwest.model.builds import ANY_TARGET, NO_OPTIONS, CompileOptions, SourceFile, TargetBuild
 from opwest.model.c_names import CNames
 from opwest.model.crt_table import Library
 from opwest.model.dtypes import DType
@@ -41,12 +41,14 @@ def model_files(
     library: Library | None = None,
     *,
     service: bool = True,
+    in_place: bool = False,
 ) -> dict[PurePosixPath, bytes]:
     """Return every file of the model, by its path inside the model's directory.
 
     `compiled` holds the metadata objects by model and target, None if the module is C source;
     `library` is the table in microTVM's layout if a model of the application requests it. `service` is whether
-    the model's runtime supports runs from a host.
+    the model's runtime supports runs from a host. `in_place` is whether the build compiles the sources of operators
+    where they are; otherwise the model has copies.
     """
     names = CNames(model.name)
     table = render_system_library(render, model, library) if library else None
@@ -68,7 +70,7 @@ def model_files(
         **_devices(render, model, plan, common, in_c=compiled is None),
         **_driver_checks(render, model, common),
         "note.S": render_note(render, model, plan),
-        **_objects(render, model),
+        **_objects(render, model, in_place=in_place),
         **render_tvmgen(render, model, plan),
     }
     if service:
@@ -153,10 +155,20 @@ def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> 
         for build in model.builds
         if build.target
     ]
-    sources = [cmake_string(str(s.unit)) for s in model.builds[0].sources if s.compiled] if model.builds else []
+    sources = [
+        {
+            "path": cmake_string(_compiled(s)),
+            "place": f"{s.line}:{s.column}",
+            "permitted": s.permits_state,
+            "wrapped": s.is_wrapped,
+        }
+        for s in (model.builds[0].sources if model.builds else ())
+        if s.compiled
+    ]
     declaration = render(
         "models/model/model.cmake",
         model=model.name,
+        manifest=cmake_string(manifest_name(model)),
         externals=[
             {"symbol": e.symbol, "provider": cmake_string(e.provider), "kconfig": e.kconfig}
             for e in model.externals
@@ -174,6 +186,7 @@ def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> 
             *(["src/devices.c"] if model.devices else []),
             *(["src/halide_backend.c"] if model.needs_halide else []),
             *(["src/tvm_backend.c"] if model.needs_tvm or has_library else []),
+            *(["scripts/check_state.py"] if sources else []),
         ],
         has_bridges=has_bridges(model),
         has_library=has_library,
@@ -188,16 +201,21 @@ def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> 
     }
 
 
+def _compiled(source: SourceFile) -> str:
+    """Return the file to compile: relative to the directory of sources, or to that of the model for a wrapper."""
+    return str(source.unit if source.is_wrapped else source.path)
+
+
 def _option_rows(model: Model) -> list[dict[str, Any]]:
     """Return the options of sources, a row for all sources with the same options."""
     groups: dict[CompileOptions, list[str]] = {}
     for source in model.builds[0].sources if model.builds else ():
         if source.compiled and source.options != NO_OPTIONS:
-            groups.setdefault(source.options, []).append(cmake_string(str(source.unit)))
+            groups.setdefault(source.options, []).append(cmake_string(_compiled(source)))
     return [
         {
             "sources": sources,
-            "include_dirs": [cmake_string(str(SOURCES / folder)) for folder in options.include_dirs],
+            "include_dirs": [cmake_string(str(folder)) for folder in options.include_dirs],
             "defines": [cmake_string(define) for define in options.defines],
             "flags": [cmake_string(flag) for flag in options.flags],
         }
@@ -291,7 +309,7 @@ def _constants(render: Renderer, model: Model, common: dict[str, Any]) -> dict[s
     return {"constants.S": render("models/model/constants.S", **common, constants=rows, programs=programs), **files}
 
 
-def _objects(render: Renderer, model: Model) -> dict[str, bytes]:
+def _objects(render: Renderer, model: Model, *, in_place: bool) -> dict[str, bytes]:
     """Return the operators: objects with renamed symbols, and unchanged sources with a header of renamings."""
     names = CNames(model.name)
     files: dict[str, bytes] = {}
@@ -300,12 +318,13 @@ def _objects(render: Renderer, model: Model) -> dict[str, bytes]:
         for item in build.objects:
             files[f"objects/{target_folder(build)}/{item.path}"] = rename_symbols(item.content, renamed)
         for source in build.sources:
-            files[str(source.place)] = source.content
+            if not in_place:
+                files[str(source.place)] = source.content
             if source.is_wrapped:
                 files[str(source.unit)] = render(
                     "models/model/wrapper.c",
                     manifest=manifest_name(model),
-                    header="../" * len(source.unit.parent.parts) + str(source.place),
+                    header=str(source.path),
                     exports=[{"symbol": symbol, "renamed": names.operator(symbol)} for symbol in source.exports],
                 )
         if build.sources:

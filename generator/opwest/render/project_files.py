@@ -55,7 +55,8 @@ def render_project(
     service = runtime is None or _SERVICE in runtime
     for model, plan in planned:
         root = PurePosixPath("models") / model.name
-        of_model = model_files(render, model, plan, objects, library, service=service)
+        in_place = layout == "model"
+        of_model = model_files(render, model, plan, objects, library, service=service, in_place=in_place)
         if layout == "application":
             of_model |= suite_files(render, model, plan)
         files += [ProjectFile(root / path, content, "generator") for path, content in of_model.items()]
@@ -155,12 +156,14 @@ def _options_record(source: SourceFile) -> dict[str, Any]:
 def _build_record(build: TargetBuild) -> dict[str, Any]:
     folder = target_folder(build)
     options = [_options_record(source) for source in build.sources if source.compiled and source.options != NO_OPTIONS]
+    sources = [source for source in build.sources if source.compiled]
     return {
         "target": build.target.name if build.target else None,
         "bits": build.target.bits if build.target else None,
         "host": list(build.target.host) if build.target else [],
         "objects": [f"objects/{folder}/{o.path}" for o in build.objects],
-        "sources": [str(s.unit) for s in build.sources if s.compiled],
+        "sources": [str(s.unit) for s in sources],
+        "places": [{"line": s.line, "column": s.column, "permitted": s.permits_state} for s in sources],
         **({"options": options} if options else {}),
         "rename": rename_header(build) if build.sources else None,
     }

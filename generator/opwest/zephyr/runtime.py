@@ -117,19 +117,20 @@ FEATURES: Mapping[str, Feature] = {
     "service_call": Feature(
         _sources("service_call.c"), needs=("service", "devices"), option="CONFIG_OPWEST_SERVICE_CALL"
     ),
-    "tvmgen": Feature(_headers("exclusive"), needs=("tvm",)),
+    "sources": Feature(("scripts/check_state.py",)),
     "vectors": Feature((*_headers("compare"), *_sources("compare.c"))),
 }
 """The features that are copied into applications."""
 
 NOT_COPIED = (
+    "cmake/opwest_compare.cmake",
     *_headers("npu_emul_host"),
     *(f"src/port{part}_host.c" for part in ("", "_profile", "_sync", "_tvm")),
     "src/port_host_cache.c",
     "drivers/npu_emul/make_program.py",
     "drivers/npu_emul/npu_emul_host.c",
 )
-"""Files for `opwest run --host` and for developers, used from the installed opwest."""
+"""Files for opwest_add_model(), `opwest run --host` and developers, used from the installed opwest."""
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]((?:opwest|tvm|dlpack)/[\w./-]+)[>"]', re.MULTILINE)
 
@@ -175,12 +176,12 @@ def _used(model: Model) -> Iterator[str]:
         yield "halide"
     if any(operator.convention is MEMREF for operator in model.operators):
         yield "memref"
-    if model.tvmgen:
-        yield "tvmgen"
     if model.states:
         yield "state"
     if model.suite.vectors:
         yield "vectors"
+    if any(build.sources for build in model.builds):
+        yield "sources"
     if any(device.host_latency_us is not None for device in model.devices):
         yield "npu_emul"
     options = {key for key, value in model.application.kconfig if value == "y"}

@@ -59,6 +59,7 @@ def render_run(render: Renderer, model: Model, plan: MemoryPlan, records: ModelR
         devices=device_rows(model),
         device_tables=c_definitions(records.devices),
         has_hooks=has_hooks,
+        stateful=model.stateful,
         can_abandon=has_hooks or any(row["kind"] == "cache" for row in steps),
         pinned_flushed=any(row["flushed"] for row in pinned),
         steps=[row for row in steps if row["kind"] != "copy"],

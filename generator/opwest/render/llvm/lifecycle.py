@@ -18,7 +18,7 @@ from opwest.render.records.workspace import used_pools, workspace_struct
 from opwest.render.tensors import interface_rows
 
 # ISO C and POSIX leave these values to the C library; all those that Zephyr supports agree.
-EPERM, EFAULT, ENODEV, EINVAL = 1, 14, 19, 22
+EPERM, EFAULT, EBUSY, ENODEV, EINVAL = 1, 14, 16, 19, 22
 NO_STEP = f"i16 zeroext {ir_integer(layout.NO_STEP.value, 2)}"
 _CLEAR = {
     "code": Number(0),
@@ -175,10 +175,13 @@ class Lifecycle(Code):
         if self.model.devices:
             activation, endings = self._activate()
             lines += activation
+        else:
+            lines += self._take()
         copies, more = self._copies()
         lines += copies + self._publish() + self.reset_state()
         lines += ["  store i8 1, ptr %opened.at", "  ret i32 0", *endings, *more]
-        lines += [*self._already(), *self.end(("invalid", EINVAL))]
+        busy = [("busy", EBUSY)] if self.model.stateful else []
+        lines += [*self._already(), *self.end(("invalid", EINVAL), *busy)]
         return self.function("open", ["workspace", "devices"], lines)
 
     def _activate(self) -> tuple[list[str], list[str]]:
@@ -203,13 +206,28 @@ class Lifecycle(Code):
                 f"i8 zeroext {ir_integer(index, 1)}, {NO_STEP}, i32 signext {-ENODEV})",
                 f"  ret i32 %absent.code.{index}",
             ]
+        lines += self._take()
         lines += [
             "  %activated = call signext i32 @opwest_devices_activate"
             f"(ptr {self.device_set}, ptr %slots, ptr %status.at)",
             "  %is.inactive = icmp ne i32 %activated, 0",
             *self.branch("%is.inactive", "inactive"),
         ]
-        return lines, [*endings, "inactive:", "  ret i32 %activated"]
+        return lines, [*endings, "inactive:", *self._give(), "  ret i32 %activated"]
+
+    def _take(self) -> list[str]:
+        """Branch to `busy` if operators have state and another workspace is open."""
+        if not self.model.stateful:
+            return []
+        lines = [
+            "  %is.free = call zeroext i1 @opwest_port_take(ptr @in_use)",
+            "  %is.busy = xor i1 %is.free, true",
+        ]
+        return lines + self.branch("%is.busy", "busy")
+
+    def _give(self) -> list[str]:
+        """Permit another workspace to be opened."""
+        return ["  call void @opwest_port_give(ptr @in_use)"] if self.model.stateful else []
 
     def _copies(self) -> tuple[list[str], list[str]]:
         """Return the copies of constants into the workspace, and the block for a failed flush."""
@@ -234,6 +252,7 @@ class Lifecycle(Code):
             f"ptr {self.model_name}, ptr %flush.name, {hook('cache')}, i8 zeroext %flush.index, "
             f"{NO_STEP}, i32 signext %flush.code)",
             f"  %undone = call signext i32 @opwest_devices_deactivate(ptr {self.device_set}, ptr %slots, ptr null)",
+            *self._give(),
             "  ret i32 %flush.result",
         ]
 
@@ -273,10 +292,11 @@ class Lifecycle(Code):
                 *self.clear_status(),
                 "  %closed = tail call signext i32 @opwest_devices_deactivate"
                 f"(ptr {self.device_set}, ptr %slots, ptr %status.at)",
+                *self._give(),
                 "  ret i32 %closed",
             ]
         else:
-            lines.append("  ret i32 0")
+            lines += [*self._give(), "  ret i32 0"]
         return self.function(
             "close", ["workspace", "devices"], [*lines, *self._already(), *self.end(("invalid", EINVAL))]
         )
@@ -324,6 +344,9 @@ class Lifecycle(Code):
             f"  %open = call zeroext i1 @opwest_devices_abandon(ptr {self.device_set}, ptr %slots)",
             "  %open.byte = zext i1 %open to i8",
             "  store i8 %open.byte, ptr %opened.at",
+            *(["  br i1 %open, label %end, label %closed", "closed:"] if self.model.stateful else []),
+            *self._give(),
+            *(["  br label %end", "end:"] if self.model.stateful else []),
             "  ret i32 %rc",
             "}",
         ]

@@ -67,6 +67,13 @@ def _declarations(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
         "declare extern_weak void @opwest_profile_begin(ptr, ptr, i32 signext)",
         "declare extern_weak void @opwest_profile_end(ptr, ptr, i32 signext)",
     ]
+    if model.stateful:
+        lines += [
+            # Set while a workspace is open. opwest_port_flag_t is as large as a pointer.
+            f"@in_use = internal global i{pointer_bits} 0",
+            "declare zeroext i1 @opwest_port_take(ptr)",
+            "declare void @opwest_port_give(ptr)",
+        ]
     if model.devices:
         lines += [
             "declare signext i32 @opwest_status_hook_failed"

@@ -55,6 +55,7 @@ TENSOR_FLAGS = Flags("OPWEST_TENSOR_", ("scalar",))
 TENSOR_ALIGN_SHIFT = 4
 """The flags of a tensor hold the binary logarithm of its alignment from this bit on: OPWEST_TENSOR_ALIGN()."""
 OPERATOR_FLAGS = Flags("OPWEST_OPERATOR_", ("status", "device", "stateful", "async"))
+MODEL_FLAGS = Flags("OPWEST_MODEL_", ("stateful",))
 DEVICE_FLAGS = Flags("OPWEST_DEVICE_", ("hooks", "foreign", "coherent"))
 POOL_FLAGS = Flags("OPWEST_POOL_", ("cpu", "all_devices"))
 SLOT_FLAGS = Flags("OPWEST_SLOT_", ("active", "open", "lost"))
@@ -138,6 +139,7 @@ MODEL = Struct.make(
     step_count=U16,
     pool_count=U16,
     device_count=U16,
+    flags=Scalar(U16.dtype, MODEL_FLAGS),
 )
 BUILD = Struct.make(
     "opwest_build",
@@ -356,7 +358,7 @@ ENUMERATIONS = (
         HALIDE_TYPE_CODE,
     ),
 )
-FLAGS = (TENSOR_FLAGS, OPERATOR_FLAGS, DEVICE_FLAGS, POOL_FLAGS, SLOT_FLAGS)
+FLAGS = (TENSOR_FLAGS, OPERATOR_FLAGS, MODEL_FLAGS, DEVICE_FLAGS, POOL_FLAGS, SLOT_FLAGS)
 TYPE_CODES = tuple(
     Constant(name, code, convention.arrays.header)
     for convention in CONVENTIONS

@@ -15,6 +15,7 @@ set(conventions_RUNTIME
   src/devices.c
   src/halide_backend.c
   src/tvm_backend.c
+  scripts/check_state.py
 )
 set(conventions_LINKER src/conventions_devices.ld)
 set(conventions_FULL_LIBC n)
@@ -33,11 +34,23 @@ set(conventions_EXTERNALS
 # The targets of the objects. Exactly one target must match.
 set(conventions_TARGETS)
 
-# Operators in C or C++.
+# Operators in C or C++: the sources, their positions in the manifest, and those that may have writable state.
+set(conventions_MANIFEST "manifest.yaml")
 set(conventions_OPERATORS
-  "objects/any/operators/packed.c"
-  "objects/any/operators/ffi.c"
-  "objects/any/operators/plain.c"
-  "objects/any/operators/halide.c"
-  "objects/any/operators/memref.c"
+  "operators/packed.c"
+  "operators/ffi.c"
+  "operators/plain.c"
+  "operators/halide.c"
+  "operators/memref.c"
+)
+set(conventions_PLACES
+  12:14
+  12:34
+  12:51
+  12:70
+  12:90
+)
+set(conventions_STATEFUL
+)
+set(conventions_WRAPPERS
 )

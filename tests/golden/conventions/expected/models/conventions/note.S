@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"conventions\",\"descrip"
-	.ascii "tion\":\"Operators of five calling conventions\",\"hash\":\"e658ed23f52c7a2b4b"
-	.ascii "45a781312ebfbd58f2f82b81d29580b40f70ebc649e4f4\",\"targets\":[],\"inputs\":[{"
+	.ascii "tion\":\"Operators of five calling conventions\",\"hash\":\"f6be8f375e714f9619"
+	.ascii "5454fd931fbb92514f6a5410ba5cad0c7f8d36ae2832c9\",\"targets\":[],\"inputs\":[{"
 	.ascii "\"name\":\"image\",\"dtype\":\"int32\",\"shape\":[2,3],\"size\":24},{\"name\":\"a\",\"dty"
 	.ascii "pe\":\"uint8\",\"shape\":[1],\"size\":1},{\"name\":\"b\",\"dtype\":\"float16\",\"shape\":"
 	.ascii "[1,1],\"size\":2},{\"name\":\"c\",\"dtype\":\"float64\",\"shape\":[],\"size\":8},{\"nam"

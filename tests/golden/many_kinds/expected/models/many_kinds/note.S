@@ -14,8 +14,8 @@
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"many_kinds\",\"descript"
 	.ascii "ion\":\"All kinds: */ /* // \\\\ \\\" ' ?? %s %d \\u00fc \\u2603 $(shell) ${X} #"
-	.ascii "if @param `x` <b>\\t|\",\"hash\":\"1914af3153afb89b77a9767fd028604189946805df"
-	.ascii "12d4feaeaf78b09bea9db9\",\"targets\":[],\"inputs\":[{\"name\":\"in_int8\",\"dtype\""
+	.ascii "if @param `x` <b>\\t|\",\"hash\":\"9cdbefadb8052a58b09b8b3031fbd4234c892ef8c8"
+	.ascii "c2e7823397f93d6c4b5abe\",\"targets\":[],\"inputs\":[{\"name\":\"in_int8\",\"dtype\""
 	.ascii ":\"int8\",\"shape\":[2,3],\"size\":6},{\"name\":\"in_uint8\",\"dtype\":\"uint8\",\"shap"
 	.ascii "e\":[2,3],\"size\":6},{\"name\":\"in_int16\",\"dtype\":\"int16\",\"shape\":[2,3],\"siz"
 	.ascii "e\":12},{\"name\":\"in_uint16\",\"dtype\":\"uint16\",\"shape\":[2,3],\"size\":12},{\"n"

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"down\",\"description\":\""
-	.ascii "Second of two\",\"hash\":\"142bd11f56e94f8fd442b75f3d8b88d114be46ecec76a03e4"
-	.ascii "10beb52e58e8eff\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"sha"
+	.ascii "Second of two\",\"hash\":\"dbf597d24a3a3b24018db434bc437dd9c3afbce9de398ab21"
+	.ascii "bf3a6851fc7daf6\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"sha"
 	.ascii "pe\":[4],\"size\":16}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[4],\""
 	.ascii "size\":16}],\"devices\":[],\"pools\":[{\"name\":\"sram\",\"size\":16,\"align\":8,\"rea"
 	.ascii "ch\":[],\"regions\":[],\"buffers\":[{\"name\":\"once\",\"dtype\":\"int32\",\"shape\":[4"

@@ -149,11 +149,12 @@ const struct opwest_model asynchronous_model = {
 	.step_count = 10U,
 	.pool_count = 2U,
 	.device_count = 5U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"9776a6803e5e536e5485d11075eb7623296545106ee448f3284979de92dce74e";
+	"689807fb4d6f55166c15cdd38bf3e2415ec35eb7a2f42dfd790d5d7d423f3d70";
 
 const struct opwest_build asynchronous_build = {
 	.generator = build_string_0,

@@ -325,11 +325,12 @@ const struct opwest_model conventions_model = {
 	.step_count = 17U,
 	.pool_count = 1U,
 	.device_count = 2U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"e658ed23f52c7a2b4b45a781312ebfbd58f2f82b81d29580b40f70ebc649e4f4";
+	"f6be8f375e714f96195454fd931fbb92514f6a5410ba5cad0c7f8d36ae2832c9";
 
 const struct opwest_build conventions_build = {
 	.generator = build_string_0,

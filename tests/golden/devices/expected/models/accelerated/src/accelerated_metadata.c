@@ -112,11 +112,12 @@ const struct opwest_model accelerated_model = {
 	.step_count = 10U,
 	.pool_count = 2U,
 	.device_count = 4U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"4b2deb8b22148125e167db2b830b5087dad54426a7b2dbaaf853b8176a9e17ee";
+	"5e7d63183d1cde307eb23e377fc8e8ed06a50f74b7cc24ab261d83808c04c867";
 
 const struct opwest_build accelerated_build = {
 	.generator = build_string_0,

@@ -367,11 +367,12 @@ const struct opwest_model many_kinds_model = {
 	.step_count = 20U,
 	.pool_count = 2U,
 	.device_count = 0U,
+	.flags = OPWEST_MODEL_STATEFUL,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"1914af3153afb89b77a9767fd028604189946805df12d4feaeaf78b09bea9db9";
+	"9cdbefadb8052a58b09b8b3031fbd4234c892ef8c8c2e7823397f93d6c4b5abe";
 
 const struct opwest_build many_kinds_build = {
 	.generator = build_string_0,

@@ -24,6 +24,9 @@ OPWEST_STATIC_ASSERT(MANY_KINDS_POOL_SLOW_ALIGN >= 128U && MANY_KINDS_POOL_SLOW_
 #define MANY_KINDS_OFFSET_SCRATCH_OF_STEP_16 32 /* fast: int32 [8] */
 #define MANY_KINDS_OFFSET_SCRATCH_OF_STEP_17 32 /* fast: int32 [8] */
 
+/* Set while a workspace is open: operators have writable state. The only mutable global. */
+static opwest_port_flag_t in_use;
+
 /* Check that a buffer is not NULL and is aligned to `align` bytes. */
 static inline bool usable(const void *buffer, uintptr_t align)
 {
@@ -45,6 +48,9 @@ int many_kinds_open(struct many_kinds_workspace *workspace,
 	if (!usable(workspace->slow, MANY_KINDS_POOL_SLOW_ALIGN)) {
 		return -EINVAL;
 	}
+	if (!opwest_port_take(&in_use)) {
+		return -EBUSY;
+	}
 	workspace->opened = true;
 	return 0;
 }
@@ -59,6 +65,7 @@ int many_kinds_close(struct many_kinds_workspace *workspace,
 		return -EALREADY;
 	}
 	workspace->opened = false;
+	opwest_port_give(&in_use);
 	return 0;
 }
 

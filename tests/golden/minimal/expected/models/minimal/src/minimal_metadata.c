@@ -57,11 +57,12 @@ const struct opwest_model minimal_model = {
 	.step_count = 1U,
 	.pool_count = 0U,
 	.device_count = 0U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"4fba6e1ac4f7c2768b7a9db2bdd572fd4d31973d641d2069438983c9cdb4e5f1";
+	"9c44bf87262d6b88092b4a3ad4ef5afc82b2ce5d5c43d318646bfdb31a5a4988";
 
 const struct opwest_build minimal_build = {
 	.generator = build_string_0,

@@ -64,11 +64,12 @@ const struct opwest_model down_model = {
 	.step_count = 2U,
 	.pool_count = 1U,
 	.device_count = 0U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"142bd11f56e94f8fd442b75f3d8b88d114be46ecec76a03e410beb52e58e8eff";
+	"dbf597d24a3a3b24018db434bc437dd9c3afbce9de398ab21bf3a6851fc7daf6";
 
 const struct opwest_build down_build = {
 	.generator = build_string_0,

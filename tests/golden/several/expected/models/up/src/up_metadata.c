@@ -64,11 +64,12 @@ const struct opwest_model up_model = {
 	.step_count = 2U,
 	.pool_count = 1U,
 	.device_count = 0U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"b5eecd4a726219174d19953ceab030074f2eb568ddd0bdc65db3904b8e727c94";
+	"f9004584536966ebdf3116e6dc83728e5c22b4f422386bcc8816ea1539036a56";
 
 const struct opwest_build up_build = {
 	.generator = build_string_0,

@@ -138,11 +138,12 @@ const struct opwest_model streams_model = {
 	.step_count = 5U,
 	.pool_count = 2U,
 	.device_count = 0U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"07a34333a13c7b3a359eada6dfe6dc65259e82a714e352ca67ce0dfd67c65c0a";
+	"598ce62fd65cc2659298d59f4def21cc30f0af7a3fa574f9257656ed37c9f591";
 
 const struct opwest_build streams_build = {
 	.generator = build_string_0,

@@ -78,11 +78,12 @@ const struct opwest_model several_targets_model = {
 	.step_count = 2U,
 	.pool_count = 1U,
 	.device_count = 0U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"55752e4b70a9cc7703600c927cdaca94edd8ba112802ebfd48f411fc9b6db34a";
+	"863bc2600779dd447fb04ae5affe84e05924515dfd7139d6802869256dd8d433";
 
 const struct opwest_build several_targets_build = {
 	.generator = build_string_0,

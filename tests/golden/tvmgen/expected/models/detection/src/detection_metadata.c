@@ -75,11 +75,12 @@ const struct opwest_model detection_model = {
 	.step_count = 3U,
 	.pool_count = 2U,
 	.device_count = 2U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"93b1b373d7268600505fb4dca32c2d670975a2932eb4684574fcf4ba07c66776";
+	"467f27f14e84d32f50edbe076690ee467331daee818b646e328fac550203e825";
 
 const struct opwest_build detection_build = {
 	.generator = build_string_0,

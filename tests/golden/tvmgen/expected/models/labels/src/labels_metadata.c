@@ -62,11 +62,12 @@ const struct opwest_model labels_model = {
 	.step_count = 2U,
 	.pool_count = 1U,
 	.device_count = 0U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"3eb623887e93d49ebb52bc5a99d8b7f799ce5f8557daaea47fbacd81aed38ed0";
+	"8a939f6526258ea4ed7e1d5be1725c4dae3d2082bb0c3c43a0de67f2e105dfa2";
 
 const struct opwest_build labels_build = {
 	.generator = build_string_0,

@@ -99,11 +99,12 @@ const struct opwest_model vectors_model = {
 	.step_count = 3U,
 	.pool_count = 1U,
 	.device_count = 0U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"cc6a3cdf8bdd8a3bc56d24e19ec646eaa7c1f1c42063cf6f5e13b6ae6ea984b3";
+	"adf328b582ee8066b41376b6b0c0bed40c532594a171f0413669d90d1828ec02";
 
 const struct opwest_build vectors_build = {
 	.generator = build_string_0,
