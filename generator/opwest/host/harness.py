@@ -79,7 +79,7 @@ def ended(returncode: int) -> str:
 def buffer_of(tensor: Mapping[str, Any]) -> str:
     """Return the C expression of a tensor's memory in the harness."""
     name: str = tensor["buffer"]
-    return f"workspace.{tensor['role']}.{tensor['name']}" if tensor["placed"] else name
+    return f"workspace.{tensor['role']}.{tensor.get('member', tensor['name'])}" if tensor["placed"] else name
 
 
 def _failure(project: Path, model: Mapping[str, Any], done: subprocess.CompletedProcess[str]) -> Exception:

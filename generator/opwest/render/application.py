@@ -134,7 +134,7 @@ def _main_row(model: Model) -> dict[str, Any]:
     tensors = interface_rows(model)
     for tensor in tensors:
         if tensor["placed"]:
-            tensor["buffer"] = f"{model.name}_workspace.{tensor['role']}.{tensor['name']}"
+            tensor["buffer"] = f"{model.name}_workspace.{tensor['role']}.{tensor['member']}"
     outputs = [t for t in tensors if t["role"] == "output"]
     return {
         "name": model.name,

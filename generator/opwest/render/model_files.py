@@ -11,6 +11,7 @@ from opwest.model.builds import ANY_TARGET, TargetBuild
 from opwest.model.c_names import CNames
 from opwest.model.crt_table import Library
 from opwest.model.dtypes import DType
+from opwest.model.identifiers import member_name
 from opwest.model.model import Constant, Model
 from opwest.objects.rename import rename_symbols
 from opwest.objects.tvm_symbols import CONTEXTS
@@ -72,7 +73,7 @@ def model_files(
     }
     if service:
         tensors = interface_rows(model)
-        pools = [pool.name for pool in used_pools(model, plan)]
+        pools = [pool.member for pool in used_pools(model, plan)]
         content = render_service(render, model.name, manifest_name(model), tensors, pools, argument_row(model))
         files[f"src/{service_file(model.name)}"] = content
     if compiled is None:
@@ -106,8 +107,9 @@ def render_service(
     pools: Sequence[str],
     arguments: Mapping[str, Any] | None,
 ) -> bytes:
-    """Return the source for runs of a model from a host, from the rows of its inputs and outputs, and its pools.
+    """Return the source for runs of a model from a host, from the rows of its inputs and outputs.
 
+    `pools` are the members of the workspace that point to pools.
     `arguments` is the memory for calls of operators; None in the record of an earlier opwest.
     """
     return render(
@@ -115,7 +117,7 @@ def render_service(
         model=model,
         manifest=manifest,
         macro=CNames(model).macro,
-        tensors=tensors,
+        tensors=[{"member": tensor["name"], **tensor} for tensor in tensors],  # an earlier opwest kept all names
         pools=pools,
         arguments=arguments,
     )
@@ -285,7 +287,14 @@ def _objects(render: Renderer, model: Model) -> dict[str, bytes]:
         if build.sources:
             # Every TVM source defines a context; the linker keeps one for all.
             weak = dict.fromkeys(CONTEXTS, "__attribute__((weak)) ")
-            rows = [{"symbol": symbol, "renamed": weak.get(symbol, "") + name} for symbol, name in renamed.items()]
+            rows = [
+                {
+                    "symbol": symbol,
+                    "renamed": weak.get(symbol, "") + name,
+                    "can_be_macro": member_name(symbol) != symbol and not symbol.startswith("_"),
+                }
+                for symbol, name in renamed.items()
+            ]
             files[rename_header(build)] = render(
                 "models/model/rename.h",
                 model=model.name,

@@ -124,7 +124,7 @@ def _tensor_row(model: Model, tensor: dict[str, Any]) -> dict[str, Any]:
     tolerance = next((t for t in model.suite.tolerances if t.output == tensor["name"]), None)
     absolute, relative = (tolerance.absolute, tolerance.relative) if tolerance else (0.0, 0.0)
     parts = ([f"{absolute:g}"] if absolute else []) + ([f"{relative:g} * |expected|"] if relative else [])
-    place = f"workspace.{tensor['role']}.{tensor['name']}" if tensor["placed"] else tensor["buffer"]
+    place = f"workspace.{tensor['role']}.{tensor['member']}" if tensor["placed"] else tensor["buffer"]
     return {
         **tensor,
         "place": place,

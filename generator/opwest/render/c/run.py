@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from opwest.model.c_names import CNames
+from opwest.model.identifiers import member_name
 from opwest.model.model import STRUCT_DEVICE, Argument, Binding, Buffer, Model, Operator
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Action, Cache, Call, Wait, actions
@@ -43,7 +44,7 @@ def render_run(render: Renderer, model: Model, plan: MemoryPlan, records: ModelR
         inputs=[t for t in tensors if t["role"] == "input"],
         outputs=[t for t in tensors if t["role"] == "output"],
         placed=[
-            {"role": b.role, "name": b.name, "c_type": b.type.dtype.c_type, "place": places[b.name]}
+            {"role": b.role, "member": member_name(b.name), "c_type": b.type.dtype.c_type, "place": places[b.name]}
             for b in model.buffers
             if b.role in ("input", "output")
         ],
@@ -109,7 +110,7 @@ def _action_row(names: CNames, places: dict[str, str], index: dict[str, int], ac
         return {
             "kind": "cache",
             "operation": action.operation,
-            "place": place or f"({const}uint8_t *){action.binding.role}s->{action.binding.name}",
+            "place": place or f"({const}uint8_t *){action.binding.role}s->{member_name(action.binding.name)}",
             "size": action.size,
             "step": action.step,
             "device": action.index,
@@ -122,7 +123,7 @@ def _call_row(names: CNames, places: dict[str, str], index: dict[str, int], acti
     step = action.step
     args = [_expression(names, places, a, b) for a, b in zip(step.operator.args, step.bindings, strict=True)]
     if step.operator.takes_device:
-        args.append(f"devices->{step.device}")
+        args.append(f"devices->{member_name(step.device or '')}")
     shown = ", ".join(_shown(a, b) for a, b in zip(step.operator.args, step.bindings, strict=True))
     head = ("status = " if step.operator.returns_status else "") + names.callee(step.operator)
     return {
@@ -146,9 +147,9 @@ def _shown(argument: Argument, binding: Binding) -> str:
 def _expression(names: CNames, places: dict[str, str], argument: Argument, binding: Binding) -> str:
     """Return the C expression that a step passes for one argument."""
     if binding.role == "input":
-        return f"inputs->{binding.name}"
+        return f"inputs->{member_name(binding.name)}"
     if binding.role == "output":
-        return f"outputs->{binding.name}"
+        return f"outputs->{member_name(binding.name)}"
     if binding.role == "constant":
         return names.constant(binding.name)
     if binding.role == "scalar":

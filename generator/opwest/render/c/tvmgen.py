@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from opwest.model.c_names import CNames
+from opwest.model.identifiers import member_name
 from opwest.model.model import Model, Tvmgen
 from opwest.plan.memory import MemoryPlan
 from opwest.render.c.header import pool_rows, workspace_tail
@@ -25,7 +26,12 @@ def render_tvmgen(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str,
     used = pool_rows(model, plan)
     static = [pool for pool in used if pool["name"] not in {p["pool"] for p in pools}]
     tensors = [
-        {**tensor, "member": member, "size_macro": tvmgen.size_macro(member), "title": _title(tensor)}
+        {
+            **tensor,
+            **_member(member),
+            "size_macro": tvmgen.size_macro(member),
+            "title": _title(tensor),
+        }
         for tensor, member in ((t, tvmgen.member(t["name"])) for t in interface_rows(model))
     ]
     devices = device_rows(model)
@@ -39,13 +45,19 @@ def render_tvmgen(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str,
         "tensors": tensors,
         "inputs": by_role["input"],
         "outputs": by_role["output"],
-        "devices": [{**device, "member": tvmgen.member(device["name"])} for device in devices],
+        "devices": [
+            {**device, **_member(member)} for device, member in ((d, tvmgen.member(d["name"])) for d in devices)
+        ],
         "pools": pools,
         "workspace_macro": tvmgen.workspace_macro,
         "workspace_size": sum(pool["size"] for pool in used),
         "same": [
-            *(f"given.{device['name']} == context.{device['name']}" for device in devices),
-            *(f"instance.{p['pool']} == (uint8_t *)workspace_pools->{p['member']}" for p in pools if p["pool"]),
+            *(f"given.{device['member']} == context.{device['member']}" for device in devices),
+            *(
+                f"instance.{pool['pool_member']} == (uint8_t *)workspace_pools->{pool['tvm_own']}"
+                for pool in pools
+                if pool["pool"]
+            ),
         ],
         "storage": not pools or bool(static),
         "unset": len(used),
@@ -64,6 +76,16 @@ def _title(tensor: dict[str, Any]) -> str:
     return text.replace(", in the workspace", f", {copied} the workspace", 1)
 
 
+def _member(name: str) -> dict[str, Any]:
+    """Return a name of microTVM's interface, the member that has it, and the second name of that member.
+
+    The member is named as in the model's own structures, so that the header compiles with every macro. Existing
+    applications use the second name, which is that of the interface.
+    """
+    own = member_name(name)
+    return {"tvm_member": name, "tvm_own": own, "tvm_alias": None if own == name or name.startswith("m_") else name}
+
+
 def _pools(model: Model, plan: MemoryPlan, tvmgen: Tvmgen) -> list[dict[str, Any]]:
     """Return a row for every member of the structure of pools, with the model's pool, None if it has no more."""
     used = {pool["name"]: pool for pool in pool_rows(model, plan)}
@@ -74,9 +96,10 @@ def _pools(model: Model, plan: MemoryPlan, tvmgen: Tvmgen) -> list[dict[str, Any
         pool = used[name] if name is not None else None
         rows.append(
             {
-                "member": member,
+                **_member(member),
                 "macro": tvmgen.pool_macro(member),
                 "pool": name,
+                "pool_member": pool["member"] if pool else None,
                 "size": pool["size"] if pool else 1,
                 "align": pool["align"] if pool else 1,
             }

@@ -103,7 +103,7 @@ class Code:
         """Load the addresses of all pools; LLVM drops unused ones."""
         lines = []
         for pool in self.pools:
-            lines += self.field(f"%pool.at.{pool.name}", pool.name)
+            lines += self.field(f"%pool.at.{pool.name}", pool.member)
             lines.append(f"  %pool.{pool.name} = load ptr, ptr %pool.at.{pool.name}")
         return lines
 
@@ -252,7 +252,7 @@ class Lifecycle(Code):
             if tensor["placed"]:
                 register = f"%{tensor['role']}.{tensor['name']}"
                 lines += self.place(register, tensor["name"])
-                lines += self.field(f"{register}.at", tensor["role"], tensor["name"])
+                lines += self.field(f"{register}.at", tensor["role"], tensor["member"])
                 lines.append(f"  store ptr {register}, ptr {register}.at")
         return lines
 

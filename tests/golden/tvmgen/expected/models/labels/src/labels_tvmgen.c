@@ -37,7 +37,7 @@ static int run_model(struct tvmgen_default_inputs *inputs, struct tvmgen_default
 		return -EINVAL;
 	}
 	in.image = (const int16_t *)inputs->serving_default_input_0;
-	out.scores = (int16_t *)outputs->PartitionedCall_0;
+	out.scores = (int16_t *)outputs->m_PartitionedCall_0;
 	rc = labels_run(&in, &out, &instance, &manifest_devices);
 	return rc;
 }
