@@ -64,8 +64,8 @@ int main(void)
 	static const struct NAMES_devices devices = NAMES_DEVICES_DT_INIT;
 	struct NAMES_inputs in;
 	struct NAMES_outputs out;
-	struct tvmgen_NAMES_inputs tvm_in;
-	struct tvmgen_NAMES_outputs tvm_out;
+	struct tvmgen_NAMES_inputs tvm_in = {{{tvm_in}}};
+	struct tvmgen_NAMES_outputs tvm_out = {{{tvm_out}}};
 
 	for (int i = 0; i < {count}; i++) {{
 		values[i] = (int8_t)(i % 3);
@@ -95,14 +95,14 @@ def write(folder: Path, headers: list[str] = C_HEADERS) -> Path:
     (folder / "operators.c").write_text(SOURCE.format(parameters=parameters, total=total))
     given = {name: f"&values[{i}]" for i, name in enumerate(INPUTS)}
     fills = [f"\tin.{member_name(name)} = {value};" for name, value in given.items()]
-    fills += [f"\ttvm_in.{member_name(name)} = {value};" for name, value in (given | {PLACED[0]: "&five"}).items()]
     fills += [f"\tout.{member_name(name)} = &RESULTS[{i}];" for i, name in enumerate(OUTPUTS)]
-    fills += [f"\ttvm_out.{member_name(name)} = &RESULTS[{i}];" for i, name in enumerate([*OUTPUTS, PLACED[1]])]
     main = MAIN.format(
         headers="\n".join(f"#if __has_include(<{name}.h>)\n#include <{name}.h>\n#endif" for name in headers),
         count=len(INPUTS),
         results=len(OUTPUTS) + 1,
         fills="\n".join(fills),
+        tvm_in=", ".join([*given.values(), "&five"]),
+        tvm_out=", ".join(f"&RESULTS[{i}]" for i in range(len(OUTPUTS) + 1)),
     )
     (folder / "main.c").write_text(main.replace("static int8_t values", "static int8_t five = 5, values"))
     tensor = "{dtype: int8, shape: [1]}"

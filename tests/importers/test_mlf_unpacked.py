@@ -156,7 +156,9 @@ int main(void)
 		}
 		int8_t result[64];
 
-		if (mine_run(&(struct mine_inputs){0}, &(struct mine_outputs){.m_Identity = result}, &workspace, &context) != 0) {
+		const struct mine_inputs inputs = {0};
+		const struct mine_outputs outputs = {.m_Identity = result};
+		if (mine_run(&inputs, &outputs, &workspace, &context) != 0) {
 			return 3;
 		}
 		different += memcmp(result, wanted[run], 64) != 0;

@@ -36,6 +36,10 @@ def render_tvmgen(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str,
     ]
     devices = device_rows(model)
     by_role = {role: [t for t in tensors if t["role"] == role] for role in ("input", "output")}
+    device_members = [
+        {**device, **_member(member)} for device, member in ((d, tvmgen.member(d["name"])) for d in devices)
+    ]
+    members = {row["tvm_member"]: row for row in (*tensors, *device_members, *pools)}
     rows = {
         "model": model.name,
         "macro": names.macro,
@@ -45,9 +49,8 @@ def render_tvmgen(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str,
         "tensors": tensors,
         "inputs": by_role["input"],
         "outputs": by_role["output"],
-        "devices": [
-            {**device, **_member(member)} for device, member in ((d, tvmgen.member(d["name"])) for d in devices)
-        ],
+        "devices": device_members,
+        "changed": [row for row in members.values() if row["tvm_other"]],
         "pools": pools,
         "workspace_macro": tvmgen.workspace_macro,
         "workspace_size": sum(pool["size"] for pool in used),
@@ -77,13 +80,20 @@ def _title(tensor: dict[str, Any]) -> str:
 
 
 def _member(name: str) -> dict[str, Any]:
-    """Return a name of microTVM's interface, the member that has it, and the second name of that member.
+    """Return a member of microTVM's interface: its name, and how the source refers to it.
 
-    The member is named as in the model's own structures, so that the header compiles with every macro. Existing
-    applications use the second name, which is that of the interface.
+    Applications use the name of the interface, so it is kept. `tvm_other` is its name where a macro has the first one;
+    a name that begins with m_ could then be that of another member, and always changes.
     """
-    own = member_name(name)
-    return {"tvm_member": name, "tvm_own": own, "tvm_alias": None if own == name or name.startswith("m_") else name}
+    other = member_name(name)
+    if name.startswith("m_"):
+        name = other
+    changed = other != name
+    return {
+        "tvm_member": name,
+        "tvm_other": other if changed else None,
+        "tvm_own": f"OPWEST_MEMBER_{name}" if changed else name,
+    }
 
 
 def _pools(model: Model, plan: MemoryPlan, tvmgen: Tvmgen) -> list[dict[str, Any]]:
