@@ -17,7 +17,7 @@ from opwest.model.model import Operator
 from opwest.objects.closure import needed_members
 from opwest.objects.facts import CFunction, CSource, Member
 from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, Link, Reason, judge_symbols
-from opwest.objects.providers import provider_of, uses_libm
+from opwest.objects.providers import is_soft_float, provider_of, uses_libm
 from opwest.objects.tvm_symbols import CONTEXTS, POINTERS, PROVIDED, tvm_functions
 
 if TYPE_CHECKING:
@@ -142,7 +142,24 @@ class _Link:
         )
         renames = tuple(sorted(self.definitions))
         scope = tuple(sorted(self._scope() - self.definitions.keys()))
-        return TargetBuild(self.target, objects, tuple(self.files.copies), renames, self.libc, scope)
+        called = self._called()
+        return TargetBuild(
+            self.target,
+            objects,
+            tuple(self.files.copies),
+            renames,
+            self.libc,
+            scope,
+            libm=tuple(sorted(filter(uses_libm, called))),
+            soft_float=tuple(sorted(filter(is_soft_float, called))),
+        )
+
+    def _called(self) -> set[str]:
+        """Return the functions that the files call and do not define."""
+        called: set[str] = set()
+        for one in self.all:
+            called.update(one.item.undefined if isinstance(one.item, Member) else one.item.calls)
+        return called - self.definitions.keys() - self.externals.keys()
 
     def _scope(self) -> set[str]:
         """Return the names of the outermost scope in C++ sources, without overloads of functions of a library."""

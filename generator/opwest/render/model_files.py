@@ -32,6 +32,7 @@ from opwest.render.records.model_records import model_records
 from opwest.render.records.workspace import used_pools
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name
+from opwest.zephyr.floats import fpu_conditions
 
 
 def model_files(
@@ -61,6 +62,7 @@ def model_files(
             full_libc=model.needs_full_libc,
             cpp=model.cpp,
             tvm=model.needs_tvm,
+            fpu=fpu_conditions(model),
             manifest=manifest_name(model),
         ),
         **_cmake(render, model, has_library=compiled is None and table is not None, in_c=compiled is None),

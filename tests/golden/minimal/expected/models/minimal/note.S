@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":4,\"model\":\"minimal\",\"description"
-	.ascii "\":\"\",\"hash\":\"fac91957ae1eeec7191905f738b7121161bd42c123de2d1914d9e6710d4"
-	.ascii "59647\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int16\",\"shape\":[4],\"s"
+	.ascii "\":\"\",\"hash\":\"62e3cf0c70fb13702bc3d27bc26f4c1decc9d4b67a338cd9e82277dc569"
+	.ascii "8f617\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int16\",\"shape\":[4],\"s"
 	.ascii "ize\":8}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int16\",\"shape\":[4],\"size\":8}],\""
 	.ascii "devices\":[],\"pools\":[],\"constants\":[],\"steps\":[{\"operator\":\"negate\",\"dev"
 	.ascii "ice\":\"\",\"args\":[\"x\",\"y\"]}]}"

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":4,\"model\":\"labels\",\"description\""
-	.ascii ":\"\",\"hash\":\"a0971259951f0a0c29453b373e9e9de4828b61785bbdd1151c24b184e687"
-	.ascii "bd75\",\"targets\":[],\"inputs\":[{\"name\":\"image\",\"dtype\":\"int16\",\"shape\":[4]"
+	.ascii ":\"\",\"hash\":\"1c8c8228d34027c388dd265dbf8006dd080a9e4047aec19efff614f7a1dc"
+	.ascii "8eec\",\"targets\":[],\"inputs\":[{\"name\":\"image\",\"dtype\":\"int16\",\"shape\":[4]"
 	.ascii ",\"size\":8}],\"outputs\":[{\"name\":\"scores\",\"dtype\":\"int16\",\"shape\":[4],\"siz"
 	.ascii "e\":8}],\"devices\":[],\"pools\":[{\"name\":\"sram\",\"size\":8,\"align\":8,\"reach\":["
 	.ascii "],\"regions\":[],\"buffers\":[{\"name\":\"middle\",\"dtype\":\"int16\",\"shape\":[4],\""

@@ -153,7 +153,7 @@ const struct opwest_model asynchronous_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"d8e2183fe0a2946cf71ce5874f16c9ff01cc1ebcc5182a79df481bea48e2d1ba";
+	"bfe9f1c9efb653c3926d63f943ea1411f98a536343fc3feff3afe7b0e7b8ba1f";
 
 const struct opwest_build asynchronous_build = {
 	.generator = build_string_0,

@@ -230,7 +230,7 @@ const struct opwest_model conventions_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"bbee37dd9013a64d65596c3e6ddd502dfdaefc6fad9ac46e959b3e9c64796735";
+	"70128ba7e2d08af41e0127bb584fdc6f38f3d37e06bf844f0c244d4477cc5e4a";
 
 const struct opwest_build conventions_build = {
 	.generator = build_string_0,

@@ -116,7 +116,7 @@ const struct opwest_model accelerated_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"d2078976add43413c897b9dd8d8f87212819a3f59d30af5ec5e652ee15847528";
+	"de5b260aaa169b2e39a7862cb993a7783ed3bc91a11cd037142342602c97cd45";
 
 const struct opwest_build accelerated_build = {
 	.generator = build_string_0,

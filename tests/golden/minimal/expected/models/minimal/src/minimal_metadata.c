@@ -61,7 +61,7 @@ const struct opwest_model minimal_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"fac91957ae1eeec7191905f738b7121161bd42c123de2d1914d9e6710d459647";
+	"62e3cf0c70fb13702bc3d27bc26f4c1decc9d4b67a338cd9e82277dc5698f617";
 
 const struct opwest_build minimal_build = {
 	.generator = build_string_0,

@@ -68,7 +68,7 @@ const struct opwest_model down_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"969c5f88db29e3e7014c90e9c8335d262f4621ba7099331846bc2287ef9501b4";
+	"fabb06739265f69c046c74f27baf16a5a545e4163522ea2e33fa0563712c91c1";
 
 const struct opwest_build down_build = {
 	.generator = build_string_0,

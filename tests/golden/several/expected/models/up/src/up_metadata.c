@@ -68,7 +68,7 @@ const struct opwest_model up_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"864c9ff05abbc50ef8cddb000b235095527d55073f9d329ff3d73c7cda622f96";
+	"824bfbb309cc2baabb3b8c1e923e1b26bd09757ee2d0c656149b7f51668c57b2";
 
 const struct opwest_build up_build = {
 	.generator = build_string_0,

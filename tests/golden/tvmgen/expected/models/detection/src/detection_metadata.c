@@ -79,7 +79,7 @@ const struct opwest_model detection_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"867d8847fd0497419eb0b99a1e90eea637bf4bd882ddb8da3df0eeb1fc856e19";
+	"4f1c079cf69ce4bcf9874f2cf6ef86aec04a0b4e12f03ba4ed4bfa716687ff6f";
 
 const struct opwest_build detection_build = {
 	.generator = build_string_0,

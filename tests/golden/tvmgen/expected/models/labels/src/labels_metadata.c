@@ -66,7 +66,7 @@ const struct opwest_model labels_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"a0971259951f0a0c29453b373e9e9de4828b61785bbdd1151c24b184e687bd75";
+	"1c8c8228d34027c388dd265dbf8006dd080a9e4047aec19efff614f7a1dc8eec";
 
 const struct opwest_build labels_build = {
 	.generator = build_string_0,

@@ -103,7 +103,7 @@ const struct opwest_model vectors_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"bfec67ea525a972d8d6332f992e3387ac78d2a81c08e14d906c759e083af9529";
+	"64c0ccdf6010a94400e87bc24a91eee134ddd732fd75e6142d66b2d221b7c5ee";
 
 const struct opwest_build vectors_build = {
 	.generator = build_string_0,
