@@ -12,7 +12,7 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":4,\"model\":\"asynchronous\",\"descri"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"asynchronous\",\"descri"
 	.ascii "ption\":\"Five devices of four kinds\",\"hash\":\"bfe9f1c9efb653c3926d63f943ea"
 	.ascii "1411f98a536343fc3feff3afe7b0e7b8ba1f\",\"targets\":[],\"inputs\":[{\"name\":\"co"
 	.ascii "ntrol\",\"dtype\":\"int32\",\"shape\":[2],\"size\":8},{\"name\":\"image\",\"dtype\":\"in"

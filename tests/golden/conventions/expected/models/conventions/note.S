@@ -12,7 +12,7 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":4,\"model\":\"conventions\",\"descrip"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"conventions\",\"descrip"
 	.ascii "tion\":\"Operators of three calling conventions\",\"hash\":\"70128ba7e2d08af41"
 	.ascii "e0127bb584fdc6f38f3d37e06bf844f0c244d4477cc5e4a\",\"targets\":[],\"inputs\":["
 	.ascii "{\"name\":\"image\",\"dtype\":\"int32\",\"shape\":[2,3],\"size\":24},{\"name\":\"a\",\"dt"

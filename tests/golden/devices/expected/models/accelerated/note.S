@@ -12,7 +12,7 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":4,\"model\":\"accelerated\",\"descrip"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"accelerated\",\"descrip"
 	.ascii "tion\":\"Four accelerators\",\"hash\":\"de5b260aaa169b2e39a7862cb993a7783ed3bc"
 	.ascii "91a11cd037142342602c97cd45\",\"targets\":[],\"inputs\":[{\"name\":\"control\",\"dt"
 	.ascii "ype\":\"int32\",\"shape\":[2],\"size\":8},{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":["

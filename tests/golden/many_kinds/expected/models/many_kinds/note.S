@@ -12,7 +12,7 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":4,\"model\":\"many_kinds\",\"descript"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"many_kinds\",\"descript"
 	.ascii "ion\":\"All kinds: */ /* // \\\\ \\\" ' ?? %s %d \\u00fc \\u2603 $(shell) ${X} #"
 	.ascii "if @param `x` <b>\\t|\",\"hash\":\"858b0eb880e36ab4a028bd250c2739a9e1b10fdd67"
 	.ascii "da35d5ec50962afd80b2bd\",\"targets\":[],\"inputs\":[{\"name\":\"in_int8\",\"dtype\""

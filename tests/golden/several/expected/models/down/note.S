@@ -12,7 +12,7 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":4,\"model\":\"down\",\"description\":\""
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"down\",\"description\":\""
 	.ascii "Second of two\",\"hash\":\"fabb06739265f69c046c74f27baf16a5a545e4163522ea2e3"
 	.ascii "3fa0563712c91c1\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"sha"
 	.ascii "pe\":[4],\"size\":16}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[4],\""

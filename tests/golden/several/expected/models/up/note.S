@@ -12,7 +12,7 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":4,\"model\":\"up\",\"description\":\"Fi"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"up\",\"description\":\"Fi"
 	.ascii "rst of two\",\"hash\":\"824bfbb309cc2baabb3b8c1e923e1b26bd09757ee2d0c656149b"
 	.ascii "7f51668c57b2\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\""
 	.ascii ":[4],\"size\":16}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[4],\"siz"

@@ -12,7 +12,7 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":4,\"model\":\"several_targets\",\"des"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"several_targets\",\"des"
 	.ascii "cription\":\"\",\"hash\":\"8fd629e5fd6e829462f7691990ea529efafda5be1369d834528"
 	.ascii "c4024d50139da\",\"targets\":[\"x86-64\",\"big-endian\"],\"inputs\":[{\"name\":\"x\",\""
 	.ascii "dtype\":\"int16\",\"shape\":[4],\"size\":8}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"in"

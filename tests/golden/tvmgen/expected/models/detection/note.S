@@ -12,7 +12,7 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":4,\"model\":\"detection\",\"descripti"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"detection\",\"descripti"
 	.ascii "on\":\"\",\"hash\":\"4f1c079cf69ce4bcf9874f2cf6ef86aec04a0b4e12f03ba4ed4bfa716"
 	.ascii "687ff6f\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":[3],"
 	.ascii "\"size\":12}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[3],\"size\":12"

@@ -12,7 +12,7 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":4,\"model\":\"labels\",\"description\""
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"labels\",\"description\""
 	.ascii ":\"\",\"hash\":\"1c8c8228d34027c388dd265dbf8006dd080a9e4047aec19efff614f7a1dc"
 	.ascii "8eec\",\"targets\":[],\"inputs\":[{\"name\":\"image\",\"dtype\":\"int16\",\"shape\":[4]"
 	.ascii ",\"size\":8}],\"outputs\":[{\"name\":\"scores\",\"dtype\":\"int16\",\"shape\":[4],\"siz"

@@ -12,7 +12,7 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":4,\"model\":\"vectors\",\"description"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"vectors\",\"description"
 	.ascii "\":\"\",\"hash\":\"64c0ccdf6010a94400e87bc24a91eee134ddd732fd75e6142d66b2d221b"
 	.ascii "7c5ee\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"float32\",\"shape\":[2,3"
 	.ascii "],\"size\":24},{\"name\":\"factor\",\"dtype\":\"float32\",\"shape\":[],\"size\":4},{\"n"
