@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"asynchronous\",\"descri"
-	.ascii "ption\":\"Five devices of four kinds\",\"hash\":\"bfe9f1c9efb653c3926d63f943ea"
-	.ascii "1411f98a536343fc3feff3afe7b0e7b8ba1f\",\"targets\":[],\"inputs\":[{\"name\":\"co"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":6,\"model\":\"asynchronous\",\"descri"
+	.ascii "ption\":\"Five devices of four kinds\",\"hash\":\"a60dfa4647d4c1b4d480f2b90d71"
+	.ascii "b2b544098b82df3d23021a41f043b2fc473a\",\"targets\":[],\"inputs\":[{\"name\":\"co"
 	.ascii "ntrol\",\"dtype\":\"int32\",\"shape\":[2],\"size\":8},{\"name\":\"image\",\"dtype\":\"in"
 	.ascii "t32\",\"shape\":[12],\"size\":48},{\"name\":\"raw\",\"dtype\":\"int32\",\"shape\":[12],"
 	.ascii "\"size\":48},{\"name\":\"extra\",\"dtype\":\"int32\",\"shape\":[12],\"size\":48},{\"nam"

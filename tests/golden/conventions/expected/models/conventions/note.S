@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"conventions\",\"descrip"
-	.ascii "tion\":\"Operators of three calling conventions\",\"hash\":\"70128ba7e2d08af41"
-	.ascii "e0127bb584fdc6f38f3d37e06bf844f0c244d4477cc5e4a\",\"targets\":[],\"inputs\":["
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":6,\"model\":\"conventions\",\"descrip"
+	.ascii "tion\":\"Operators of three calling conventions\",\"hash\":\"c229bb7b630f5db66"
+	.ascii "70ed8d44143b3599697bec8e73f48f5a4db5579eae51336\",\"targets\":[],\"inputs\":["
 	.ascii "{\"name\":\"image\",\"dtype\":\"int32\",\"shape\":[2,3],\"size\":24},{\"name\":\"a\",\"dt"
 	.ascii "ype\":\"uint8\",\"shape\":[1],\"size\":1},{\"name\":\"b\",\"dtype\":\"float16\",\"shape\""
 	.ascii ":[1,1],\"size\":2},{\"name\":\"c\",\"dtype\":\"float64\",\"shape\":[],\"size\":8},{\"na"

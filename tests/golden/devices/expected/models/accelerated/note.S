@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"accelerated\",\"descrip"
-	.ascii "tion\":\"Four accelerators\",\"hash\":\"de5b260aaa169b2e39a7862cb993a7783ed3bc"
-	.ascii "91a11cd037142342602c97cd45\",\"targets\":[],\"inputs\":[{\"name\":\"control\",\"dt"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":6,\"model\":\"accelerated\",\"descrip"
+	.ascii "tion\":\"Four accelerators\",\"hash\":\"d0168295b626a5981ac4c03fd943c7b7360741"
+	.ascii "f69dbd85b6953cc946b3dbc417\",\"targets\":[],\"inputs\":[{\"name\":\"control\",\"dt"
 	.ascii "ype\":\"int32\",\"shape\":[2],\"size\":8},{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":["
 	.ascii "16],\"size\":64}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[16],\"siz"
 	.ascii "e\":64}],\"devices\":[{\"name\":\"first\",\"type\":\"npu\",\"program\":\"\",\"symbol\":\"\""

@@ -12,10 +12,10 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"many_kinds\",\"descript"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":6,\"model\":\"many_kinds\",\"descript"
 	.ascii "ion\":\"All kinds: */ /* // \\\\ \\\" ' ?? %s %d \\u00fc \\u2603 $(shell) ${X} #"
-	.ascii "if @param `x` <b>\\t|\",\"hash\":\"858b0eb880e36ab4a028bd250c2739a9e1b10fdd67"
-	.ascii "da35d5ec50962afd80b2bd\",\"targets\":[],\"inputs\":[{\"name\":\"in_int8\",\"dtype\""
+	.ascii "if @param `x` <b>\\t|\",\"hash\":\"9e24a1e851e1ca5b9828b1818f17da6bc8e8ab22c3"
+	.ascii "a15698b3bfdce399e4bc4e\",\"targets\":[],\"inputs\":[{\"name\":\"in_int8\",\"dtype\""
 	.ascii ":\"int8\",\"shape\":[2,3],\"size\":6},{\"name\":\"in_uint8\",\"dtype\":\"uint8\",\"shap"
 	.ascii "e\":[2,3],\"size\":6},{\"name\":\"in_int16\",\"dtype\":\"int16\",\"shape\":[2,3],\"siz"
 	.ascii "e\":12},{\"name\":\"in_uint16\",\"dtype\":\"uint16\",\"shape\":[2,3],\"size\":12},{\"n"

@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"minimal\",\"description"
-	.ascii "\":\"\",\"hash\":\"62e3cf0c70fb13702bc3d27bc26f4c1decc9d4b67a338cd9e82277dc569"
-	.ascii "8f617\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int16\",\"shape\":[4],\"s"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":6,\"model\":\"minimal\",\"description"
+	.ascii "\":\"\",\"hash\":\"36dffcab240e681daeba0cd54cfded82d022421e95e2eed5022621830c5"
+	.ascii "0370b\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int16\",\"shape\":[4],\"s"
 	.ascii "ize\":8}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int16\",\"shape\":[4],\"size\":8}],\""
 	.ascii "devices\":[],\"pools\":[],\"constants\":[],\"steps\":[{\"operator\":\"negate\",\"dev"
 	.ascii "ice\":\"\",\"args\":[\"x\",\"y\"]}]}"

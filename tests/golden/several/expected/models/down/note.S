@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"down\",\"description\":\""
-	.ascii "Second of two\",\"hash\":\"fabb06739265f69c046c74f27baf16a5a545e4163522ea2e3"
-	.ascii "3fa0563712c91c1\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"sha"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":6,\"model\":\"down\",\"description\":\""
+	.ascii "Second of two\",\"hash\":\"ab8d7192785f0bda3c2edde5169ab21902396bea9ca1d1457"
+	.ascii "a0d6e88077b9094\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"sha"
 	.ascii "pe\":[4],\"size\":16}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[4],\""
 	.ascii "size\":16}],\"devices\":[],\"pools\":[{\"name\":\"sram\",\"size\":16,\"align\":8,\"rea"
 	.ascii "ch\":[],\"regions\":[],\"buffers\":[{\"name\":\"once\",\"dtype\":\"int32\",\"shape\":[4"

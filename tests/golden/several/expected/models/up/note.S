@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"up\",\"description\":\"Fi"
-	.ascii "rst of two\",\"hash\":\"824bfbb309cc2baabb3b8c1e923e1b26bd09757ee2d0c656149b"
-	.ascii "7f51668c57b2\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\""
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":6,\"model\":\"up\",\"description\":\"Fi"
+	.ascii "rst of two\",\"hash\":\"526ae2a85ef7c17883553cc73c7a0b8b37616beca974f9d6af78"
+	.ascii "2cb95dbe20c2\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\""
 	.ascii ":[4],\"size\":16}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[4],\"siz"
 	.ascii "e\":16}],\"devices\":[],\"pools\":[{\"name\":\"sram\",\"size\":16,\"align\":8,\"reach\""
 	.ascii ":[],\"regions\":[],\"buffers\":[{\"name\":\"once\",\"dtype\":\"int32\",\"shape\":[4],\""

@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"several_targets\",\"des"
-	.ascii "cription\":\"\",\"hash\":\"8fd629e5fd6e829462f7691990ea529efafda5be1369d834528"
-	.ascii "c4024d50139da\",\"targets\":[\"x86-64\",\"big-endian\"],\"inputs\":[{\"name\":\"x\",\""
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":6,\"model\":\"several_targets\",\"des"
+	.ascii "cription\":\"\",\"hash\":\"d89738b1cdb0f9f1df3cef63e6395d44892ecc248fd8145b3c1"
+	.ascii "eef4dc651d3b9\",\"targets\":[\"x86-64\",\"big-endian\"],\"inputs\":[{\"name\":\"x\",\""
 	.ascii "dtype\":\"int16\",\"shape\":[4],\"size\":8}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"in"
 	.ascii "t16\",\"shape\":[4],\"size\":8}],\"devices\":[],\"pools\":[{\"name\":\"sram\",\"size\":"
 	.ascii "8,\"align\":8,\"reach\":[],\"regions\":[],\"buffers\":[{\"name\":\"scaled\",\"dtype\":"

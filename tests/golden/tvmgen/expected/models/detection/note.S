@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"detection\",\"descripti"
-	.ascii "on\":\"\",\"hash\":\"4f1c079cf69ce4bcf9874f2cf6ef86aec04a0b4e12f03ba4ed4bfa716"
-	.ascii "687ff6f\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":[3],"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":6,\"model\":\"detection\",\"descripti"
+	.ascii "on\":\"\",\"hash\":\"fd0d9c35d21cf86e5fbddbdcc6dfb4874f55f44a8b15a08b30a616eca"
+	.ascii "dd08a5e\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":[3],"
 	.ascii "\"size\":12}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[3],\"size\":12"
 	.ascii "}],\"devices\":[{\"name\":\"npu\",\"type\":\"\",\"program\":\"\",\"symbol\":\"\"},{\"name\":"
 	.ascii "\"other\",\"type\":\"\",\"program\":\"\",\"symbol\":\"\"}],\"pools\":[{\"name\":\"sram\",\"si"

@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"labels\",\"description\""
-	.ascii ":\"\",\"hash\":\"1c8c8228d34027c388dd265dbf8006dd080a9e4047aec19efff614f7a1dc"
-	.ascii "8eec\",\"targets\":[],\"inputs\":[{\"name\":\"image\",\"dtype\":\"int16\",\"shape\":[4]"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":6,\"model\":\"labels\",\"description\""
+	.ascii ":\"\",\"hash\":\"9c4cb9db2b7f7b28eb14acac3394e76443dc722503ed58d6247a19b1bebc"
+	.ascii "32e7\",\"targets\":[],\"inputs\":[{\"name\":\"image\",\"dtype\":\"int16\",\"shape\":[4]"
 	.ascii ",\"size\":8}],\"outputs\":[{\"name\":\"scores\",\"dtype\":\"int16\",\"shape\":[4],\"siz"
 	.ascii "e\":8}],\"devices\":[],\"pools\":[{\"name\":\"sram\",\"size\":8,\"align\":8,\"reach\":["
 	.ascii "],\"regions\":[],\"buffers\":[{\"name\":\"middle\",\"dtype\":\"int16\",\"shape\":[4],\""

@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"vectors\",\"description"
-	.ascii "\":\"\",\"hash\":\"64c0ccdf6010a94400e87bc24a91eee134ddd732fd75e6142d66b2d221b"
-	.ascii "7c5ee\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"float32\",\"shape\":[2,3"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":6,\"model\":\"vectors\",\"description"
+	.ascii "\":\"\",\"hash\":\"9325e5dc7ad68def07e2d492373a633229e57f6889c52d8e9f8dcbb6253"
+	.ascii "855eb\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"float32\",\"shape\":[2,3"
 	.ascii "],\"size\":24},{\"name\":\"factor\",\"dtype\":\"float32\",\"shape\":[],\"size\":4},{\"n"
 	.ascii "ame\":\"bias\",\"dtype\":\"int8\",\"shape\":[1,6],\"size\":6}],\"outputs\":[{\"name\":\""
 	.ascii "y\",\"dtype\":\"float32\",\"shape\":[2,3],\"size\":24},{\"name\":\"q\",\"dtype\":\"int8\""
