@@ -108,6 +108,10 @@ class TargetBuild:
     libc: str
     scope: tuple[str, ...] = ()
     """Names of C++ renamed in the same way: their symbols contain the name."""
+    libm: tuple[str, ...] = ()
+    """Functions of libm that the files call."""
+    soft_float: tuple[str, ...] = ()
+    """Functions of software floating point in the compiler's library that the objects call."""
 
     @property
     def has_cpp(self) -> bool:

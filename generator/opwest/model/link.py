@@ -22,7 +22,7 @@ from opwest.objects.facts import CFunction, CSource, Member
 from opwest.objects.halide_symbols import PROVIDED as HALIDE_PROVIDED
 from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, Link, Reason, judge_symbols
 from opwest.objects.origins import HEAP, origin_of
-from opwest.objects.providers import provider_of, uses_libm
+from opwest.objects.providers import is_soft_float, provider_of, uses_libm
 from opwest.objects.tvm_symbols import CONTEXTS, POINTERS, PROVIDED, tvm_functions
 
 if TYPE_CHECKING:
@@ -159,7 +159,17 @@ class _Link:
         )
         renames = tuple(sorted(self.definitions))
         scope = tuple(sorted(self._scope() - self.definitions.keys()))
-        return TargetBuild(self.target, objects, self._sources(), renames, self.libc, scope)
+        called = self._called()
+        return TargetBuild(
+            self.target,
+            objects,
+            self._sources(),
+            renames,
+            self.libc,
+            scope,
+            libm=tuple(sorted(filter(uses_libm, called))),
+            soft_float=tuple(sorted(filter(is_soft_float, called))),
+        )
 
     def _sources(self) -> tuple[SourceFile, ...]:
         """Return the sources and headers, with their operators that are static, and whether they may have state."""
@@ -177,6 +187,13 @@ class _Link:
     def _permits(self, one: Linkable) -> bool:
         """Whether the entry of a file, or an operator that the file defines, is stateful."""
         return one.stateful or not self.stateful.isdisjoint(one.defined_functions)
+
+    def _called(self) -> set[str]:
+        """Return the functions that the files call and do not define."""
+        called: set[str] = set()
+        for one in self.all:
+            called.update(one.item.undefined if isinstance(one.item, Member) else one.item.calls)
+        return called - self.definitions.keys() - self.externals.keys()
 
     def _scope(self) -> set[str]:
         """Return the names of the outermost scope in C++ sources, without overloads of functions of a library."""

@@ -27,7 +27,7 @@ RUNTIME_SYMBOLS = (
         """opwest_call opwest_call_check opwest_call_on_device opwest_dtype_name opwest_dtype_size opwest_find
     opwest_launch opwest_model_input opwest_model_output opwest_model_step_name opwest_own opwest_port_cache_line
     opwest_port_device_is_ready opwest_port_give opwest_port_log_failure opwest_port_take opwest_release
-    opwest_status_already opwest_status_failed opwest_wait""".split()
+    opwest_status_already opwest_status_failed opwest_status_invalid opwest_status_unreached opwest_wait""".split()
     )
     | PROVIDED
     | halide_symbols.PROVIDED

@@ -11,6 +11,7 @@ from opwest.model.builds import ANY_TARGET, NO_OPTIONS, CompileOptions, SourceFi
 from opwest.model.c_names import CNames
 from opwest.model.crt_table import Library
 from opwest.model.dtypes import DType
+from opwest.model.identifiers import member_name
 from opwest.model.model import Constant, Model
 from opwest.objects.rename import rename_symbols
 from opwest.objects.tvm_symbols import CONTEXTS
@@ -31,6 +32,7 @@ from opwest.render.records.model_records import model_records
 from opwest.render.records.workspace import used_pools
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name
+from opwest.zephyr.floats import fpu_conditions
 
 
 def model_files(
@@ -63,6 +65,7 @@ def model_files(
             cpp=model.cpp,
             tvm=model.needs_tvm,
             halide=model.needs_halide,
+            fpu=fpu_conditions(model),
             manifest=manifest_name(model),
         ),
         **_cmake(render, model, has_library=compiled is None and table is not None, in_c=compiled is None),
@@ -75,7 +78,7 @@ def model_files(
     }
     if service:
         tensors = interface_rows(model)
-        pools = [pool.name for pool in used_pools(model, plan)]
+        pools = [pool.member for pool in used_pools(model, plan)]
         content = render_service(render, model.name, manifest_name(model), tensors, pools, argument_row(model))
         files[f"src/{service_file(model.name)}"] = content
     if compiled is None:
@@ -109,8 +112,9 @@ def render_service(
     pools: Sequence[str],
     arguments: Mapping[str, Any] | None,
 ) -> bytes:
-    """Return the source for runs of a model from a host, from the rows of its inputs and outputs, and its pools.
+    """Return the source for runs of a model from a host, from the rows of its inputs and outputs.
 
+    `pools` are the members of the workspace that point to pools.
     `arguments` is the memory for calls of operators; None in the record of an earlier opwest.
     """
     return render(
@@ -118,7 +122,7 @@ def render_service(
         model=model,
         manifest=manifest,
         macro=CNames(model).macro,
-        tensors=tensors,
+        tensors=[{"member": tensor["name"], **tensor} for tensor in tensors],  # an earlier opwest kept all names
         pools=pools,
         arguments=arguments,
     )
@@ -330,7 +334,14 @@ def _objects(render: Renderer, model: Model, *, in_place: bool) -> dict[str, byt
         if build.sources:
             # Every TVM source defines a context; the linker keeps one for all.
             weak = dict.fromkeys(CONTEXTS, "__attribute__((weak)) ")
-            rows = [{"symbol": symbol, "renamed": weak.get(symbol, "") + name} for symbol, name in renamed.items()]
+            rows = [
+                {
+                    "symbol": symbol,
+                    "renamed": weak.get(symbol, "") + name,
+                    "can_be_macro": member_name(symbol) != symbol and not symbol.startswith("_"),
+                }
+                for symbol, name in renamed.items()
+            ]
             files[rename_header(build)] = render(
                 "models/model/rename.h",
                 model=model.name,

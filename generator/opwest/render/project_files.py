@@ -95,7 +95,7 @@ def project_record(
 
 def _model_record(model: Model, plan: MemoryPlan, library: Library | None) -> dict[str, Any]:
     tensors = interface_rows(model)
-    kept = "name role dtype shape size align c_type macro buffer elements placed reached labels".split()
+    kept = "name member role dtype shape size align c_type macro buffer elements placed reached labels".split()
     return {
         "name": model.name,
         "macro": CNames(model.name).macro,
@@ -111,7 +111,7 @@ def _model_record(model: Model, plan: MemoryPlan, library: Library | None) -> di
         "state_bytes": sum(state.type.size for state in model.states),
         "full_libc": model.needs_full_libc,
         "steps": [step.operator.name for step in model.steps],
-        "pools": [pool.name for pool in used_pools(model, plan)],
+        "pools": [pool.member for pool in used_pools(model, plan)],
         **_check_record(model, plan),
         "operators": operator_rows(model),
         "arguments": argument_row(model),

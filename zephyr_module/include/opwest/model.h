@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 /** The version of the structures below; generated code checks it. */
-#define OPWEST_METADATA_VERSION 5
+#define OPWEST_METADATA_VERSION 6
 
 struct opwest_program;
 struct opwest_state;

@@ -27,6 +27,7 @@ def pool_rows(model: Model, plan: MemoryPlan) -> list[dict[str, Any]]:
     return [
         {
             "name": pool.name,
+            "member": pool.member,
             "macro": names.pool_macro(pool.name),
             "size": pool.size,
             "align": pool.align,

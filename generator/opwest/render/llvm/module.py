@@ -63,6 +63,8 @@ def _declarations(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
     lines = [
         "declare signext i32 @opwest_status_failed(ptr, ptr, i16 zeroext, i32 signext)",
         "declare signext i32 @opwest_status_already()",
+        "declare signext i32 @opwest_status_invalid(ptr, i8 zeroext, i16 zeroext)",
+        "declare signext i32 @opwest_status_unreached(ptr, i8 zeroext, i16 zeroext)",
         # Weak: without CONFIG_OPWEST_PROFILE it is undefined, and the profiling run is not called.
         "declare extern_weak void @opwest_profile_begin(ptr, ptr, i32 signext)",
         "declare extern_weak void @opwest_profile_end(ptr, ptr, i32 signext)",

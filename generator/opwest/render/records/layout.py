@@ -23,7 +23,7 @@ from opwest.render.records.types import (
     Union,
 )
 
-METADATA_VERSION = 5
+METADATA_VERSION = 6
 """OPWEST_METADATA_VERSION of the runtime that generated code is made for."""
 
 DTYPE = Enumeration(
@@ -33,7 +33,20 @@ DIRECTION = Enumeration("enum opwest_direction", "OPWEST_", ("in", "out", "inout
 HOOK = Enumeration(
     "enum opwest_hook",
     "OPWEST_HOOK_",
-    ("operator", "ready", "activate", "open", "close", "deactivate", "sync", "cache"),
+    (
+        "operator",
+        "ready",
+        "activate",
+        "open",
+        "close",
+        "deactivate",
+        "sync",
+        "cache",
+        "input",
+        "output",
+        "pool",
+        "device",
+    ),
 )
 POINT_KIND = Enumeration("enum opwest_point_kind", "OPWEST_POINT_", ("run", "step", "launch", "wait", "cache", "copy"))
 VALUE_KIND = Enumeration("enum opwest_value_kind", "OPWEST_VALUE_", ("in", "out", "integer", "real"))
@@ -63,6 +76,7 @@ SLOT_FLAGS = Flags("OPWEST_SLOT_", ("active", "open", "lost"))
 NO_STEP = Constant("OPWEST_NO_STEP", 0xFFFF)
 NO_NEXT = Constant("OPWEST_STATE_NO_NEXT", 0xFFFF, "opwest/state.h")
 NO_DEVICE = Constant("OPWEST_NO_DEVICE", 0xFFFF)
+NO_ARGUMENT = Constant("OPWEST_NO_ARGUMENT", 0xFFFF)
 STATUS_NO_DEVICE = Constant("OPWEST_STATUS_NO_DEVICE", 0xFF)
 VERSION = Constant("OPWEST_METADATA_VERSION", METADATA_VERSION)
 DL_CPU = Constant("kDLCPU", 1, "opwest/dlpack.h")
@@ -268,6 +282,7 @@ STATUS = Struct.make(
     step=_STEP,
     hook=Scalar(U8.dtype, HOOK),
     device=Scalar(U8.dtype, STATUS_NO_DEVICE),
+    argument=Scalar(U16.dtype, NO_ARGUMENT),
 )
 SLOT = Struct.make(
     "opwest_slot",
@@ -365,4 +380,4 @@ TYPE_CODES = tuple(
     if convention.arrays is not None
     for code, name in convention.arrays.type_codes.values()
 )
-CONSTANTS = (NO_STEP, NO_NEXT, NO_DEVICE, STATUS_NO_DEVICE, VERSION, DL_CPU, TVM_NULLPTR, *TYPE_CODES)
+CONSTANTS = (NO_STEP, NO_ARGUMENT, NO_NEXT, NO_DEVICE, STATUS_NO_DEVICE, VERSION, DL_CPU, TVM_NULLPTR, *TYPE_CODES)

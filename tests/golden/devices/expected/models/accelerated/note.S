@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"accelerated\",\"descrip"
-	.ascii "tion\":\"Four accelerators\",\"hash\":\"5e7d63183d1cde307eb23e377fc8e8ed06a50f"
-	.ascii "74b7cc24ab261d83808c04c867\",\"targets\":[],\"inputs\":[{\"name\":\"control\",\"dt"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":6,\"model\":\"accelerated\",\"descrip"
+	.ascii "tion\":\"Four accelerators\",\"hash\":\"0e956fbeb1f28d534c48203abd8c3ac175122f"
+	.ascii "bec9121aaca1c40989a7694673\",\"targets\":[],\"inputs\":[{\"name\":\"control\",\"dt"
 	.ascii "ype\":\"int32\",\"shape\":[2],\"size\":8},{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":["
 	.ascii "16],\"size\":64}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[16],\"siz"
 	.ascii "e\":64}],\"devices\":[{\"name\":\"first\",\"type\":\"npu\",\"program\":\"\",\"symbol\":\"\""

@@ -154,7 +154,7 @@ const struct opwest_model asynchronous_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"689807fb4d6f55166c15cdd38bf3e2415ec35eb7a2f42dfd790d5d7d423f3d70";
+	"8b58e2554c590b5a579ee2b7f3519b9d249cd1e61c1ea143e138df8ab4c56514";
 
 const struct opwest_build asynchronous_build = {
 	.generator = build_string_0,

@@ -302,7 +302,7 @@ static const struct device conventions_host_dma = {"dma", NULL, NULL, NULL};
  * @param devices   The device context.
  *
  * @retval 0         The workspace is open.
- * @retval -EINVAL   An argument is NULL, or a pool is NULL or misaligned.
+ * @retval -EINVAL   An argument is NULL, or a pool is NULL or misaligned: see workspace->status.
  * @retval -EALREADY The workspace is open.
  * @retval -ENODEV   A device is NULL or not ready.
  * @retval -ENOTSUP  A device is not an accelerator.
@@ -321,7 +321,7 @@ int conventions_open(struct conventions_workspace *workspace,
  * @param devices   The device context of conventions_open().
  *
  * @retval 0       The outputs are written.
- * @retval -EINVAL An argument or one of its buffers is NULL or misaligned.
+ * @retval -EINVAL An argument or one of its buffers is NULL or misaligned: see workspace->status.
  * @retval -EPERM  The workspace is not open.
  * @retval -EIO    An operator returned a positive status: see workspace->status.
  * @retval -ETIMEDOUT A device did not finish in time. Open again unless workspace->opened.

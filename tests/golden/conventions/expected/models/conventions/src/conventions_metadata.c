@@ -330,7 +330,7 @@ const struct opwest_model conventions_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"f6be8f375e714f96195454fd931fbb92514f6a5410ba5cad0c7f8d36ae2832c9";
+	"c49e6a87a250453af4d299c9fcf757eb86093a7bcec2bfb0c669e26bdf4c8204";
 
 const struct opwest_build conventions_build = {
 	.generator = build_string_0,

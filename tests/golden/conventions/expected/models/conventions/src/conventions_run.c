@@ -58,16 +58,20 @@ const struct opwest_device_set conventions_device_set = {
 int conventions_open(struct conventions_workspace *workspace,
 	const struct conventions_devices *devices)
 {
-	if (workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	if (workspace->opened) {
 		return -EALREADY;
 	}
-	if (!usable(workspace->sram, CONVENTIONS_POOL_SRAM_ALIGN)) {
-		return -EINVAL;
-	}
 	opwest_status_clear(&workspace->status);
+	if (!usable(workspace->sram, CONVENTIONS_POOL_SRAM_ALIGN)) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_POOL, 0U);
+	}
 	workspace->slots[0].dev = devices->npu;
 	workspace->slots[1].dev = devices->dma;
 
@@ -84,8 +88,12 @@ int conventions_open(struct conventions_workspace *workspace,
 int conventions_close(struct conventions_workspace *workspace,
 	const struct conventions_devices *devices)
 {
-	if (workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	if (!workspace->opened) {
 		return -EALREADY;
@@ -119,58 +127,70 @@ int conventions_run(
 	const struct conventions_inputs *inputs, const struct conventions_outputs *outputs,
 	struct conventions_workspace *workspace, const struct conventions_devices *devices)
 {
-	if (inputs == NULL || outputs == NULL || workspace == NULL || devices == NULL) {
+	if (workspace == NULL) {
 		return -EINVAL;
+	}
+	if (inputs == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
+			OPWEST_NO_ARGUMENT);
+	}
+	if (outputs == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT,
+			OPWEST_NO_ARGUMENT);
+	}
+	if (devices == NULL) {
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
+			OPWEST_NO_ARGUMENT);
 	}
 	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 0);
 	opwest_status_clear(&workspace->status);
 	if (!usable(inputs->image, 16U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 0U);
 	}
 	if (!usable(inputs->a, 16U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 1U);
 	}
 	if (!usable(inputs->b, 16U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 2U);
 	}
 	if (!usable(inputs->c, 16U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 3U);
 	}
 	if (!usable(inputs->d, 64U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT, 4U);
 	}
 	if (!usable(outputs->scores, 64U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 0U);
 	}
 	if (!usable(outputs->sum, 4U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 1U);
 	}
 	if (!usable(outputs->seen, 16U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 2U);
 	}
 	if (!usable(outputs->label, 1U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 3U);
 	}
 	if (!usable(outputs->mean, 8U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 4U);
 	}
 	if (!usable(outputs->turned, 4U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 5U);
 	}
 	if (!usable(outputs->total, 8U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 6U);
 	}
 	if (!usable(outputs->shifted, 8U)) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT, 7U);
 	}
 	if (!workspace->opened) {
 		return -EPERM;
 	}
 	if (devices->npu != workspace->slots[0].dev) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE, 0U);
 	}
 	if (devices->dma != workspace->slots[1].dev) {
-		return -EINVAL;
+		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE, 1U);
 	}
 
 	uint8_t *const pool_sram = workspace->sram;

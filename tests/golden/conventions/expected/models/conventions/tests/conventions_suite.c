@@ -212,14 +212,24 @@ ZTEST(conventions, test_open_and_close)
 	open_on(OPWEST_SUITE_FILL);
 }
 
+/* Expect that the status identifies an invalid argument. */
+static void expect_recorded(const struct opwest_status *status, uint8_t kind, uint16_t argument)
+{
+	zassert_equal(status->code, -EINVAL, "the code of an invalid argument");
+	zassert_equal(status->hook, kind, "the kind of an invalid argument");
+	zassert_equal(status->argument, argument, "the index of an invalid argument");
+}
+
 ZTEST(conventions, test_open_checks_its_memory_and_devices)
 {
 	struct conventions_workspace other = workspace;
 
 	other.sram = NULL;
 	zassert_equal(conventions_open(&other, &devices), -EINVAL, "pool sram is NULL");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 0U);
 	other.sram = workspace.sram + 1;
 	zassert_equal(conventions_open(&other, &devices), -EINVAL, "pool sram is misaligned");
+	expect_recorded(&other.status, OPWEST_HOOK_POOL, 0U);
 	other.sram = workspace.sram;
 
 	struct conventions_devices given = devices;
@@ -244,120 +254,150 @@ ZTEST(conventions, test_run_checks_its_arguments)
 	zassert_equal(run_once(), -EPERM, "run before open");
 	open_on(OPWEST_SUITE_FILL);
 	zassert_equal(conventions_run(NULL, &outputs, &workspace, &devices), -EINVAL, "no inputs");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, OPWEST_NO_ARGUMENT);
 	zassert_equal(conventions_run(&inputs, NULL, &workspace, &devices), -EINVAL, "no outputs");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, OPWEST_NO_ARGUMENT);
 	zassert_equal(conventions_run(&inputs, &outputs, NULL, &devices), -EINVAL, "no workspace");
 	zassert_equal(conventions_run(&inputs, &outputs, &workspace, NULL), -EINVAL,
 		"no device context");
+	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, OPWEST_NO_ARGUMENT);
 
 	from.image = NULL;
 	zassert_equal(conventions_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input image is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 0U);
 	from.image = (const int32_t *)((uintptr_t)inputs.image + 1U);
 	zassert_equal(conventions_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input image is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 0U);
 	from.image = inputs.image;
 
 	from.a = NULL;
 	zassert_equal(conventions_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input a is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 1U);
 	from.a = (const uint8_t *)((uintptr_t)inputs.a + 1U);
 	zassert_equal(conventions_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input a is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 1U);
 	from.a = inputs.a;
 
 	from.b = NULL;
 	zassert_equal(conventions_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input b is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 2U);
 	from.b = (const uint16_t *)((uintptr_t)inputs.b + 1U);
 	zassert_equal(conventions_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input b is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 2U);
 	from.b = inputs.b;
 
 	from.c = NULL;
 	zassert_equal(conventions_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input c is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 3U);
 	from.c = (const double *)((uintptr_t)inputs.c + 1U);
 	zassert_equal(conventions_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input c is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 3U);
 	from.c = inputs.c;
 
 	from.d = NULL;
 	zassert_equal(conventions_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input d is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 4U);
 	from.d = (const uint8_t *)((uintptr_t)inputs.d + 1U);
 	zassert_equal(conventions_run(&from, &outputs, &workspace, &devices), -EINVAL,
 		"input d is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 4U);
 	from.d = inputs.d;
 
 	to.scores = NULL;
 	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output scores is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 0U);
 	to.scores = (int32_t *)((uintptr_t)outputs.scores + 1U);
 	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output scores is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 0U);
 	to.scores = outputs.scores;
 
 	to.sum = NULL;
 	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output sum is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 1U);
 	to.sum = (int32_t *)((uintptr_t)outputs.sum + 1U);
 	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output sum is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 1U);
 	to.sum = outputs.sum;
 
 	to.seen = NULL;
 	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output seen is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 2U);
 	to.seen = (int32_t *)((uintptr_t)outputs.seen + 1U);
 	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output seen is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 2U);
 	to.seen = outputs.seen;
 
 	to.label = NULL;
 	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output label is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 3U);
 	to.label = outputs.label;
 
 	to.mean = NULL;
 	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output mean is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 4U);
 	to.mean = (double *)((uintptr_t)outputs.mean + 1U);
 	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output mean is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 4U);
 	to.mean = outputs.mean;
 
 	to.turned = NULL;
 	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output turned is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 5U);
 	to.turned = (int32_t *)((uintptr_t)outputs.turned + 1U);
 	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output turned is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 5U);
 	to.turned = outputs.turned;
 
 	to.total = NULL;
 	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output total is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 6U);
 	to.total = (int64_t *)((uintptr_t)outputs.total + 1U);
 	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output total is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 6U);
 	to.total = outputs.total;
 
 	to.shifted = NULL;
 	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output shifted is NULL");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 7U);
 	to.shifted = (double *)((uintptr_t)outputs.shifted + 1U);
 	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output shifted is misaligned");
+	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 7U);
 	to.shifted = outputs.shifted;
 
 	given.npu = NULL;
 	zassert_equal(conventions_run(&inputs, &outputs, &workspace, &given), -EINVAL,
 		"device npu differs from that of open");
+	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, 0U);
 	given.npu = devices.npu;
 
 	given.dma = NULL;
 	zassert_equal(conventions_run(&inputs, &outputs, &workspace, &given), -EINVAL,
 		"device dma differs from that of open");
+	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, 1U);
 	given.dma = devices.dma;
 
 	zassert_equal(conventions_close(&workspace, &devices), 0, "close");

@@ -117,7 +117,7 @@ const struct opwest_model accelerated_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"5e7d63183d1cde307eb23e377fc8e8ed06a50f74b7cc24ab261d83808c04c867";
+	"0e956fbeb1f28d534c48203abd8c3ac175122fbec9121aaca1c40989a7694673";
 
 const struct opwest_build accelerated_build = {
 	.generator = build_string_0,

@@ -584,7 +584,7 @@ struct many_kinds_workspace {
  * @param devices   The device context.
  *
  * @retval 0         The workspace is open.
- * @retval -EINVAL   An argument is NULL, or a pool is NULL or misaligned.
+ * @retval -EINVAL   An argument is NULL, or a pool is NULL or misaligned: see workspace->status.
  * @retval -EALREADY The workspace is open.
  * @retval -EBUSY    Another workspace is open: operators have writable state.
  */
@@ -600,7 +600,7 @@ int many_kinds_open(struct many_kinds_workspace *workspace,
  * @param devices   The device context of many_kinds_open().
  *
  * @retval 0       The outputs are written.
- * @retval -EINVAL An argument or one of its buffers is NULL or misaligned.
+ * @retval -EINVAL An argument or one of its buffers is NULL or misaligned: see workspace->status.
  * @retval -EPERM  The workspace is not open.
  * @retval -EIO    An operator returned a positive status: see workspace->status.
  * @return Another negative errno that an operator returned: see workspace->status

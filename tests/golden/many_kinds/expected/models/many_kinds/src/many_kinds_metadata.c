@@ -372,7 +372,7 @@ const struct opwest_model many_kinds_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"9cdbefadb8052a58b09b8b3031fbd4234c892ef8c8c2e7823397f93d6c4b5abe";
+	"6badb55fbfd59b05af790d7ddad56d6c67ad0cc411c0a723aa9e2d6e35283e8c";
 
 const struct opwest_build many_kinds_build = {
 	.generator = build_string_0,

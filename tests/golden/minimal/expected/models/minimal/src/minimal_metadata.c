@@ -62,7 +62,7 @@ const struct opwest_model minimal_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"9c44bf87262d6b88092b4a3ad4ef5afc82b2ce5d5c43d318646bfdb31a5a4988";
+	"7b10426d7a5733eeb1ede31919b32402afdf3486810c441399071a78250056cc";
 
 const struct opwest_build minimal_build = {
 	.generator = build_string_0,

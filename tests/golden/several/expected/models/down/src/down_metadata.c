@@ -69,7 +69,7 @@ const struct opwest_model down_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"dbf597d24a3a3b24018db434bc437dd9c3afbce9de398ab21bf3a6851fc7daf6";
+	"1f7b4e84af5b977bb3f228e79c88a331358ce42b7ef7baf74c2107f33d87095f";
 
 const struct opwest_build down_build = {
 	.generator = build_string_0,

@@ -69,7 +69,7 @@ const struct opwest_model up_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"f9004584536966ebdf3116e6dc83728e5c22b4f422386bcc8816ea1539036a56";
+	"8469cf5fbbb71355b1e4a0c0c48ed5acd5e46d658993f3d840cb11902ba32f53";
 
 const struct opwest_build up_build = {
 	.generator = build_string_0,

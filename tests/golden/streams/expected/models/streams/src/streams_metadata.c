@@ -143,7 +143,7 @@ const struct opwest_model streams_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"598ce62fd65cc2659298d59f4def21cc30f0af7a3fa574f9257656ed37c9f591";
+	"eb340a506583f161dc437a1ef935a5c2e15af1dfcbf3cffb5b9ce041080b6291";
 
 const struct opwest_build streams_build = {
 	.generator = build_string_0,

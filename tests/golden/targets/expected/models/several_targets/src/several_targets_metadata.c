@@ -83,7 +83,7 @@ const struct opwest_model several_targets_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"863bc2600779dd447fb04ae5affe84e05924515dfd7139d6802869256dd8d433";
+	"042077e4e7702539d1f062f256f29528f0ba0d3129d0755a88e72f2b0502de6d";
 
 const struct opwest_build several_targets_build = {
 	.generator = build_string_0,

@@ -67,7 +67,7 @@ const struct opwest_model labels_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"8a939f6526258ea4ed7e1d5be1725c4dae3d2082bb0c3c43a0de67f2e105dfa2";
+	"e295ad0b7153c6007aaf571409260e06c830232ec57a6e798d2e24aa9a13febc";
 
 const struct opwest_build labels_build = {
 	.generator = build_string_0,

@@ -15,6 +15,13 @@
 
 #include <tvmgen_default.h>
 
+/* The header changes a member that has the name of a macro. */
+#ifndef PartitionedCall_0
+#define OPWEST_MEMBER_PartitionedCall_0 PartitionedCall_0
+#else
+#define OPWEST_MEMBER_PartitionedCall_0 m_PartitionedCall_0
+#endif
+
 LABELS_WORKSPACE_DEFINE(instance);
 static const struct labels_devices manifest_devices = LABELS_DEVICES_DT_INIT;
 static opwest_port_flag_t in_use;
@@ -37,7 +44,7 @@ static int run_model(struct tvmgen_default_inputs *inputs, struct tvmgen_default
 		return -EINVAL;
 	}
 	in.image = (const int16_t *)inputs->serving_default_input_0;
-	out.scores = (int16_t *)outputs->PartitionedCall_0;
+	out.scores = (int16_t *)outputs->OPWEST_MEMBER_PartitionedCall_0;
 	rc = labels_run(&in, &out, &instance, &manifest_devices);
 	return rc;
 }

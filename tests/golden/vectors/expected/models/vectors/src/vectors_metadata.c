@@ -104,7 +104,7 @@ const struct opwest_model vectors_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"adf328b582ee8066b41376b6b0c0bed40c532594a171f0413669d90d1828ec02";
+	"466c97e5cc0153a32823cb139a0d3ed50182b7f8a04dc5c527c4e535272f8512";
 
 const struct opwest_build vectors_build = {
 	.generator = build_string_0,
