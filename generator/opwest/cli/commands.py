@@ -36,6 +36,7 @@ def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
         template=options.template,
         zephyr=_zephyr(options),
         inputs=options.inputs,
+        depfile=options.depfile,
     )
     done = pipeline.run(request, faults).written
     lines = [

@@ -147,6 +147,12 @@ def _add_generate(generate: argparse.ArgumentParser) -> None:
     generate.add_argument(
         "--inputs", metavar="FILE", type=Path, help="write the paths of all input files to FILE, one per line"
     )
+    generate.add_argument(
+        "--depfile",
+        metavar="FILE",
+        type=Path,
+        help="write the input files to FILE as dependencies for make and ninja, of the target FILE without .d",
+    )
     _add_json(generate)
     generate.set_defaults(function=commands.generate)
 

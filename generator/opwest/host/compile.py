@@ -15,7 +15,8 @@ from typing import Any
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.host.cmsis_nn import find_cmsis_nn, required_sources, uses_cmsis_nn
 from opwest.host.runtime import installed_runtime
-from opwest.model.builds import ANY_TARGET
+from opwest.host.state import StateCheck
+from opwest.model.builds import ANY_TARGET, SOURCES
 from opwest.objects.languages import is_cpp
 from opwest.render.model_files import metadata_object
 
@@ -33,6 +34,7 @@ RUNTIME_SOURCES = (
     "call.c",
     "device_calls.c",
     "devices.c",
+    "halide_backend.c",
     "metadata.c",
     "port_host.c",
     "port_host_cache.c",
@@ -106,16 +108,18 @@ class HostCompiler:
         """Return the processor of the compiler's target, the first part of its triple: x86_64, aarch64."""
         return self._run([*self.command, "-dumpmachine"]).strip().split("-", 1)[0]
 
-    def compile(self, source: Path, includes: Iterable[Path], extra: Iterable[str] = ()) -> None:
-        """Compile one source and add its object to the link."""
+    def compile(self, source: Path, includes: Iterable[Path], extra: Iterable[str] = ()) -> tuple[Path, list[str]]:
+        """Compile one source and add its object to the link; return the object and the command."""
         target = self.work / f"{len(self.objects)}_{source.stem[:60]}.o"
         options = [*self.flags, *(f"-I{path}" for path in includes)]
         command = [*self.command, *C_FLAGS]
         if is_cpp(source.name):
             self.cpp_command = self.cpp_command or self._command("CXX", "c++", "C++")
             command = [*self.cpp_command, f"-std=c++{self.standard}", *CPP_FLAGS]
-        self._run([*command, *options, *extra, "-c", str(source), "-o", str(target)])
+        command = [*command, *options, *extra, "-c", str(source), "-o", str(target)]
+        self._run(command)
         self.objects.append(str(target))
+        return target, command
 
     def link(self, program: Path, extra: Iterable[str] = ()) -> None:
         """Link all compiled and added objects."""
@@ -174,7 +178,8 @@ def build_program(
     for model, build in zip(record["models"], builds, strict=True):
         folder = project / "models" / model["name"]
         headers = (runtime / "include_tvm", *library.headers)
-        _add_model(folder, model, build, compiler, includes, headers, in_c=record["metadata"] == "c")
+        check = StateCheck(runtime, model, build)
+        _add_model(folder, model, build, compiler, includes, headers, check, in_c=record["metadata"] == "c")
     for source in library.sources:
         compiler.compile(source, library.headers, ["-w"])
     # An application of microTVM can include TVM's headers.
@@ -192,10 +197,11 @@ def _add_model(
     compiler: HostCompiler,
     includes: list[Path],
     last: tuple[Path, ...],
+    check: StateCheck,
     *,
     in_c: bool,
 ) -> None:
-    """Compile a model; `last` are the last directories of headers for its operators."""
+    """Compile a model; `last` are the last directories of headers for its operators, `check` examines these."""
     name = model["name"]
     if in_c:
         optional = [part for part in ("bridges", "tvm_crt") if model.get(part)]
@@ -212,9 +218,17 @@ def _add_model(
         compiler.compile(folder / "src" / f"{name}_devices.c", includes)
     for source in build["sources"]:
         after = [word for path in last for word in ("-idirafter", str(path))]
-        extra = ["-include", str(folder / build["rename"]), *after]
-        compiler.compile(folder / source, includes, extra)
+        extra = ["-include", str(folder / build["rename"]), *after, *_options_of(folder, build, source)]
+        check.examine(source, *compiler.compile(folder / source, includes, extra))
+    check.raise_if_found()
     compiler.objects += [str(folder / item) for item in build["objects"]]
+
+
+def _options_of(folder: Path, build: dict[str, Any], source: str) -> list[str]:
+    """Return the options of the manifest for a source."""
+    found = (row for row in build.get("options", ()) if row["source"] == source)
+    words = [word for row in found for word in (*(f"-I{folder / path}" for path in row["include_dirs"]), *row["flags"])]
+    return [f"-iquote{folder / SOURCES}", *words]  # a wrapper includes its header by the path below the sources
 
 
 class _CmsisNn:

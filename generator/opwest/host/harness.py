@@ -78,7 +78,7 @@ def ended(returncode: int) -> str:
 def buffer_of(tensor: Mapping[str, Any]) -> str:
     """Return the C expression of a tensor's memory in the harness."""
     name: str = tensor["buffer"]
-    return f"workspace.{tensor['role']}.{tensor['name']}" if tensor["placed"] else name
+    return f"workspace.{tensor['role']}.{tensor.get('member', tensor['name'])}" if tensor["placed"] else name
 
 
 def _failure(project: Path, model: Mapping[str, Any], done: subprocess.CompletedProcess[str]) -> Exception:
@@ -88,8 +88,10 @@ def _failure(project: Path, model: Mapping[str, Any], done: subprocess.Completed
         rc, step, code, hook, device = (int(word) for word in last.split())
         names, devices = model["steps"], model["devices"]
         where = f" in step {step} ({names[step]})" if step < len(names) else ""
-        if hook:
+        if hook and device < len(devices):
             where += f": {HOOK.members[hook]} of device {devices[device]} returned {code}"
+        elif hook:
+            where += f": invalid {HOOK.members[hook]}"
         elif where:
             where += f": the operator returned {code}"
         return fail(f"{model['name']}_run returned {rc} ({os.strerror(-rc)}){where}", project)

@@ -5,19 +5,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from opwest.diagnostics import Location, nearest
-from opwest.model.builds import CppNeeds, External, LinkObject, Target, TargetBuild
+from opwest.model.builds import CppNeeds, External, LinkObject, SourceFile, Target, TargetBuild
 from opwest.model.context import Context
+from opwest.model.conventions import MEMREF
 from opwest.model.files import Files, Linkable
+from opwest.model.headers import normal
 from opwest.model.identifiers import is_symbol
 from opwest.model.model import Operator
 from opwest.objects.closure import needed_members
 from opwest.objects.facts import CFunction, CSource, Member
+from opwest.objects.halide_symbols import PROVIDED as HALIDE_PROVIDED
 from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, Link, Reason, judge_symbols
-from opwest.objects.providers import provider_of, uses_libm
+from opwest.objects.origins import HEAP, origin_of
+from opwest.objects.providers import is_soft_float, provider_of, uses_libm
 from opwest.objects.tvm_symbols import CONTEXTS, POINTERS, PROVIDED, tvm_functions
 
 if TYPE_CHECKING:
@@ -94,6 +99,14 @@ def needs_tvm(files: Files) -> bool:
     return any(tvm_functions(one.item) & PROVIDED for one in every)
 
 
+def needs_halide(files: Files) -> bool:
+    """Return whether an object or source calls functions of Halide's runtime."""
+    every = [one.item for linkables in (*files.targets.values(), files.sources) for one in linkables]
+    return any(
+        not HALIDE_PROVIDED.isdisjoint(item.calls if isinstance(item, CSource) else item.undefined) for item in every
+    )
+
+
 class _Link:
     """The link of one target."""
 
@@ -115,8 +128,12 @@ class _Link:
         self.externals = externals
         self.needed_externals = needed
         self.where = f" for target {target.name!r}" if target else ""
+        self.symbols = {operator.symbol for operator in operators.values()}
         self.libc = "host" if target and target.host else context.manifest.get("libc", DEFAULT_LIBC)
+        self.stateful = {operator.symbol for operator in operators.values() if operator.stateful}
         self.missing: list[str] = []
+        self.with_heap: set[str] = set()
+        """Files whose functions of MLIR allocate memory, after the report."""
         self.signatures: dict[str, dict[str, DwarfSignature] | str] = {}
         self.unread = files.unread_for(target.name if target else None)
         # A rejected file does not hide the members of archives that define the same symbols.
@@ -142,7 +159,41 @@ class _Link:
         )
         renames = tuple(sorted(self.definitions))
         scope = tuple(sorted(self._scope() - self.definitions.keys()))
-        return TargetBuild(self.target, objects, tuple(self.files.copies), renames, self.libc, scope)
+        called = self._called()
+        return TargetBuild(
+            self.target,
+            objects,
+            self._sources(),
+            renames,
+            self.libc,
+            scope,
+            libm=tuple(sorted(filter(uses_libm, called))),
+            soft_float=tuple(sorted(filter(is_soft_float, called))),
+        )
+
+    def _sources(self) -> tuple[SourceFile, ...]:
+        """Return the sources and headers, with their operators that are static, and whether they may have state."""
+        static = {
+            PurePosixPath(normal(PurePosixPath(one.name))): tuple(sorted(one.item.static_functions & self.symbols))
+            for one in self.files.sources
+            if isinstance(one.item, CSource) and one.item.is_header
+        }
+        permitted = {PurePosixPath(normal(PurePosixPath(one.name))) for one in self.files.sources if self._permits(one)}
+        return tuple(
+            replace(copy, exports=static.get(copy.path, ()), permits_state=copy.path in permitted)
+            for copy in self.files.copies
+        )
+
+    def _permits(self, one: Linkable) -> bool:
+        """Whether the entry of a file, or an operator that the file defines, is stateful."""
+        return one.stateful or not self.stateful.isdisjoint(one.defined_functions)
+
+    def _called(self) -> set[str]:
+        """Return the functions that the files call and do not define."""
+        called: set[str] = set()
+        for one in self.all:
+            called.update(one.item.undefined if isinstance(one.item, Member) else one.item.calls)
+        return called - self.definitions.keys() - self.externals.keys()
 
     def _scope(self) -> set[str]:
         """Return the names of the outermost scope in C++ sources, without overloads of functions of a library."""
@@ -173,8 +224,11 @@ class _Link:
         found: dict[str, list[Linkable]] = {}
         for one in linked:
             for symbol in one.defined:
-                if symbol not in POINTERS:  # replaced by those of the runtime
-                    found.setdefault(symbol, []).append(one)
+                if symbol in POINTERS:  # replaced by those of the runtime
+                    continue
+                if symbol in _static(one) and symbol not in self.symbols:
+                    continue
+                found.setdefault(symbol, []).append(one)
         return found
 
     def _check_operators(self) -> None:
@@ -194,11 +248,45 @@ class _Link:
                         _symbol_place(self.context, operator),
                         expected="a function",
                     )
+                elif self._is_foreign(operator, one):
+                    continue
                 elif operator.symbol in one.c_functions:  # a macro may define others: entry_points
                     from opwest.model.prototypes import check_prototype
 
                     check_prototype(self.faults, operator, one.name, one.c_functions[operator.symbol])
             self._check_signature(operator, owners)
+
+    def _is_foreign(self, operator: Operator, one: Linkable) -> bool:
+        """Report a function that its compiler gave another calling convention than the operator's."""
+        origin = origin_of(operator.symbol, one.item)
+        if origin is None or origin.tool not in ("Halide", "MLIR"):
+            return False
+        self._check_heap(operator, one)
+        if (operator.convention.name, operator.symbol) == (origin.convention, origin.symbol):
+            return False
+        symbol = f", symbol: {origin.symbol}" if operator.symbol != origin.symbol else ""
+        self.faults.error(
+            f"{one.name}: operator {operator.name!r} is {operator.convention.name}, "
+            f"but {origin.tool} compiled the function {operator.symbol!r}",
+            operator.location,
+            expected=f"convention: {origin.convention}{symbol}",
+            hint=f"the object {origin.evidence}",
+        )
+        return True
+
+    def _check_heap(self, operator: Operator, one: Linkable) -> None:
+        """Report a function of MLIR in an object that allocates memory: it would be a heap's."""
+        used = {*one.item.calls} if isinstance(one.item, CSource) else {*one.item.undefined_strong}
+        allocated = sorted(used & HEAP)
+        if operator.convention is MEMREF and allocated and one.name not in self.with_heap:
+            self.with_heap.add(one.name)
+            self.faults.error(
+                f"{one.name} calls {allocated[0]!r}: the memory of memref operators would come from a heap",
+                one.location,
+                expected="functions without memref.alloc",
+                hint="pass the memory as an argument with direction: scratch, or use -promote-buffers-to-stack and "
+                "-buffer-results-to-out-params",
+            )
 
     def _check_signature(self, operator: Operator, owners: list[Linkable]) -> None:
         """Compare an operator with the debug information of the object that defines it, if any."""
@@ -255,7 +343,6 @@ class _Link:
 
     def _check_symbols(self) -> None:
         """Report undefined symbols, functions of TVM's runtime, and state."""
-        allowed = {operator.symbol for operator in self.operators.values() if operator.stateful}
         defined = self.definitions.keys() | self.externals.keys() | self.files.elsewhere
         workspace = any(operator.workspace for operator in self.operators.values())
         for one in self.all:
@@ -265,7 +352,7 @@ class _Link:
             link = Link(
                 None if foreign else self.libc,
                 defined,
-                stateful=one.stateful or bool(allowed & one.defined_functions),
+                stateful=self._permits(one),
                 workspace=workspace,
             )
             for reason in judge_symbols(one.item, link):
@@ -284,6 +371,11 @@ class _Link:
         if self.unread:
             return f"{self.unread[0]} may define it"
         return f"for a symbol of a library, add externals: [{{symbol: {reason.symbol}, from: ...}}]"
+
+
+def _static(one: Linkable) -> frozenset[str]:
+    """Return the static functions of a header."""
+    return one.item.static_functions if isinstance(one.item, CSource) and one.item.is_header else frozenset()
 
 
 def _local_names(one: Linkable) -> set[str]:

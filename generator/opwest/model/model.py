@@ -48,6 +48,13 @@ class Argument:
     """Memory that opwest adds for a call, without a parameter of the compiled function."""
     in_place: tuple[str, ...] = ()
     """The arguments whose memory this result may reuse."""
+    is_result: bool = False
+    """Whether it is the tensor for the value that the compiled function returns."""
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether the compiled function has a parameter for it."""
+        return self.supplied is None and not self.is_result
 
     @property
     def c_type(self) -> str:
@@ -77,6 +84,7 @@ class Operator:
     description: str | None
     args: tuple[Argument, ...]
     returns_status: bool
+    """Whether a call by run returns a status."""
     takes_device: bool
     device_type: str | None
     device_program: str | None
@@ -91,12 +99,30 @@ class Operator:
     @property
     def passed(self) -> tuple[Argument, ...]:
         """The arguments of the compiled function, without the device."""
-        return tuple(a for a in self.args if a.supplied is None)
+        return tuple(a for a in self.args if a.is_passed)
+
+    @property
+    def result(self) -> Argument | None:
+        """The tensor for the value that the compiled function returns."""
+        return next((a for a in self.args if a.is_result), None)
 
     @property
     def is_bridged(self) -> bool:
         """Whether run calls it through a wrapper with `args` as plain parameters."""
-        return self.convention.arrays is not None or self.workspace is not None
+        return self.uses_tvm or self.convention.descriptors is not None or self.result is not None
+
+    @property
+    def uses_tvm(self) -> bool:
+        """Whether its bridge calls CONFIG_OPWEST_TVM."""
+        needs_status = self.convention.descriptors is not None and self.convention.descriptors.status is not None
+        return self.convention.arrays is not None or self.workspace is not None or needs_status
+
+    @property
+    def c_result(self) -> str:
+        """The C type that the compiled function returns."""
+        if self.result is not None:
+            return self.result.type.dtype.c_type
+        return "int32_t" if self.returns_status else "void"
 
     @property
     def parameters(self) -> tuple[tuple[str, str], ...]:
@@ -104,13 +130,14 @@ class Operator:
         if self.convention.arrays is not None:
             return self.convention.arrays.parameters
         device = (("device", self.handle),) if self.takes_device else ()
-        return (*((a.name, a.c_type) for a in self.passed), *device)
+        tensor = self.convention.descriptors.c_type if self.convention.descriptors is not None else None
+        return (*((a.name, a.c_type if a.scalar or tensor is None else tensor) for a in self.passed), *device)
 
     @property
     def prototype(self) -> str:
         """The C prototype without the function's name: `int32_t (const int8_t *, int8_t *)`."""
         types = [c_type for _, c_type in self.parameters]
-        return f"{'int32_t' if self.returns_status else 'void'} ({', '.join(types)})"
+        return f"{self.c_result} ({', '.join(types)})"
 
     @property
     def step_args(self) -> tuple[Argument, ...]:
@@ -363,6 +390,10 @@ class Model:
     needs_full_libc: bool
     needs_tvm: bool
     """Whether it calls functions of CONFIG_OPWEST_TVM."""
+    needs_halide: bool
+    """Whether it calls functions of CONFIG_OPWEST_HALIDE."""
+    stateful: bool
+    """Whether operators may have writable state: one workspace at a time can be open."""
     application: Application
     suite: Suite
     compat: Literal["tvm-crt", "tvm-crt-all"] | None

@@ -7,6 +7,7 @@ from typing import Any
 
 from opwest.model.c_names import CNames
 from opwest.model.dtypes import DTYPES
+from opwest.model.identifiers import member_name
 from opwest.model.model import Interface, Model, Quantization
 from opwest.render.literals import c_comment, c_float, c_string
 
@@ -24,6 +25,7 @@ def interface_rows(model: Model) -> list[dict[str, Any]]:
             rows.append(
                 {
                     "name": tensor.name,
+                    "member": member_name(tensor.name),
                     "role": role,
                     "macro": macro,
                     "heading": f"{role.capitalize()} {tensor.name}",
@@ -102,7 +104,7 @@ def _macros(macro: str, tensor: Interface, padded: int) -> list[dict[str, str]]:
 
 def initialisers(rows: list[dict[str, Any]], *, role: str) -> str:
     """Return the initialiser list of a struct <model>_inputs or <model>_outputs: the caller's buffers by name."""
-    given = [f".{t['name']} = {t['buffer']}" for t in rows if t["role"] == role and not t["placed"]]
+    given = [f".{t['member']} = {t['buffer']}" for t in rows if t["role"] == role and not t["placed"]]
     return ", ".join(given) or ".reserved = 0"
 
 

@@ -182,6 +182,22 @@ def test_random_bytes_cause_no_traceback(plug: Plug, connect: Connect, kind: str
     assert board.device in caught.value.message and caught.value.message.isprintable()
 
 
+@pytest.mark.parametrize("kind", ["smp", "shell"])
+def test_locked_service(plug: Plug, connect: Connect, kind: str) -> None:
+    model = Model(locked=True)
+    link = connect(kind, plug(server(kind, model)))
+    with pytest.raises(LinkError) as caught:
+        link.describe()
+    assert caught.value.message == f"the opwest service of the image on '{link.device}' is locked"
+    assert caught.value.hint is not None and "opwest_service_permit(true)" in caught.value.hint
+    model.locked = False
+    twice = find_model(link.describe(), "twice", link.device)
+    model.locked = True
+    with pytest.raises(LinkError, match="is locked"):
+        link.act(twice, Action.OPEN)
+    assert not model.opened
+
+
 def test_image_without_the_service(plug: Plug, connect: Connect) -> None:
     board = plug(SmpBoard(Model(), groups=(0,)))
     link = connect("smp", board)

@@ -149,11 +149,12 @@ const struct opwest_model asynchronous_model = {
 	.step_count = 10U,
 	.pool_count = 2U,
 	.device_count = 5U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"d78b4cd72b4fb127216434cb46179fea1995fbbf32b3c2f0fedc18b747aef8a6";
+	"8b58e2554c590b5a579ee2b7f3519b9d249cd1e61c1ea143e138df8ab4c56514";
 
 const struct opwest_build asynchronous_build = {
 	.generator = build_string_0,

@@ -112,11 +112,12 @@ const struct opwest_model accelerated_model = {
 	.step_count = 10U,
 	.pool_count = 2U,
 	.device_count = 4U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"94640c017ed99a9e69e4472d7716a0144e09ae9f0ef0b5f4d4f90ebc87f00cdf";
+	"0e956fbeb1f28d534c48203abd8c3ac175122fbec9121aaca1c40989a7694673";
 
 const struct opwest_build accelerated_build = {
 	.generator = build_string_0,

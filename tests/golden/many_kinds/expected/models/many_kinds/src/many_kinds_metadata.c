@@ -367,11 +367,12 @@ const struct opwest_model many_kinds_model = {
 	.step_count = 20U,
 	.pool_count = 2U,
 	.device_count = 0U,
+	.flags = OPWEST_MODEL_STATEFUL,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"0e012d0ed7e6a9f1ba3da76104c21c314d311af7babfdcd6dbb413c42fc5dbf8";
+	"6badb55fbfd59b05af790d7ddad56d6c67ad0cc411c0a723aa9e2d6e35283e8c";
 
 const struct opwest_build many_kinds_build = {
 	.generator = build_string_0,

@@ -64,11 +64,12 @@ const struct opwest_model up_model = {
 	.step_count = 2U,
 	.pool_count = 1U,
 	.device_count = 0U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"cd55cf1b586564db1e2a4da869897073681c3c08a87884acadfb97179fa82a3f";
+	"8469cf5fbbb71355b1e4a0c0c48ed5acd5e46d658993f3d840cb11902ba32f53";
 
 const struct opwest_build up_build = {
 	.generator = build_string_0,

@@ -78,11 +78,12 @@ const struct opwest_model several_targets_model = {
 	.step_count = 2U,
 	.pool_count = 1U,
 	.device_count = 0U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"b460dd93a03d9e5e886216ab36193339ef1ac3920511693f1f2b1936ba43d8e2";
+	"042077e4e7702539d1f062f256f29528f0ba0d3129d0755a88e72f2b0502de6d";
 
 const struct opwest_build several_targets_build = {
 	.generator = build_string_0,

@@ -75,11 +75,12 @@ const struct opwest_model detection_model = {
 	.step_count = 3U,
 	.pool_count = 2U,
 	.device_count = 2U,
+	.flags = 0U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"32e25dc9a89b916e88347477fc0b83fe6b790bfbf56ac5188dd203da1d6067d7";
+	"9731c92609cb574b3db261ca9e3606f2a16c29a44b9bc25cad69d5f30f2b7236";
 
 const struct opwest_build detection_build = {
 	.generator = build_string_0,
