@@ -59,8 +59,10 @@ int main(void)
 	int rc = keyword_spotting_open(&workspace, &devices);
 
 	for (int i = 0; rc == 0 && i < CASES; i++) {
-		rc = keyword_spotting_run(&(struct keyword_spotting_inputs){case_input[i]},
-					  &(struct keyword_spotting_outputs){scores}, &workspace, &devices);
+		const struct keyword_spotting_inputs inputs = {.audio = case_input[i]};
+		const struct keyword_spotting_outputs outputs = {.output = scores};
+
+		rc = keyword_spotting_run(&inputs, &outputs, &workspace, &devices);
 		if (rc == 0) {
 			int word = largest(scores);
 

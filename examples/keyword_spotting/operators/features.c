@@ -43,7 +43,7 @@ static inline uint32_t highest_bit(uint64_t value)
 	return bit;
 }
 
-/** Write a frame times the window, scaled to 30 bits, in the order of reversed bits. Return the scaling. */
+/** Write a frame times the window, scaled to 30 bits, with reversed indices. Return the scaling. */
 static uint32_t load(const int16_t *samples, const int16_t *window, int32_t (*spectrum)[2])
 {
 	int32_t largest = 1;
