@@ -31,9 +31,17 @@ class Draft:
 
 
 def draft_manifest(
-    paths: Sequence[Path], manifest: Path, model: str | None, targets: Sequence[str], faults: Diagnostics
+    paths: Sequence[Path],
+    manifest: Path,
+    model: str | None,
+    targets: Sequence[str],
+    faults: Diagnostics,
+    patterns: Sequence[str] = (),
 ) -> Draft:
-    """Return a draft for a manifest at `manifest`. Raises OpwestError for unusable files."""
+    """Return a draft for a manifest at `manifest`. Raises OpwestError for unusable files.
+
+    `patterns` select the functions that become operators; without any, all that can be.
+    """
     if model is not None and fault_of_name(model):
         check_name("model", model, None, faults)
     for target in targets:
@@ -42,7 +50,8 @@ def draft_manifest(
     faults.raise_if_errors()
     files = read_files(paths, manifest.parent, faults)
     faults.raise_if_errors()
-    selection = select(files, targets, faults)
+    selection = select(files, targets, patterns, faults)
+    faults.raise_if_errors()
     if not selection.operators:
         _report_nothing(selection, faults)
     faults.raise_if_errors()

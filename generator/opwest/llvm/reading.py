@@ -104,6 +104,7 @@ def module_facts(module: Module, text: str, *, uses: bool = False) -> dict[str, 
     if uses:
         _add_uses(module, text, functions)
     variables = list(ir.globals_of(text))
+    _add_aliases(variables, functions)
     own = [v for v in variables if not v.name.startswith("llvm.")]
     used = ir.used_names(text)
     defined = {f["name"] for f in functions if f["is_definition"] and f["linkage"] in _VISIBLE}
@@ -126,6 +127,19 @@ def module_facts(module: Module, text: str, *, uses: bool = False) -> dict[str, 
         "target_abi": ir.target_abi(text),
         "has_debug_information": "\n!llvm.dbg.cu = " in text,
     }
+
+
+def _add_aliases(variables: list[ir.GlobalLine], functions: list[dict[str, Any]]) -> None:
+    """Add the second names of functions that the module defines: rustc and Zig export functions as aliases."""
+    aliases = {v.name: v for v in variables if v.kind == "alias" and v.is_definition}
+    known = {f["name"]: f for f in functions if f["is_definition"]}
+    for alias in aliases.values():
+        target, seen = alias.aliasee, {alias.name}
+        while target in aliases and target not in seen:  # LLVM rejects cycles
+            seen.add(target)
+            target = aliases[target].aliasee
+        if target in known:
+            functions.append({**known[target], "name": alias.name, "linkage": alias.linkage})
 
 
 def _function(function: Any) -> dict[str, Any]:

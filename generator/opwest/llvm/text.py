@@ -24,6 +24,7 @@ _GLOBAL = re.compile(
     r"(?P<kind>global|constant|alias|ifunc) (?P<rest>[^\n]*)$",
     re.ASCII | re.MULTILINE,
 )
+_ALIASEE = re.compile(rf', ptr @(?P<name>{_IDENTIFIER})(?:, partition "[^"]*")?$', re.ASCII)
 _DEFINE = re.compile(r"^define [^\n]*$", re.MULTILINE)
 _GROUP = re.compile(r"^(attributes #\d+ = \{)([^\n]*)\}$", re.MULTILINE)
 _ATTRIBUTE = re.compile(r'"[^"]*"(?:="[^"]*")?|[^\s"()]+(?:\((?:[^()"]|"[^"]*"|\([^()]*\))*\))?')
@@ -75,6 +76,8 @@ class GlobalLine:
     kind: str
     linkage: str
     is_thread_local: bool
+    aliasee: str | None = None
+    """Of an alias: the global that it is a second name of; None if an expression computes its address."""
 
     @property
     def is_definition(self) -> bool:
@@ -95,7 +98,9 @@ def globals_of(text: str) -> Iterator[GlobalLine]:
         if linkage == "external" and "external" in words:
             linkage = "external declaration"
         is_thread_local = any(w.startswith("thread_local") for w in words)
-        yield GlobalLine(decode_name(match["name"]), match["kind"], linkage, is_thread_local)
+        target = _ALIASEE.search(match["rest"]) if match["kind"] == "alias" else None
+        aliasee = decode_name(target["name"]) if target else None
+        yield GlobalLine(decode_name(match["name"]), match["kind"], linkage, is_thread_local, aliasee)
 
 
 def used_names(text: str) -> set[str]:

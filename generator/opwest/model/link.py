@@ -18,6 +18,7 @@ from opwest.objects.closure import needed_members
 from opwest.objects.facts import CFunction, CSource, Member
 from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, Link, Reason, judge_symbols
 from opwest.objects.providers import provider_of, uses_libm
+from opwest.objects.rust import is_hosted
 from opwest.objects.tvm_symbols import CONTEXTS, POINTERS, PROVIDED, tvm_functions
 
 if TYPE_CHECKING:
@@ -258,6 +259,7 @@ class _Link:
         allowed = {operator.symbol for operator in self.operators.values() if operator.stateful}
         defined = self.definitions.keys() | self.externals.keys() | self.files.elsewhere
         workspace = any(operator.workspace for operator in self.operators.values())
+        hosted: set[str] = set()  # archives with a reported member
         for one in self.all:
             foreign = isinstance(one.item, Member) and self.target and one.item.abi.machine != self.target.machine
             if isinstance(one.item, Member):
@@ -268,8 +270,13 @@ class _Link:
                 stateful=one.stateful or bool(allowed & one.defined_functions),
                 workspace=workspace,
             )
-            for reason in judge_symbols(one.item, link):
+            for reason in (*one.faults, *judge_symbols(one.item, link)):
                 one.examined.refuse(reason.text)
+                if isinstance(one.item, Member) and is_hosted(one.item):
+                    if one.name.partition("(")[0] in hosted:
+                        continue
+                    hosted.add(one.name.partition("(")[0])
+                    reason = judge_symbols(one.item)[0]
                 hint = self._hint_for_undefined(reason) if reason.kind == "undefined" else reason.hint
                 self.faults.error(
                     reason.message(one.name, self.where), one.location, expected=reason.expected, hint=hint

@@ -8,7 +8,7 @@ debug information the result is a sentence with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from opwest.objects import dwarf_units as units_
 from opwest.objects.dwarf_compare import DeclaredParameter, compare
@@ -25,9 +25,10 @@ from opwest.objects.dwarf_units import (
     string,
     subprograms,
 )
-from opwest.objects.elf import SHF_COMPRESSED, Elf, StringTable, parse_elf
+from opwest.objects.elf import SHF_COMPRESSED, STT_FUNC, STT_NOTYPE, Elf, StringTable, parse_elf
 from opwest.objects.facts import Member, ObjectError
 from opwest.objects.relocate import Relocations
+from opwest.records import dataclass
 
 __all__ = ["NO_DEBUG_INFORMATION", "DeclaredParameter", "DwarfSignature", "DwarfType", "compare", "signatures"]
 
@@ -48,7 +49,7 @@ def signatures(member: Member, *, names: bool = False) -> dict[str, DwarfSignatu
     try:
         elf = parse_elf(member.content)
         requested = {n for n, s in member.defined.items() if s.kind == "function" or s.section == "code"}
-        return _read(elf, requested, names)
+        return _read(elf, _Wanted(requested, _same_addresses(elf, requested)), names)
     except SplitDebugError:
         return "signature not checked: the debug information is in another file (compile without -gsplit-dwarf)"
     except (ObjectError, RecursionError) as fault:
@@ -56,8 +57,48 @@ def signatures(member: Member, *, names: bool = False) -> dict[str, DwarfSignatu
         return f"signature not checked: {reason}"
 
 
-def _read(elf: Elf, requested: set[str], with_names: bool) -> dict[str, DwarfSignature] | str:
-    """Return the signatures of the functions in `requested`."""
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The functions whose signatures are read."""
+
+    symbols: set[str]
+    """Global functions."""
+    aliases: Mapping[str, set[str]]
+    """By symbol, the global functions at its address."""
+
+    def of(self, linkage: str, name: str, external: bool) -> Iterator[str]:
+        """Yield the symbols that an entry with two names (`DW_AT_linkage_name` or empty, `DW_AT_name`) describes.
+
+        Zig defines an exported function as a local symbol (`file.name`) with a global one at the same address. The
+        name alone is no proof: that of a C++ function (`conv` of `_ZN3foo4convEv`) can be another function's symbol.
+        """
+        symbol = linkage or name
+        if symbol in self.symbols and external:
+            yield symbol
+        if name in self.aliases.get(linkage, ()) and name != linkage:
+            yield name
+
+
+def _same_addresses(elf: Elf, requested: set[str]) -> dict[str, set[str]]:
+    """Return, by symbol, the requested symbols with its section and value."""
+    table = elf.symbol_table()
+    if table is None:
+        return {}
+    names = elf.strings_of(table)
+    places: dict[tuple[int, int], set[str]] = {}
+    every: list[tuple[str, tuple[int, int]]] = []
+    for raw in elf.raw_symbols(table):
+        if raw.section > 0 and raw.info & 15 in (STT_NOTYPE, STT_FUNC) and raw.name:
+            name = names.name(raw.name)
+            place = raw.section, raw.value
+            every.append((name, place))
+            if name in requested:
+                places.setdefault(place, set()).add(name)
+    return {name: places[place] for name, place in every if place in places}
+
+
+def _read(elf: Elf, wanted: _Wanted, with_names: bool) -> dict[str, DwarfSignature] | str:
+    """Return the signatures of the functions in `wanted`."""
     names = {name: [i for i, s in enumerate(elf.sections) if s.name == name] for name in _SECTIONS}
     if not names[_INFO]:
         if any(s.name.startswith(".zdebug_info") for s in elf.sections):
@@ -84,12 +125,12 @@ def _read(elf: Elf, requested: set[str], with_names: bool) -> dict[str, DwarfSig
             parts[".debug_str_offsets"],
             elf.layout.order,
         )
-        for name, signature in _section_signatures(data, requested, with_names):
+        for name, signature in _section_signatures(data, wanted, with_names):
             found.setdefault(name, signature)
     return found
 
 
-def _section_signatures(data: DebugData, requested: set[str], with_names: bool) -> Iterator[tuple[str, DwarfSignature]]:
+def _section_signatures(data: DebugData, wanted: _Wanted, with_names: bool) -> Iterator[tuple[str, DwarfSignature]]:
     """Yield the signatures of one `.debug_info`, entries with code first."""
     units = read_units(data)
     types = Types(data, units)
@@ -99,15 +140,14 @@ def _section_signatures(data: DebugData, requested: set[str], with_names: bool) 
             chain = _chain(data, unit, units, offset)
             if units_.AT_DECLARATION in chain[0][1].attributes:
                 continue
-            name = _name(data, chain)
-            if name not in requested or not any(units_.AT_EXTERNAL in e.attributes for _, e in chain):
-                continue
-            signature = _signature(data, name, chain, types, with_names)
+            external = any(units_.AT_EXTERNAL in entry.attributes for _, entry in chain)
             attributes = chain[0][1].attributes
-            if units_.AT_LOW_PC in attributes or units_.AT_RANGES in attributes:
-                yield name, signature
-            else:
-                later.append((name, signature))
+            for name in wanted.of(_linkage_name(data, chain), _name(data, chain), external):
+                signature = _signature(data, name, chain, types, with_names)
+                if units_.AT_LOW_PC in attributes or units_.AT_RANGES in attributes:
+                    yield name, signature
+                else:
+                    later.append((name, signature))
     yield from later
 
 
@@ -126,13 +166,23 @@ def _chain(data: DebugData, unit: Unit, units: list[Unit], offset: int) -> list[
     return chain
 
 
+def _linkage_name(data: DebugData, chain: list[tuple[Unit, Entry]]) -> str:
+    """Return the symbol of a function whose name in the source differs from it, or else an empty string."""
+    linkage = _text(data, chain, units_.AT_LINKAGE_NAME)
+    return linkage or _text(data, chain, units_.AT_MIPS_LINKAGE_NAME)
+
+
 def _name(data: DebugData, chain: list[tuple[Unit, Entry]]) -> str:
-    """Return the symbol of a function."""
-    for attribute in (units_.AT_LINKAGE_NAME, units_.AT_MIPS_LINKAGE_NAME, units_.AT_NAME):
-        for unit, entry in chain:
-            value = entry.attributes.get(attribute)
-            if value is not None:
-                return string(data, unit, value)
+    """Return the name of a function or a parameter in the source."""
+    return _text(data, chain, units_.AT_NAME)
+
+
+def _text(data: DebugData, chain: list[tuple[Unit, Entry]], attribute: int) -> str:
+    """Return the text of an attribute of the first entry that has it; empty without one."""
+    for unit, entry in chain:
+        value = entry.attributes.get(attribute)
+        if value is not None:
+            return string(data, unit, value)
     return ""
 
 

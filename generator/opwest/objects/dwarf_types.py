@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import field
 from typing import Literal
 
@@ -21,6 +22,10 @@ _ENCODINGS: dict[int, tuple[Kind, bool | None]] = {
     0x02: ("bool", False), 0x04: ("float", True), 0x05: ("integer", True), 0x06: ("integer", True),
     0x07: ("integer", False), 0x08: ("integer", False), 0x10: ("integer", False),
 }  # fmt: skip
+
+
+# Rust and Zig record `const` only in the names of pointer types: `*const i8`, `&i8`, `[*]const i8`.
+POINTER_TO_CONST = re.compile(r"(?:&(?!mut )|(?:\*|\[\*[^\]]*\])(?:align\([^)]*\) |allowzero )*const )")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,10 @@ class DwarfSignature:
         return f"{self.returns} ({', '.join(parameters) or 'void'})"
 
 
+def _as_const(type_: DwarfType) -> DwarfType:
+    return DwarfType(type_.kind, type_.size, type_.signed, type_.name, type_.names, True, type_.target)
+
+
 @dataclass(slots=True)
 class Types:
     """The types of one `.debug_info`, each built once."""
@@ -100,8 +109,7 @@ class Types:
         if tag in _QUALIFIERS:
             return self.of(unit, entry, depth)
         if tag == units_.TAG_CONST:
-            inner = self.of(unit, entry, depth)
-            return DwarfType(inner.kind, inner.size, inner.signed, inner.name, inner.names, True, inner.target)
+            return _as_const(self.of(unit, entry, depth))
         name = self._name(unit, entry)
         size = self._number(entry, units_.AT_BYTE_SIZE)
         if tag == units_.TAG_TYPEDEF:
@@ -109,7 +117,10 @@ class Types:
             names = inner.names | {name}
             return DwarfType(inner.kind, inner.size, inner.signed, name, names, inner.const, inner.target)
         if tag in _POINTERS:
-            return DwarfType("pointer", size or unit.address, target=self.of(unit, entry, depth))
+            target = self.of(unit, entry, depth)
+            return DwarfType(
+                "pointer", size or unit.address, target=_as_const(target) if POINTER_TO_CONST.match(name) else target
+            )
         if tag == units_.TAG_ARRAY:
             inner = self.of(unit, entry, depth)  # only as the target of a pointer, which then refers to the elements
             return DwarfType(inner.kind, inner.size, inner.signed, inner.name, inner.names, inner.const, inner.target)

@@ -15,6 +15,7 @@ from opwest.objects.elf import COMMON_MACHINES, machines
 from opwest.objects.facts import CSource, Member, ObjectError
 from opwest.objects.providers import LIBCS, provider_of
 from opwest.objects.relocations import relocation_faults
+from opwest.objects.rust import HOSTED, HOSTED_HINT, PERSONALITY_HINT, is_hosted
 from opwest.objects.tvm_symbols import ALLOCATE, CONTEXTS, POINTERS, PROVIDED, REFUSED, tvm_functions
 from opwest.records import dataclass
 
@@ -121,6 +122,8 @@ def judge_symbols(item: Member | CSource, link: Link = ALONE) -> list[Reason]:
     """Return the reasons found in symbols: undefined ones, functions of TVM's runtime, state."""
     if isinstance(item, Member) and item.opaque:
         return []
+    if isinstance(item, Member) and is_hosted(item):
+        return [Reason("file", HOSTED, expected="operators that need no operating system", hint=HOSTED_HINT)]
     return [*_undefined(item, link), *_tvm(item, link), *_state(item, link)]
 
 
@@ -209,6 +212,8 @@ def _undefined_reason(symbol: str, machine: str, libcs: tuple[str, ...]) -> Reas
     if others and libcs != ("host",):
         hint = f"for firmware with {others[0]}, set libc: {others[0]}"
         remedy = f"`libc: {others[0]}` permits it"
+    if symbol == "rust_eh_personality":
+        hint = PERSONALITY_HINT
     if symbol.startswith("__stack_chk"):
         hint = "compile with -fno-stack-protector: prebuilt operators cannot use Zephyr's stack canaries"
     return Reason(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +39,16 @@ UNFIT = {
 }
 
 
-def draft(*paths: Path, folder: Path | None = None, model: str | None = None, targets: tuple[str, ...] = ()) -> str:
+def draft(
+    *paths: Path,
+    folder: Path | None = None,
+    model: str | None = None,
+    targets: tuple[str, ...] = (),
+    patterns: Sequence[str] = (),
+) -> str:
     """Return the text of a draft in the directory of the first file."""
     faults = Diagnostics()
-    return draft_manifest(paths, (folder or paths[0].parent) / "manifest.yaml", model, targets, faults).text
+    return draft_manifest(paths, (folder or paths[0].parent) / "manifest.yaml", model, targets, faults, patterns).text
 
 
 def drafted(*paths: Path, **options: Any) -> dict[str, Any]:

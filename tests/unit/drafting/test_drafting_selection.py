@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 from drafting_support import draft, drafted
 from objects_factory import compile_object, make_archive
 from opwest.diagnostics import OpwestError
@@ -220,3 +221,52 @@ def test_drafts_are_reproducible_without_absolute_paths(tmp_path: Path) -> None:
     assert drafted(path)["model"] == "model_x"
     assert drafted(path, model="other")["model"] == "other"
     assert all(len(line) <= 160 for line in text.splitlines())
+
+
+RUST_MEMBERS = {
+    "librs.scale.3fb74cfc5629368c-cgu.0.rcgu.o": "int rust_scale(const char *x, char *y) { *y = *x; return 0; }\n"
+    "int rust_shift(const char *x, char *y) { *y = *x + 1; return 0; }\n"
+    "int _ZN5scale5inner5clamp17hfca962caeb46e163E(const char *x, char *y) { return rust_scale(x, y); }\n"
+    "void rust_begin_unwind(char *info) { *info = 0; }\n",
+    "core-120cbae4e86ec454.core.c1f1a4ba060b9bfa-cgu.0.rcgu.o": "int core_counter;\n"
+    "int core_scale(const char *x, char *y) { *y = *x; return ++core_counter; }\n",
+    "std-d1237ef7159db0a2.std.e28293b1aa0f68bd-cgu.0.rcgu.o": "_Thread_local int panics;\n"
+    "int std_scale(const char *x, char *y) { *y = *x; return ++panics; }\n",
+    "45c91108d938afe8-muldi3.o": "int builtin(const char *x, char *y) { *y = *x; return 0; }\n",
+    "mycrate-120cbae4e86ec454.mycrate.c1f1a4ba060b9bfa-cgu.0.rcgu.o": "int dependency(const char *x, char *y);\n"
+    "int dependency(const char *x, char *y) { *y = *x; return 0; }\n",
+}
+
+
+def rust_archive(folder: Path, extra: str = "") -> Path:
+    """Return an archive with the members of a staticlib of rustc; `extra` is C of the user's crate."""
+    members = []
+    for name, text in RUST_MEMBERS.items():
+        text += extra if name.startswith("librs") else ""
+        members.append(compile_object(folder / "members", text, flags=["-g"], name=name))
+    return make_archive(folder / "librs.a", members)
+
+
+def test_staticlib_of_rust(tmp_path: Path) -> None:
+    """Of a staticlib, only the exported functions of the user's crates become operators."""
+    found = draft(rust_archive(tmp_path))
+    assert list(yaml.safe_load(found)["operators"]) == ["rust_scale", "rust_shift", "dependency"]
+    assert "rust_begin_unwind: a function of the system" in found
+    assert "_ZN5scale" not in found
+    assert "stateful" not in found  # no operator needs core_counter
+    one = draft(rust_archive(tmp_path), patterns=["*_shift"])
+    assert list(yaml.safe_load(one)["operators"]) == ["rust_shift"]
+
+
+def test_symbols_select_helpers(tmp_path: Path) -> None:
+    """--symbols also selects functions that others call; a pattern without a function is an error."""
+    text = "int low(const char *x, char *y);\nint high(const char *x, char *y) { return low(x, y); }\n"
+    high = compile_object(tmp_path, text, flags=["-g"], name="high.o")
+    low = compile_object(tmp_path, text.split(";")[0] + " { *y = *x; return 0; }\n", flags=["-g"], name="low.o")
+    assert list(yaml.safe_load(draft(high, low))["operators"]) == ["high"]
+    assert list(yaml.safe_load(draft(high, low, patterns=["low", "h*"]))["operators"]) == ["high", "low"]
+    with pytest.raises(OpwestError) as caught:
+        draft(high, low, patterns=["lov", "h*"])
+    fault = caught.value.diagnostics[0]
+    assert fault.message == "no function matches --symbols 'lov'"
+    assert fault.hint == "did you mean 'low'?"
