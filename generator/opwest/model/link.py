@@ -17,7 +17,7 @@ from opwest.model.model import Operator
 from opwest.objects.closure import needed_members
 from opwest.objects.facts import CFunction, CSource, Member
 from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, Link, Reason, judge_symbols
-from opwest.objects.providers import provider_of, uses_libm
+from opwest.objects.providers import UNWIND_PREFIX, provider_of, uses_libm
 from opwest.objects.rust import is_hosted
 from opwest.objects.tvm_symbols import CONTEXTS, POINTERS, PROVIDED, tvm_functions
 
@@ -118,6 +118,7 @@ class _Link:
         self.where = f" for target {target.name!r}" if target else ""
         self.libc = "host" if target and target.host else context.manifest.get("libc", DEFAULT_LIBC)
         self.missing: list[str] = []
+        self.noted: set[str] = set()
         self.signatures: dict[str, dict[str, DwarfSignature] | str] = {}
         self.unread = files.unread_for(target.name if target else None)
         # A rejected file does not hide the members of archives that define the same symbols.
@@ -262,6 +263,8 @@ class _Link:
         hosted: set[str] = set()  # archives with a reported member
         for one in self.all:
             foreign = isinstance(one.item, Member) and self.target and one.item.abi.machine != self.target.machine
+            if isinstance(one.item, Member) and one.item.abi.machine == "arm":
+                self._note_unwinder(one, one.item)
             if isinstance(one.item, Member):
                 self.needed_externals |= self.externals.keys() & set(one.item.undefined_strong)
             link = Link(
@@ -281,6 +284,17 @@ class _Link:
                 self.faults.error(
                     reason.message(one.name, self.where), one.location, expected=reason.expected, hint=hint
                 )
+
+    def _note_unwinder(self, one: Linkable, item: Member) -> None:
+        """Note unwind tables once per file: they link libgcc's unwinder, and nothing in firmware reads them."""
+        file = one.name.partition("(")[0]
+        if file not in self.noted and any(name.startswith(UNWIND_PREFIX) for name in item.undefined_strong):
+            self.noted.add(file)
+            self.faults.note(
+                f"{one.name}: unwind tables link the unwinder of libgcc (4 KiB)",
+                one.location,
+                hint="compile with -fno-unwind-tables (Rust: -C force-unwind-tables=no)",
+            )
 
     def _hint_for_undefined(self, reason: Reason) -> str:
         if reason.hint is not None:

@@ -14,6 +14,8 @@ from opwest.records import dataclass
 
 LIBCS: Final = ("host", "picolibc", "newlib", "minimal")
 LINKER: Final = "linker"
+UNWIND_PREFIX: Final = "__aeabi_unwind_cpp_pr"
+"""Arm's personality routines, to which unwind tables refer (EHABI, section 7)."""
 _LINKER_DEFINED: Final = frozenset(["_GLOBAL_OFFSET_TABLE_"])
 _SUPPORT_MACHINES: Final = ("arm", "riscv", "x86-64", "i386", "aarch64")
 
