@@ -24,6 +24,8 @@ _LINKAGES = {
 }  # fmt: skip
 _FLOATS = {"half": 16, "float": 32, "double": 64, "x86_fp80": 80, "fp128": 128, "ppc_fp128": 128}
 _BY_REFERENCE = (b"byval", b"sret", b"inalloca", b"byref", b"preallocated")
+_IN_REGISTER = b"inreg"
+"""On i386, the argument is passed in a register (-mregparm)."""
 
 
 @contextmanager
@@ -104,6 +106,9 @@ def module_facts(module: Module, text: str, *, uses: bool = False) -> dict[str, 
     if uses:
         _add_uses(module, text, functions)
     variables = list(ir.globals_of(text))
+    conventions = ir.conventions_of(text)
+    for function in functions:
+        function["convention"] = conventions.get(function["name"], "")
     _add_aliases(variables, functions)
     own = [v for v in variables if not v.name.startswith("llvm.")]
     used = ir.used_names(text)
@@ -147,12 +152,13 @@ def _function(function: Any) -> dict[str, Any]:
     result, *parameters = (_type(t) for t in _types(function))
     arguments = list(function.arguments)
     for index, argument in enumerate(arguments):
-        if any(a.startswith(_BY_REFERENCE) for a in argument.attributes):
+        if any(a.startswith(_BY_REFERENCE) or a == _IN_REGISTER for a in argument.attributes):
             parameters[index] = ["other", 0]
     return {
         "name": ir.symbol_of(function.name.encode()),
         "returns": result,
         "parameters": parameters,
+        "convention": "",
         "variadic": bool(function.global_value_type.is_function_vararg),
         "is_definition": not function.is_declaration and linkage != "available_externally",
         "linkage": _LINKAGES.get(linkage, linkage),

@@ -67,6 +67,8 @@ class TargetBuild:
     libc: str
     scope: tuple[str, ...] = ()
     """Names of C++ renamed in the same way: their symbols contain the name."""
+    unverified: tuple[str, ...] = ()
+    """Objects with operators whose debug information does not contain the options that change the ABI."""
 
     @property
     def has_cpp(self) -> bool:

@@ -16,7 +16,7 @@ from opwest.model.identifiers import is_symbol
 from opwest.model.model import Operator
 from opwest.objects.closure import needed_members
 from opwest.objects.facts import CFunction, CSource, Member
-from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, Link, Reason, judge_symbols
+from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, Link, Reason, judge_symbols, unrecorded_options
 from opwest.objects.providers import UNWIND_PREFIX, provider_of, uses_libm
 from opwest.objects.rust import is_hosted
 from opwest.objects.tvm_symbols import CONTEXTS, POINTERS, PROVIDED, tvm_functions
@@ -144,7 +144,21 @@ class _Link:
         )
         renames = tuple(sorted(self.definitions))
         scope = tuple(sorted(self._scope() - self.definitions.keys()))
-        return TargetBuild(self.target, objects, tuple(self.files.copies), renames, self.libc, scope)
+        copies = tuple(self.files.copies)
+        return TargetBuild(self.target, objects, copies, renames, self.libc, scope, self._unverified())
+
+    def _unverified(self) -> tuple[str, ...]:
+        """Return the objects with operators whose ABI options are not known; LLVM IR has none."""
+        compiled = {file.name for file, _ in self.files.modules}
+        symbols = {operator.symbol for operator in self.operators.values()}
+        return tuple(
+            one.name
+            for one in self.linked
+            if isinstance(one.item, Member)
+            and one.name not in compiled
+            and symbols & one.defined_functions
+            and unrecorded_options(one.item)
+        )
 
     def _scope(self) -> set[str]:
         """Return the names of the outermost scope in C++ sources, without overloads of functions of a library."""

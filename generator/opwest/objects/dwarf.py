@@ -8,11 +8,12 @@ debug information the result is a sentence with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
 
 from opwest.objects import dwarf_units as units_
 from opwest.objects.dwarf_compare import DeclaredParameter, compare
-from opwest.objects.dwarf_types import DwarfSignature, DwarfType, Types
+from opwest.objects.dwarf_types import NORMAL, DwarfSignature, DwarfType, Types
 from opwest.objects.dwarf_units import (
     DebugData,
     Entry,
@@ -30,13 +31,23 @@ from opwest.objects.facts import Member, ObjectError
 from opwest.objects.relocate import Relocations
 from opwest.records import dataclass
 
-__all__ = ["NO_DEBUG_INFORMATION", "DeclaredParameter", "DwarfSignature", "DwarfType", "compare", "signatures"]
+__all__ = [
+    "NO_DEBUG_INFORMATION",
+    "DeclaredParameter",
+    "DwarfSignature",
+    "DwarfType",
+    "compare",
+    "producers",
+    "signatures",
+]
 
-NO_DEBUG_INFORMATION = "signature not checked: the object has no debug information (compile with -g)"
+_NOT_CHECKED = "signature not checked: "
+NO_DEBUG_INFORMATION = f"{_NOT_CHECKED}the object has no debug information (compile with -g)"
 _INFO = ".debug_info"
 _SECTIONS = (_INFO, ".debug_abbrev", ".debug_str", ".debug_line_str", ".debug_str_offsets")
-_COMPRESSED = "signature not checked: the debug information is compressed (compile with -gz=none)"
+_COMPRESSED = f"{_NOT_CHECKED}the debug information is compressed (compile with -gz=none)"
 _LONGEST_CHAIN = 8
+_T = TypeVar("_T")
 _LARGEST = 1 << 28
 
 
@@ -46,15 +57,12 @@ def signatures(member: Member, *, names: bool = False) -> dict[str, DwarfSignatu
     Functions without debug information (assembly, other members of a partial link) are absent. Without
     usable debug information the result is a sentence that starts with "signature not checked: ".
     """
-    try:
-        elf = parse_elf(member.content)
-        requested = {n for n, s in member.defined.items() if s.kind == "function" or s.section == "code"}
+    requested = {n for n, s in member.defined.items() if s.kind == "function" or s.section == "code"}
+
+    def read(elf: Elf) -> dict[str, DwarfSignature] | str:
         return _read(elf, _Wanted(requested, _same_addresses(elf, requested)), names)
-    except SplitDebugError:
-        return "signature not checked: the debug information is in another file (compile without -gsplit-dwarf)"
-    except (ObjectError, RecursionError) as fault:
-        reason = fault.message if isinstance(fault, ObjectError) else "types are nested too deeply"
-        return f"signature not checked: {reason}"
+
+    return _without_errors(member, read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +105,38 @@ def _same_addresses(elf: Elf, requested: set[str]) -> dict[str, set[str]]:
     return {name: places[place] for name, place in every if place in places}
 
 
-def _read(elf: Elf, wanted: _Wanted, with_names: bool) -> dict[str, DwarfSignature] | str:
-    """Return the signatures of the functions in `wanted`."""
+def producers(member: Member) -> tuple[str, ...] | str:
+    """Return the producers of the units (compilers, often with their options), or the reason why they are unknown."""
+
+    def read(elf: Elf) -> tuple[str, ...] | str:
+        found: dict[str, None] = {}
+        sections = _debug_data(elf)
+        if isinstance(sections, str):
+            return sections
+        for data in sections:
+            for unit in read_units(data):
+                root = read_entry(data, unit, unit.first)
+                value = root.attributes.get(units_.AT_PRODUCER) if root else None
+                found[string(data, unit, value) if value else ""] = None
+        return tuple(found)
+
+    seen = _without_errors(member, read)
+    return seen.removeprefix(_NOT_CHECKED) if isinstance(seen, str) else seen
+
+
+def _without_errors(member: Member, read: Callable[[Elf], _T | str]) -> _T | str:
+    """Return what `read` finds in an object, or a sentence that starts with "signature not checked: "."""
+    try:
+        return read(parse_elf(member.content))
+    except SplitDebugError:
+        return f"{_NOT_CHECKED}the debug information is in another file (compile without -gsplit-dwarf)"
+    except (ObjectError, RecursionError) as fault:
+        reason = fault.message if isinstance(fault, ObjectError) else "types are nested too deeply"
+        return f"{_NOT_CHECKED}{reason}"
+
+
+def _debug_data(elf: Elf) -> Iterator[DebugData] | str:
+    """Return the data of each `.debug_info`, or the reason why there is none."""
     names = {name: [i for i, s in enumerate(elf.sections) if s.name == name] for name in _SECTIONS}
     if not names[_INFO]:
         if any(s.name.startswith(".zdebug_info") for s in elf.sections):
@@ -110,14 +148,13 @@ def _read(elf: Elf, wanted: _Wanted, with_names: bool) -> dict[str, DwarfSignatu
     if any(s.flags & SHF_COMPRESSED for s in used):
         return _COMPRESSED
     if sum(s.size for s in used) > _LARGEST:
-        return f"signature not checked: the object has more than {_LARGEST >> 20} MiB of debug information"
+        return f"{_NOT_CHECKED}the object has more than {_LARGEST >> 20} MiB of debug information"
     relocations = Relocations(elf)
     parts = {
         name: relocations.patched(indexes[0]) if indexes else b"" for name, indexes in names.items() if name != _INFO
     }
-    found: dict[str, DwarfSignature] = {}
-    for index in names[_INFO]:
-        data = DebugData(
+    return (
+        DebugData(
             relocations.patched(index),
             parts[".debug_abbrev"],
             StringTable(parts[".debug_str"], ".debug_str"),
@@ -125,6 +162,17 @@ def _read(elf: Elf, wanted: _Wanted, with_names: bool) -> dict[str, DwarfSignatu
             parts[".debug_str_offsets"],
             elf.layout.order,
         )
+        for index in names[_INFO]
+    )
+
+
+def _read(elf: Elf, wanted: _Wanted, with_names: bool) -> dict[str, DwarfSignature] | str:
+    """Return the signatures of the functions in `wanted`."""
+    sections = _debug_data(elf)
+    if isinstance(sections, str):
+        return sections
+    found: dict[str, DwarfSignature] = {}
+    for data in sections:
         for name, signature in _section_signatures(data, wanted, with_names):
             found.setdefault(name, signature)
     return found
@@ -211,4 +259,6 @@ def _signature(
                 variadic = True
         if parameters or variadic:
             break
-    return DwarfSignature(name, _type(data, *chain[0], types), tuple(parameters), variadic, tuple(names))
+    conventions = (e.attributes.get(units_.AT_CALLING_CONVENTION) for _, e in chain)
+    convention = next((value.number for value in conventions if value is not None), NORMAL)
+    return DwarfSignature(name, _type(data, *chain[0], types), tuple(parameters), variadic, tuple(names), convention)

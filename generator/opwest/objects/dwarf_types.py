@@ -13,6 +13,8 @@ from opwest.records import dataclass
 
 Kind = Literal["void", "integer", "float", "bool", "pointer", "struct", "function", "other", "unknown"]
 
+NORMAL = 1
+"""DW_CC_normal: the calling convention of C."""
 _DEEPEST = 24
 _QUALIFIERS = (units_.TAG_VOLATILE, units_.TAG_RESTRICT, units_.TAG_ATOMIC)
 _POINTERS = (units_.TAG_POINTER, units_.TAG_REFERENCE, units_.TAG_RVALUE_REFERENCE)
@@ -68,6 +70,8 @@ class DwarfSignature:
     variadic: bool = False
     names: tuple[str, ...] = field(default=(), compare=False)
     """Parameter names, if requested; empty for a parameter without a name."""
+    convention: int = NORMAL
+    """The calling convention (DW_CC_*)."""
 
     def __str__(self) -> str:
         parameters = [str(p) for p in self.parameters] + (["..."] if self.variadic else [])

@@ -21,6 +21,7 @@ from opwest.records import dataclass
 
 Kind = Literal["file", "abi", "relocation", "undefined", "tvm", "workspace", "state"]
 DEFAULT_LIBC = "picolibc"
+_DEBUG = b".debug_info"
 _HOST_MACHINES = ("x86-64", "i386")
 RUNTIME_SYMBOLS = (
     frozenset(
@@ -111,11 +112,32 @@ def judge_file(item: Member | CSource, target: TargetAbi | None = None) -> list[
         found.append(Reason("abi", f"compiled for an unknown machine: {machine}"))
     found += [Reason("abi", f.message, f.expected, f.hint) for f in abi_faults(item.abi, abi)]
     if not item.opaque:
+        found += [
+            Reason("abi", f"compiled with {option}: {effect}", "the ABI of Zephyr", f"compile without {option}")
+            for option, effect in _abi_options(item)
+        ]
         try:
             found += [Reason("relocation", text) for text in relocation_faults(item, abi)]
         except ObjectError as fault:
             found.append(Reason("file", fault.message, fault.expected, fault.hint))
     return found
+
+
+def _abi_options(item: Member) -> tuple[tuple[str, str], ...]:
+    if _DEBUG not in item.content:
+        return ()
+    from opwest.objects.producers import abi_options  # reads debug information
+
+    return abi_options(item).faults
+
+
+def unrecorded_options(item: Member) -> bool:
+    """Return whether an object does not record the options of its compiler that change the ABI."""
+    if _DEBUG not in item.content:
+        return True
+    from opwest.objects.producers import abi_options
+
+    return abi_options(item).unknown is not None
 
 
 def judge_symbols(item: Member | CSource, link: Link = ALONE) -> list[Reason]:
