@@ -64,7 +64,7 @@ def _report_nothing(selection: Selection, faults: Diagnostics) -> None:
     reasons += [f"{file}: {reason}" for file, reason in selection.unlisted.items()]
     faults.error(
         "no operator found in the files",
-        expected="global functions that take pointers to tensors and return int32_t or void",
+        expected="global functions that take pointers to tensors and return void, a status or a value",
         hint="; ".join(reasons) or "the files define no global function",
     )
 

@@ -18,7 +18,8 @@ _VARYING = frozenset(("long", "long int", "unsigned long", "long unsigned int"))
 
 def from_dwarf(seen: DwarfSignature) -> Signature:
     """Return the signature of a function that has debug information."""
-    unfit = _unfit_result(seen.returns)
+    value = _value(seen.returns)
+    unfit = None if value else _unfit_result(seen.returns)
     if seen.variadic:
         unfit = "variable arguments"
     parameters = []
@@ -30,12 +31,18 @@ def from_dwarf(seen: DwarfSignature) -> Signature:
             unfit = unfit or f"parameter {index + 1} is {one}"
         else:
             parameters.append(one)
-    return finished(Signature(ORIGIN, tuple(parameters), seen.returns.kind != "void", unfit))
+    return finished(Signature(ORIGIN, tuple(parameters), seen.returns.kind != "void", value, unfit))
+
+
+def _value(returns: DwarfType) -> str | None:
+    """Return the dtype of a result that cannot be a status."""
+    is_status = returns.kind == "integer" and returns.size in (0, _STATUS_BYTES)
+    return None if is_status else dtype_of(returns)
 
 
 def _unfit_result(returns: DwarfType) -> str | None:
     fits = returns.kind in ("void", "unknown") or (returns.kind == "integer" and returns.size in (0, _STATUS_BYTES))
-    return None if fits else f"return type {returns}, expected int32_t or void"
+    return None if fits else f"return type {returns}, expected void or a number"
 
 
 def _parameter(name: str, type_: DwarfType, *, is_last: bool) -> Parameter | str:

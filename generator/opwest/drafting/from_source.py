@@ -20,8 +20,10 @@ def from_source(source: CSource, function: CFunction) -> Signature:
     unfit = None
     if function.parameters is None:
         unfit = "variable arguments"
-    elif function.returns not in ("void", "unknown") and not _is_status(function.returns):
-        unfit = f"return type {function.returns}, expected int32_t or void"
+    is_status = function.returns in ("void", "unknown") or _is_status(function.returns)
+    value = None if is_status else _dtype(_unqualified(function.returns))
+    if not is_status and value is None:
+        unfit = unfit or f"return type {function.returns}, expected void or a number"
     comments = _comments(source, function)
     parameters = []
     last = len(function.parameter_types) - 1
@@ -31,12 +33,16 @@ def from_source(source: CSource, function: CFunction) -> Signature:
             unfit = unfit or f"parameter {index + 1} is {one}"
         else:
             parameters.append(one)
-    return finished(Signature(ORIGIN, tuple(parameters), function.returns != "void", unfit))
+    return finished(Signature(ORIGIN, tuple(parameters), function.returns != "void", value, unfit))
+
+
+def _unqualified(written: str) -> str:
+    return " ".join(word for word in written.split() if word not in ("const", "volatile"))
 
 
 def _is_status(written: str) -> bool:
     """Whether a result may be a status; unknown typedefs are accepted."""
-    name = " ".join(word for word in written.split() if word not in ("const", "volatile"))
+    name = _unqualified(written)
     if "*" in name or name.startswith(("struct ", "union ")):
         return False
     dtype = _dtype(name)

@@ -74,7 +74,7 @@ Link = dict[tuple[str, str], tuple[str, str]]
 
 
 def _arguments(operator: Chosen, *directions: str) -> list[Parameter]:
-    arguments = operator.signature.arguments if operator.signature else ()
+    arguments = operator.signature.step_arguments if operator.signature else ()
     return [a for a in arguments if a.role == "tensor" and a.direction in directions]
 
 
@@ -116,7 +116,7 @@ def _step(operator: Chosen, links: Link, found: Sketch) -> Step:
         return Step(operator.name, [MARK])
     step = Step(operator.name, [])
     read = set(links.values())
-    for argument in operator.signature.arguments:
+    for argument in operator.signature.step_arguments:
         key = (operator.name, argument.name)
         end = End(operator.name, argument)
         own = f"{operator.name}_{argument.name}"

@@ -125,7 +125,12 @@ def _operator(operator: Chosen) -> Iterator[str]:
         )
         yield from writer.operator(operator.name, keys, None, end)
         return
-    keys += writer.key("returns", None if signature.returns_status else "void")
+    result = signature.result
+    if result is not None:
+        guessed = "guessed: no argument is written" if result.dtype == "int32" else ""
+        keys += writer.key("returns", writer.flow_map({"name": result.name, "dtype": result.dtype}), guessed)
+    else:
+        keys += writer.key("returns", None if signature.returns_status else "void")
     device = signature.device
     if device:
         handle = scalar(device.handle) if device.handle != STRUCT_DEVICE else None

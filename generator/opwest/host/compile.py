@@ -211,9 +211,15 @@ def _add_model(
         compiler.compile(folder / "src" / f"{name}_devices.c", includes)
     for source in build["sources"]:
         after = [word for path in last for word in ("-idirafter", str(path))]
-        extra = ["-include", str(folder / build["rename"]), *after]
+        extra = ["-include", str(folder / build["rename"]), *after, *_options_of(folder, build, source)]
         compiler.compile(folder / source, includes, extra)
     compiler.objects += [str(folder / item) for item in build["objects"]]
+
+
+def _options_of(folder: Path, build: dict[str, Any], source: str) -> list[str]:
+    """Return the options of the manifest for a source."""
+    found = (row for row in build.get("options", ()) if row["source"] == source)
+    return [word for row in found for word in (*(f"-I{folder / path}" for path in row["include_dirs"]), *row["flags"])]
 
 
 class _CmsisNn:

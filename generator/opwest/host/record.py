@@ -29,6 +29,8 @@ _BUILD = {
     "sources": [str],
     "rename": (str, None),
 }
+_OPTIONS = {"options": [{"source": str, "include_dirs": [str], "flags": [str]}]}
+"""The part of a build that records of earlier versions lack."""
 _CHECKS: dict[str, Any] = {
     "pools": [str],
     "results": [{"name": str, "dtype": str, "size": int, "shape": [int], "buffer": int}],
@@ -71,7 +73,14 @@ def check_record(record: Mapping[str, Any], project: Path) -> None:
     if fault is None and not record["models"]:
         fault = "record.models is empty"
     for model in record["models"] if fault is None else ():
+        for build in (build for build in model["builds"] if "options" in build):
+            fault = fault or _fault(build, _OPTIONS, "build")
+        if fault is not None:
+            break
         paths = [model["name"], *(path for build in model["builds"] for path in (*build["objects"], *build["sources"]))]
+        options = [row for build in model["builds"] for row in build.get("options", ())]
+        paths += [path for row in options for path in row["include_dirs"]]
+        fault = next((f"invalid flag {f!r}" for row in options for f in row["flags"] if not f.startswith("-")), fault)
         fault = next((f"{path!r} is not a path in the project" for path in paths if not is_inside(path)), fault)
         fault = next((f"invalid role {t['role']!r}" for t in model["tensors"] if t["role"] not in _ROLES), fault)
         fault = next((f"unknown dtype {t['dtype']!r}" for t in model["tensors"] if t["dtype"] not in DTYPES), fault)

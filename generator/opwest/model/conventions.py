@@ -17,6 +17,8 @@ from opwest.model.dtypes import Dlpack, DType
 from opwest.records import dataclass
 
 ConventionName = Literal["unpacked", "packed", "ffi"]
+Result = Literal["status", "void", "value"]
+"""What a function returns: int32_t, 0 on success; nothing; the result of a computation."""
 EntryKind = Literal["tensor", "pointer", "integer", "boolean", "float"]
 
 _DL_TENSOR_BYTES: Final = 48
@@ -67,18 +69,17 @@ class Convention:
     """None: an entry point has the parameters that the manifest declares, and its device."""
     is_of_system_library: bool = False
     """Whether TVM's system library lists entry points without an adapter."""
-
-    @property
-    def returns_status(self) -> bool:
-        """Whether every entry point returns a status; otherwise the manifest declares it."""
-        return self.arrays is not None
+    results: tuple[Result, ...] = ("status",)
+    """What entry points can return; the first one if the manifest does not declare it."""
 
     def passes_scalar(self, dtype: DType) -> bool:
         """Return whether a scalar of an element type can be passed; arrays hold all floats as double."""
         return self.arrays is None or not dtype.bits
 
 
-UNPACKED: Final = Convention("unpacked", tensor_alignment=1, workspace_alignment=16, arrays=None)
+UNPACKED: Final = Convention(
+    "unpacked", tensor_alignment=1, workspace_alignment=16, arrays=None, results=("status", "void", "value")
+)
 
 PACKED_ARRAYS: Final = Arrays(
     parameters=(

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from opwest.diagnostics import Location, nearest
 from opwest.manifest.arrays import Array, ArrayError, read_array
 from opwest.manifest.located import Mapping
@@ -14,7 +16,7 @@ from opwest.model.context import (
     quantization,
     tensor_type,
 )
-from opwest.model.conventions import UNPACKED, Convention, convention_of
+from opwest.model.conventions import UNPACKED, Convention, Result, convention_of
 from opwest.model.dtypes import DTYPES, TensorType
 from opwest.model.elements import converted, rounding_note
 from opwest.model.identifiers import check_name, is_symbol
@@ -86,14 +88,10 @@ def _operator(
     for argument, (item, _) in zip(args, located_items(entry["args"]), strict=True):
         _check_in_place(context, argument, item, args)
     workspace = workspace_need(context, name, entry, convention)
-    if entry.get("returns") == "void" and (convention.returns_status or workspace is not None):
-        why = f"is {convention.name}" if convention.returns_status else "has a workspace"
-        context.faults.error(
-            f"operator {name!r} {why} and returns void",
-            entry.value_location("returns"),
-            expected="returns: status",
-            hint="a call can run out of workspace: return a status" if workspace else None,
-        )
+    result = _result(context, name, entry, convention, has_workspace=workspace is not None)
+    if isinstance(result, Argument):
+        _check_result(context, name, entry, result, names)
+        args.append(result)
     args += supplied_arguments(convention, args, "device" in entry, is_async, workspace, at)
     return Operator(
         name=name,
@@ -102,8 +100,7 @@ def _operator(
         args=tuple(args),
         convention=convention,
         workspace=workspace,
-        # `returns: void` was reported for the conventions that always return a status.
-        returns_status=convention.returns_status or entry.get("returns", "status") == "status",
+        returns_status=result == "status",
         takes_device="device" in entry,
         device_type=device.get("type"),
         device_program=device.get("program"),
@@ -112,6 +109,50 @@ def _operator(
         stateful=entry.get("stateful", False),
         location=at,
     )
+
+
+def _result(
+    context: Context, name: str, entry: Mapping, convention: Convention, *, has_workspace: bool
+) -> Literal["status", "void"] | Argument:
+    """Return what an operator returns, the tensor for a value; report what the convention does not permit."""
+    given = entry.get("returns", convention.results[0])
+    kind: Result = "value" if isinstance(given, Mapping) else given
+    permitted = ("status",) if has_workspace else convention.results
+    if kind not in permitted:
+        why = "has a workspace" if has_workspace and kind in convention.results else f"is {convention.name}"
+        context.faults.error(
+            f"operator {name!r} {why} and returns {'a value' if kind == 'value' else kind}",
+            entry.value_location("returns") if "returns" in entry else entry.value_location("workspace"),
+            expected="returns: status",
+            hint="a call can run out of workspace: return a status" if has_workspace else None,
+        )
+        kind = kind if kind in convention.results else "status"
+    if not isinstance(given, Mapping):
+        return "void" if kind == "void" else "status"
+    type_ = TensorType(DTYPES[given["dtype"]], tuple(given.get("shape", (1,))))
+    at = given.value_location("name") if "name" in given else entry.key_location("returns")
+    return Argument(
+        name=given.get("name", "result"),
+        type=type_,
+        direction="out",
+        scalar=False,
+        align=type_.dtype.size,
+        quantization=quantization(context, given, type_),
+        location=at,
+        is_result=True,
+    )
+
+
+def _check_result(context: Context, name: str, entry: Mapping, result: Argument, names: dict[str, Location]) -> None:
+    """Report an invalid name of a result."""
+    check_name("argument", result.name, result.location, context.faults)
+    if result.name in names:
+        context.faults.error(
+            f"duplicate argument {result.name!r} in operator {name!r}",
+            result.location,
+            expected="unique argument names",
+            hint=f"first defined at line {names[result.name].line}",
+        )
 
 
 def _argument(

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from opwest.diagnostics import Location, nearest
-from opwest.model.builds import CppNeeds, External, LinkObject, Target, TargetBuild
+from opwest.model.builds import CppNeeds, External, LinkObject, SourceFile, Target, TargetBuild
 from opwest.model.context import Context
 from opwest.model.files import Files, Linkable
+from opwest.model.headers import normal
 from opwest.model.identifiers import is_symbol
 from opwest.model.model import Operator
 from opwest.objects.closure import needed_members
@@ -116,6 +118,7 @@ class _Link:
         self.externals = externals
         self.needed_externals = needed
         self.where = f" for target {target.name!r}" if target else ""
+        self.symbols = {operator.symbol for operator in operators.values()}
         self.libc = "host" if target and target.host else context.manifest.get("libc", DEFAULT_LIBC)
         self.missing: list[str] = []
         self.noted: set[str] = set()
@@ -144,21 +147,29 @@ class _Link:
         )
         renames = tuple(sorted(self.definitions))
         scope = tuple(sorted(self._scope() - self.definitions.keys()))
-        copies = tuple(self.files.copies)
-        return TargetBuild(self.target, objects, copies, renames, self.libc, scope, self._unverified())
+        unverified = self._unverified()
+        return TargetBuild(self.target, objects, self._sources(), renames, self.libc, scope, unverified)
 
     def _unverified(self) -> tuple[str, ...]:
         """Return the objects with operators whose ABI options are not known; LLVM IR has none."""
         compiled = {file.name for file, _ in self.files.modules}
-        symbols = {operator.symbol for operator in self.operators.values()}
         return tuple(
             one.name
             for one in self.linked
             if isinstance(one.item, Member)
             and one.name not in compiled
-            and symbols & one.defined_functions
+            and self.symbols & one.defined_functions
             and unrecorded_options(one.item)
         )
+
+    def _sources(self) -> tuple[SourceFile, ...]:
+        """Return the sources; headers with the static functions that are operators."""
+        static = {
+            normal(PurePosixPath(one.name)): tuple(sorted(one.item.static_functions & self.symbols))
+            for one in self.files.sources
+            if isinstance(one.item, CSource) and one.item.is_header
+        }
+        return tuple(replace(copy, exports=static.get(str(copy.path), ())) for copy in self.files.copies)
 
     def _scope(self) -> set[str]:
         """Return the names of the outermost scope in C++ sources, without overloads of functions of a library."""
@@ -189,8 +200,11 @@ class _Link:
         found: dict[str, list[Linkable]] = {}
         for one in linked:
             for symbol in one.defined:
-                if symbol not in POINTERS:  # replaced by those of the runtime
-                    found.setdefault(symbol, []).append(one)
+                if symbol in POINTERS:  # replaced by those of the runtime
+                    continue
+                if symbol in _static(one) and symbol not in self.symbols:
+                    continue
+                found.setdefault(symbol, []).append(one)
         return found
 
     def _check_operators(self) -> None:
@@ -319,6 +333,11 @@ class _Link:
         if self.unread:
             return f"{self.unread[0]} may define it"
         return f"for a symbol of a library, add externals: [{{symbol: {reason.symbol}, from: ...}}]"
+
+
+def _static(one: Linkable) -> frozenset[str]:
+    """Return the static functions of a header."""
+    return one.item.static_functions if isinstance(one.item, CSource) and one.item.is_header else frozenset()
 
 
 def _local_names(one: Linkable) -> set[str]:

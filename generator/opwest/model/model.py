@@ -47,6 +47,13 @@ class Argument:
     """Memory that opwest adds for a call, without a parameter of the compiled function."""
     in_place: tuple[str, ...] = ()
     """The arguments whose memory this result may reuse."""
+    is_result: bool = False
+    """Whether it is the tensor for the value that the compiled function returns."""
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether the compiled function has a parameter for it."""
+        return self.supplied is None and not self.is_result
 
     @property
     def c_type(self) -> str:
@@ -76,6 +83,7 @@ class Operator:
     description: str | None
     args: tuple[Argument, ...]
     returns_status: bool
+    """Whether a call by run returns a status."""
     takes_device: bool
     device_type: str | None
     device_program: str | None
@@ -90,12 +98,29 @@ class Operator:
     @property
     def passed(self) -> tuple[Argument, ...]:
         """The arguments of the compiled function, without the device."""
-        return tuple(a for a in self.args if a.supplied is None)
+        return tuple(a for a in self.args if a.is_passed)
+
+    @property
+    def result(self) -> Argument | None:
+        """The tensor for the value that the compiled function returns."""
+        return next((a for a in self.args if a.is_result), None)
 
     @property
     def is_bridged(self) -> bool:
         """Whether run calls it through a wrapper with `args` as plain parameters."""
+        return self.uses_tvm or self.result is not None
+
+    @property
+    def uses_tvm(self) -> bool:
+        """Whether its bridge calls CONFIG_OPWEST_TVM."""
         return self.convention.arrays is not None or self.workspace is not None
+
+    @property
+    def c_result(self) -> str:
+        """The C type that the compiled function returns."""
+        if self.result is not None:
+            return self.result.type.dtype.c_type
+        return "int32_t" if self.returns_status else "void"
 
     @property
     def parameters(self) -> tuple[tuple[str, str], ...]:
@@ -109,7 +134,7 @@ class Operator:
     def prototype(self) -> str:
         """The C prototype without the function's name: `int32_t (const int8_t *, int8_t *)`."""
         types = [c_type for _, c_type in self.parameters]
-        return f"{'int32_t' if self.returns_status else 'void'} ({', '.join(types)})"
+        return f"{self.c_result} ({', '.join(types)})"
 
     @property
     def step_args(self) -> tuple[Argument, ...]:

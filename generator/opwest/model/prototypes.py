@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from opwest.diagnostics import Diagnostics
 from opwest.model.conventions import CONVENTIONS
+from opwest.model.dtypes import dtype_of_c
 from opwest.model.model import Operator
 from opwest.objects.dwarf import DeclaredParameter, DwarfSignature, DwarfType, compare
 from opwest.objects.dwarf_compare import C_SCALARS
@@ -35,14 +36,43 @@ def check_prototype(faults: Diagnostics, operator: Operator, file: str, function
                     if operator.convention.arrays is None
                     else f"the calling convention is {operator.convention.name}",
                 )
-    if (function.returns == "void") == operator.returns_status:
-        declared = "status (the default)" if operator.returns_status else "void"
+    if not _returns(operator, function.returns):
         faults.error(
             f"{file}:{function.line}: function {function.name!r} returns {function.returns}, "
-            f"operator {operator.name!r} returns {declared}",
+            f"operator {operator.name!r} returns {_declared_result(operator)}",
             at,
-            expected="returns: void" if operator.returns_status else "returns: status",
+            expected=_expected_result(function.returns),
         )
+
+
+def _returns(operator: Operator, written: str) -> bool:
+    """Return whether a function can return what the operator declares; unresolved typedefs are accepted."""
+    if (written == "void") != (operator.c_result == "void"):
+        return False
+    known, expected = C_SCALARS.get(written), C_SCALARS[operator.c_result]
+    if known is None or known.kind == "void":
+        return "*" not in written
+    if operator.result is None:
+        return known.kind == "integer" and known.size == expected.size
+    same = known.signed is None or known.kind == "bool" or known.signed == expected.signed
+    return known.size == expected.size and _is_float(known) == _is_float(expected) and same
+
+
+def _declared_result(operator: Operator) -> str:
+    """Return a description of the declared result."""
+    if operator.result is not None:
+        return f"{operator.c_result} (dtype {operator.result.type.dtype.name})"
+    return "status (the default)" if operator.returns_status else "void"
+
+
+def _expected_result(written: str) -> str:
+    """Return the declaration for a function's return type."""
+    if written == "void":
+        return "returns: void"
+    dtype = dtype_of_c(written)
+    if dtype is None or dtype.name == "int32":
+        return "returns: status"
+    return f"returns: {{dtype: {dtype.name}}}"
 
 
 def _takes(operator: Operator) -> str:
@@ -86,7 +116,8 @@ def check_debug_information(faults: Diagnostics, operator: Operator, file: str, 
     words = {a.name: f"{a.type.dtype.name}{'' if a.scalar else ' tensor'}" for a in operator.passed}
     named = words if operator.convention.arrays is None else {}
     parameters = [DeclaredParameter(name, c_type, named.get(name, "")) for name, c_type in operator.parameters]
-    for difference in compare(signature, operator.returns_status, parameters):
+    returns = operator.c_result if operator.result else "status" if operator.returns_status else "void"
+    for difference in compare(signature, returns, parameters):
         faults.error(
             f"{file}: function {operator.symbol!r} does not fit operator {operator.name!r}: {difference}",
             operator.location,

@@ -74,9 +74,12 @@ def parse_c_type(text: str) -> DwarfType:
     return result
 
 
-def compare(signature: DwarfSignature, returns_status: bool, arguments: Sequence[DeclaredParameter]) -> list[str]:
-    """Return the differences between a function and its declaration; empty if calls are compatible."""
-    found = _return_differences(signature.returns, returns_status)
+def compare(signature: DwarfSignature, returns: str, arguments: Sequence[DeclaredParameter]) -> list[str]:
+    """Return the differences between a function and its declaration; empty if calls are compatible.
+
+    `returns` is `status`, `void` or the C type of a value.
+    """
+    found = _return_differences(signature.returns, returns)
     floats = any(type_.kind == "float" for type_ in (signature.returns, *signature.parameters))
     if signature.convention != NORMAL and (floats or signature.convention not in _AAPCS):
         name = _CONVENTIONS.get(signature.convention, f"{signature.convention:#x} (DW_AT_calling_convention)")
@@ -95,13 +98,17 @@ def compare(signature: DwarfSignature, returns_status: bool, arguments: Sequence
     return found
 
 
-def _return_differences(returns: DwarfType, returns_status: bool) -> list[str]:
+def _return_differences(returns: DwarfType, declared: str) -> list[str]:
     if returns.kind == "unknown":
         return []
-    if not returns_status:
+    if declared == "void":
         if returns.kind == "void":
             return []
         return [f"declared with `returns: void`, the function returns {returns}"]
+    if declared != "status":
+        expected = parse_c_type(declared)
+        fits = returns.kind != "void" and _values_alike(expected, returns)
+        return [] if fits else [f"declared to return the value {declared}, the function returns {returns}"]
     if returns.kind == "void":
         return ["declared to return a status (int32_t), the function returns void (declare it with `returns: void`)"]
     if returns.kind == "integer" and returns.size in (0, _STATUS_SIZE):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from opwest.objects import elf as elf_format
@@ -24,7 +24,7 @@ from opwest.objects.facts import (
     Symbol,
     SymbolKind,
 )
-from opwest.objects.languages import SOURCE_SUFFIXES
+from opwest.objects.languages import HEADER_SOURCE, SOURCE_SUFFIXES
 from opwest.objects.magic import ARCHIVE, ELF, is_known_binary, looks_like, not_an_object
 from opwest.objects.writable_code import FUNCTIONS, WritableCode, writable_code
 
@@ -38,22 +38,25 @@ _RELOCATED = (".data.rel.ro.", ".data.DW.ref.", ".data.rel.local.DW.ref.")
 _LTO_HINT = "compile without -flto (add -fno-lto)"
 
 
-def inspect_object(path: Path) -> ObjectFile | CSource:
-    """Return the facts about an ELF object, an archive or a source; by its content, then its name."""
+def inspect_object(path: Path, include_dirs: Sequence[Path] = ()) -> ObjectFile | CSource:
+    """Return the facts about an ELF object, an archive or a source; by its content, then its name.
+
+    `include_dirs` are directories with headers of C++ sources, besides that of the source.
+    """
     content = read_file(path)
     if content.startswith(ELF):
         return ObjectFile(path, "elf", (read_member(path.name, content),))
     if content.startswith(ARCHIVE):
         return ObjectFile(path, "archive", tuple(_archive(content)))
-    if path.suffix in SOURCE_SUFFIXES and content and not is_known_binary(content):
+    if path.suffix in (*SOURCE_SUFFIXES, HEADER_SOURCE) and content and not is_known_binary(content):
         # Load tree-sitter only for sources.
-        if path.suffix == ".c":
+        if path.suffix in (".c", HEADER_SOURCE):
             from opwest.objects.csource import read_c_source
 
             return read_c_source(path, content)
         from opwest.objects.cppheaders import read_with_headers
 
-        return read_with_headers(path, content)
+        return read_with_headers(path, content, include_dirs)
     raise not_an_object(content)
 
 

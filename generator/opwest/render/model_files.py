@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from opwest.model.builds import ANY_TARGET, TargetBuild
+from opwest.model.builds import ANY_TARGET, NO_OPTIONS, SOURCES, CompileOptions, TargetBuild
 from opwest.model.c_names import CNames
 from opwest.model.crt_table import Library
 from opwest.model.dtypes import DType
@@ -152,9 +152,7 @@ def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> 
         for build in model.builds
         if build.target
     ]
-    sources = (
-        [cmake_string(f"objects/any/{s.path}") for s in model.builds[0].sources if s.compiled] if model.builds else []
-    )
+    sources = [cmake_string(str(s.unit)) for s in model.builds[0].sources if s.compiled] if model.builds else []
     declaration = render(
         "models/model/model.cmake",
         model=model.name,
@@ -165,6 +163,7 @@ def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> 
         ],
         targets=targets,
         sources=sources,
+        options=_option_rows(model),
         full_libc=model.needs_full_libc,
         cpp=model.cpp,
         tvmgen=model.tvmgen is not None,
@@ -172,7 +171,7 @@ def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> 
         has_devices=has_devices(model) or not in_c,
         runtime=[
             *(["src/devices.c"] if model.devices else []),
-            *(["src/tvm_backend.c"] if model.needs_tvm or has_bridges(model) or has_library else []),
+            *(["src/tvm_backend.c"] if model.needs_tvm or has_library else []),
         ],
         has_bridges=has_bridges(model),
         has_library=has_library,
@@ -184,6 +183,23 @@ def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> 
         "CMakeLists.txt": render("models/model/CMakeLists.txt", model=model.name, kconfig=names.kconfig),
         "model.cmake": declaration,
     }
+
+
+def _option_rows(model: Model) -> list[dict[str, Any]]:
+    """Return the options of sources, a row for all sources with the same options."""
+    groups: dict[CompileOptions, list[str]] = {}
+    for source in model.builds[0].sources if model.builds else ():
+        if source.compiled and source.options != NO_OPTIONS:
+            groups.setdefault(source.options, []).append(cmake_string(str(source.unit)))
+    return [
+        {
+            "sources": sources,
+            "include_dirs": [cmake_string(str(SOURCES / folder)) for folder in options.include_dirs],
+            "defines": [cmake_string(define) for define in options.defines],
+            "flags": [cmake_string(flag) for flag in options.flags],
+        }
+        for options, sources in groups.items()
+    ]
 
 
 def constant_files(model: Model, constant: Constant) -> dict[str, bytes]:
@@ -281,7 +297,14 @@ def _objects(render: Renderer, model: Model) -> dict[str, bytes]:
         for item in build.objects:
             files[f"objects/{target_folder(build)}/{item.path}"] = rename_symbols(item.content, renamed)
         for source in build.sources:
-            files[f"objects/any/{source.path}"] = source.content
+            files[str(source.place)] = source.content
+            if source.is_wrapped:
+                files[str(source.unit)] = render(
+                    "models/model/wrapper.c",
+                    manifest=manifest_name(model),
+                    header="../" * len(source.unit.parent.parts) + str(source.place),
+                    exports=[{"symbol": symbol, "renamed": names.operator(symbol)} for symbol in source.exports],
+                )
         if build.sources:
             # Every TVM source defines a context; the linker keeps one for all.
             weak = dict.fromkeys(CONTEXTS, "__attribute__((weak)) ")

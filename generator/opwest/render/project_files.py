@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from opwest.files import ProjectFile
-from opwest.model.builds import TargetBuild
+from opwest.model.builds import NO_OPTIONS, SOURCES, SourceFile, TargetBuild
 from opwest.model.c_names import CNames
 from opwest.model.crt_table import Library, adapted, system_library
 from opwest.model.model import Model
@@ -138,13 +138,23 @@ def _check_record(model: Model, plan: MemoryPlan) -> dict[str, Any]:
     return {"results": results, "stops": [stop.as_record() for stop in found]}
 
 
+def _options_record(source: SourceFile) -> dict[str, Any]:
+    return {
+        "source": str(source.unit),
+        "include_dirs": [str(SOURCES / folder) for folder in source.options.include_dirs],
+        "flags": [*(f"-D{define}" for define in source.options.defines), *source.options.flags],
+    }
+
+
 def _build_record(build: TargetBuild) -> dict[str, Any]:
     folder = target_folder(build)
+    options = [_options_record(source) for source in build.sources if source.compiled and source.options != NO_OPTIONS]
     return {
         "target": build.target.name if build.target else None,
         "bits": build.target.bits if build.target else None,
         "host": list(build.target.host) if build.target else [],
         "objects": [f"objects/{folder}/{o.path}" for o in build.objects],
-        "sources": [f"objects/any/{s.path}" for s in build.sources if s.compiled],
+        "sources": [str(s.unit) for s in build.sources if s.compiled],
+        **({"options": options} if options else {}),
         "rename": rename_header(build) if build.sources else None,
     }

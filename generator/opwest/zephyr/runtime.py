@@ -163,7 +163,7 @@ def _used(model: Model) -> Iterator[str]:
         yield "devices"
     if any(device.handle is None for device in model.devices):
         yield "drivers"  # a driver of the application may use the class and its context
-    if model.needs_tvm or model.compat or any(operator.is_bridged for operator in model.operators):
+    if model.needs_tvm or model.compat or any(operator.uses_tvm for operator in model.operators):
         yield "tvm"
     if model.tvmgen:
         yield "tvmgen"

@@ -53,6 +53,16 @@ static void expect(const int32_t *image, uint8_t on, int32_t *scores, int32_t *s
 	}
 }
 
+static int first_above(const int32_t *x, int32_t limit)
+{
+	int place = 0;
+
+	while (place < COUNT && x[place] <= limit) {
+		place++;
+	}
+	return place;
+}
+
 struct run {
 	_Alignas(64) int32_t image[COUNT];
 	_Alignas(64) uint8_t d[1];
@@ -62,12 +72,15 @@ struct run {
 	_Alignas(64) uint8_t a[1];
 	_Alignas(64) uint16_t b[1];
 	_Alignas(64) double c[1];
+	_Alignas(64) uint8_t label[1];
+	_Alignas(64) double mean[1];
 };
 
 static int run(struct run *data, struct conventions_workspace *workspace, const struct conventions_devices *devices)
 {
 	const struct conventions_inputs inputs = {data->image, data->a, data->b, data->c, data->d};
-	const struct conventions_outputs outputs = {data->scores, data->sum, data->seen};
+	const struct conventions_outputs outputs = {data->scores, data->sum, data->seen, data->label,
+						    data->mean};
 
 	return conventions_run(&inputs, &outputs, workspace, devices);
 }
@@ -91,6 +104,8 @@ static void run_many(struct conventions_workspace *workspace, const struct conve
 		CHECK(run(&data, workspace, devices) == 0);
 		CHECK(memcmp(scores, data.scores, sizeof(scores)) == 0);
 		CHECK(sum == data.sum[0]);
+		CHECK(data.label[0] == 128 + first_above(scores, -300));
+		CHECK(data.mean[0] > sum / 6.0 - 1e-6 && data.mean[0] < sum / 6.0 + 1e-6);
 	}
 	CHECK(conventions_close(workspace, devices) == 0);
 }
@@ -235,6 +250,24 @@ static void launched(void)
 	run_many(&first, &context, 4, 50);
 }
 
+static void values(void)
+{
+	const int32_t x[COUNT] = {-5, -4, 7, 8, 9, 10};
+	uint8_t label = 0;
+	double mean = 0;
+	struct opwest_value args[] = {tensor(x, sizeof(x)), opwest_integer(OPWEST_INT16, -4),
+				      opwest_out(OPWEST_UINT8, &label, sizeof(label))};
+	const struct opwest_entry *entry = opwest_find(&conventions_registry, "label");
+
+	CHECK(entry->info->arg_count == 3 && strcmp(entry->info->args[2].name, "label") == 0);
+	CHECK(entry->info->args[2].direction == OPWEST_OUT);
+	CHECK(opwest_call(entry, args, 3, NULL) == 0 && label == 130);
+	CHECK(opwest_call(entry, args, 2, NULL) == -EINVAL);
+	args[1] = opwest_out(OPWEST_FLOAT64, &mean, sizeof(mean));
+	CHECK(opwest_call(opwest_find(&conventions_registry, "mean"), args, 2, NULL) == 0);
+	CHECK(mean > 4.16 && mean < 4.17);
+}
+
 static TVMBackendPackedCFunc in_library(const char *expected)
 {
 	const TVMFuncRegistry *const registry = TVMSystemLibEntryPoint()->registry;
@@ -243,7 +276,7 @@ static TVMBackendPackedCFunc in_library(const char *expected)
 	TVMBackendPackedCFunc found = NULL;
 
 	memcpy(&count, registry->names, sizeof(count));
-	CHECK(count == 11);
+	CHECK(count == 13);
 	for (uint16_t i = 0; i < count; i++) {
 		CHECK(*name != '\0');
 		if (strcmp(name, expected) == 0) {
@@ -293,6 +326,7 @@ static const struct {
 	void (*run)(void);
 } cases[] = {
 	CASE(results), CASE(kinds), CASE(threads), CASE(by_name), CASE(refused), CASE(launched), CASE(system_library),
+	CASE(values),
 };
 
 int main(int argc, char **argv)

@@ -145,6 +145,31 @@ def test_functions_that_are_not_operators(tmp_path: Path, source: str) -> None:
         assert fault.hint and UNFIT[source] in fault.hint
 
 
+VALUES = """
+float score(const short *x, int n) { return x[n]; }
+double mean(double *x) { return *x; }
+int label(const short *x) { return x[0]; }
+unsigned char place(const short *x, short *y) { *y = *x; return 200; }
+int status(const short *x, short *y) { *y = *x; return 0; }
+"""
+
+
+@pytest.mark.parametrize("kind", ["debug information", "C"])
+def test_values_that_functions_return(tmp_path: Path, kind: str) -> None:
+    path = compile_object(tmp_path, VALUES, flags=["-g"])
+    path = path if kind == "debug information" else tmp_path / "operators.c"
+    operators = drafted(path)["operators"]
+    assert {name: operator.get("returns") for name, operator in operators.items()} == {
+        "score": {"name": "result", "dtype": "float32"},
+        "mean": {"name": "result", "dtype": "float64"},
+        "label": {"name": "result", "dtype": "int32"},
+        "place": {"name": "result", "dtype": "uint8"},
+        "status": None,
+    }
+    assert "dtype: int32}  # guessed: no argument is written" in draft(path)
+    assert arguments(drafted(path), "mean") == ["x float64 in"]
+
+
 def test_types_that_differ_between_targets(tmp_path: Path) -> None:
     source = "#include <stddef.h>\nvoid f(const long *x, float *y, size_t n, void *p, unsigned char *c) { }"
     path = compile_object(tmp_path, source, flags=["-g"])

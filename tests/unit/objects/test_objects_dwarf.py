@@ -161,20 +161,20 @@ def signature_of(tmp_path: Path, declaration: str, flags: tuple[str, ...] = ("-m
 
 def test_differences_as_text(tmp_path: Path) -> None:
     good = signature_of(tmp_path, "int32_t f(const int8_t *a, const int8_t *b, int8_t *c, const struct device *d)")
-    assert compare(good, True, WANTED) == []
-    assert compare(good, False, WANTED) == ["declared with `returns: void`, the function returns int32_t"]
+    assert compare(good, "status", WANTED) == []
+    assert compare(good, "void", WANTED) == ["declared with `returns: void`, the function returns int32_t"]
     bad = signature_of(tmp_path, "void f(const int8_t *a, float *b, const int8_t *c, struct other *d)")
-    assert compare(bad, True, WANTED) == [
+    assert compare(bad, "status", WANTED) == [
         "declared to return a status (int32_t), the function returns void (declare it with `returns: void`)",
         "argument 2 'weight' is int8 tensor (const int8_t *), the function takes float *",
         "argument 3 'result' is int8 tensor (int8_t *), the function takes const int8_t * and does not write it",
         "argument 4 'device' is const struct device *, the function takes struct other *",
     ]
-    assert compare(bad, False, WANTED[:2]) == [
+    assert compare(bad, "void", WANTED[:2]) == [
         "2 arguments declared, the function takes 4: void (const int8_t *, float *, const int8_t *, struct other *)"
     ]
-    assert "takes variable arguments" in compare(signature_of(tmp_path, "int f(void *a, ...)"), True, WANTED)[0]
-    assert compare(signature_of(tmp_path, "int64_t f(void)"), True, []) == [
+    assert "takes variable arguments" in compare(signature_of(tmp_path, "int f(void *a, ...)"), "status", WANTED)[0]
+    assert compare(signature_of(tmp_path, "int64_t f(void)"), "status", []) == [
         "declared to return a status (int32_t), the function returns int64_t"
     ]
 
@@ -216,12 +216,12 @@ def test_compatible_debug_types(tmp_path: Path, wanted: str, seen: str, fits: bo
     parameter = "int8_t a[4][4]" if "[" in seen else f"{seen} a"
     flags = ("-m32", "-msse2", "-mfpmath=sse") if "Float16" in seen else ("-m32",)
     signature = signature_of(tmp_path, f"void f({parameter})", flags)
-    assert (compare(signature, False, [DeclaredParameter("x", wanted)]) == []) == fits
+    assert (compare(signature, "void", [DeclaredParameter("x", wanted)]) == []) == fits
 
 
 def test_long_is_not_int32_on_64_bits(tmp_path: Path) -> None:
     signature = signature_of(tmp_path, "int f(long a)", ("-m64",))
-    assert compare(signature, True, [DeclaredParameter("n", "int32_t", "int32")]) == [
+    assert compare(signature, "status", [DeclaredParameter("n", "int32_t", "int32")]) == [
         "argument 1 'n' is int32 (int32_t), the function takes long int"
     ]
 
@@ -265,7 +265,7 @@ def test_damaged_debug_sections(samples: list[bytes]) -> None:
             if isinstance(result, dict):
                 reported += 1
                 for signature in result.values():
-                    assert str(signature) and compare(signature, True, WANTED) is not None
+                    assert str(signature) and compare(signature, "status", WANTED) is not None
             else:
                 assert result.startswith("signature not checked: ")
     assert slowest < 2 and reported

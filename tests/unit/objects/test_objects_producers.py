@@ -59,4 +59,4 @@ def test_calling_convention_of_one_function(tmp_path: Path) -> None:
     seen = signatures(made(tmp_path, "clang", "-g", source=source))
     assert isinstance(seen, dict)
     declared = [DeclaredParameter("x", "const int32_t *"), DeclaredParameter("y", "int32_t *")]
-    assert compare(seen["op"], True, declared) == ["its calling convention is ms_abi, expected that of C"]
+    assert compare(seen["op"], "status", declared) == ["its calling convention is ms_abi, expected that of C"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""src/<model>_bridges.c: functions with plain parameters that call operators of TVM's conventions."""
+"""src/<model>_bridges.c: functions with plain parameters that call operators of other conventions."""
 
 from __future__ import annotations
 
@@ -41,17 +41,28 @@ def _bridge_row(names: CNames, operator: Operator, records: TensorRecords) -> di
         "name": operator.name,
         "head": prototype(names.bridge(operator.name), operator, named),
         "arrays": None,
+        "has_code": operator.returns_status,
         "enter": None
         if workspace is None or need is None
         else f"&note, arg{workspace}, {need.rounded // need.align}U, {need.align.bit_length() - 1}U",
     }
-    if arrays is None or spelling is None:
-        passed = [f"arg{i}" for i, a in enumerate(operator.args) if a.supplied is None]
-        passed += [f"arg{len(operator.args)}"] if operator.takes_device else []
-    else:
+    if arrays is not None and spelling is not None:
         row["arrays"] = _arrays_row(operator, arrays, spelling, records)
         passed = spelling.passed(operator.name, len(entries(operator)))
-    return row | {"call": call_text(f"code = {names.operator(operator.symbol)}", passed)}
+    else:
+        passed = [f"arg{i}" for i, a in enumerate(operator.args) if a.is_passed]
+        passed += [f"arg{len(operator.args)}"] if operator.takes_device else []
+    return row | {"statements": _statements(operator, call_text(names.operator(operator.symbol), passed))}
+
+
+def _statements(operator: Operator, call: str) -> list[str]:
+    """Return the call of the compiled function, and the return of its status."""
+    if operator.result is not None:
+        return [f"*arg{operator.args.index(operator.result)} = {call}"]
+    if not operator.returns_status:
+        return [call]
+    code = "opwest_tvm_leave(&note, code)" if operator.workspace is not None else "opwest_tvm_code(code)"
+    return [f"code = {call}", f"return {code}"]
 
 
 def _arrays_row(operator: Operator, arrays: Arrays, spelling: ArraysC, records: TensorRecords) -> dict[str, Any]:
@@ -59,14 +70,20 @@ def _arrays_row(operator: Operator, arrays: Arrays, spelling: ArraysC, records: 
     memory = supplied(operator, "arrays")
     listed = entries(operator)
     codes = [arrays.type_codes[entry.kind][1] for entry in listed]
+    described = [c_record(records.tensor(argument, arrays)) for argument in tensors(operator)]
     return {
         "memory": None if memory is None else f"arg{memory}",
         "size": None if memory is None else operator.args[memory].type.size,
-        "tensors": [c_record(records.tensor(argument, arrays)) for argument in tensors(operator)],
-        "count": len(listed),
-        "value_type": spelling.value_type,
-        "members": spelling.members(),
-        "constants": spelling.constants(codes),
+        "members": [
+            *([f"DLTensor tensors[{len(described)}];"] if described else []),
+            f"{spelling.value_type} values[{len(listed)}];",
+            f"{spelling.value_type} result;",
+            *spelling.members(),
+        ],
+        "constants": [
+            *([".tensors = {", *(f"\t{tensor}," for tensor in described), "},"] if described else []),
+            *spelling.constants(codes),
+        ],
         "tables": spelling.tables(operator.name, codes),
         "fills": [line for index, entry in enumerate(listed) for line in _fill(entry, index, spelling.pointer)],
     }
@@ -75,7 +92,8 @@ def _arrays_row(operator: Operator, arrays: Arrays, spelling: ArraysC, records: 
 def _headers(model: Model) -> list[str]:
     """Return the headers of the conventions that a model has, in the order of the table."""
     used = {operator.convention.name for operator in model.operators}
-    return [c.arrays.header for c in CONVENTIONS if c.name in used and c.arrays is not None]
+    headers = [c.arrays.header for c in CONVENTIONS if c.name in used and c.arrays is not None]
+    return [*headers, *(["opwest/tvm_workspace.h"] if any(o.uses_tvm for o in model.operators) else [])]
 
 
 def _parameter(c_type: str, index: int) -> str:

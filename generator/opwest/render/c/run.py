@@ -173,7 +173,7 @@ def render_internal(render: Renderer, model: Model) -> bytes:
         model=model.name,
         guard=f"OPWEST_MODEL_{names.macro}_INTERNAL_H_",
         metadata_version=METADATA_VERSION,
-        prototypes=[prototype(names.operator(o.symbol), o, entry_types(o)) for o in by_symbol.values()],
+        prototypes=[call_text(f"{o.c_result} {names.operator(o.symbol)}", entry_types(o)) for o in by_symbol.values()],
         bridges=[prototype(names.bridge(o.name), o, plain_types(o)) for o in model.operators if o.is_bridged],
         constants=[
             {"symbol": names.constant(c.name), "c_type": c.type.dtype.c_type, "elements": c.type.elements}
@@ -198,6 +198,6 @@ def plain_types(operator: Operator) -> list[str]:
 
 
 def prototype(name: str, operator: Operator, parameters: list[str]) -> str:
-    """Return the head of a function that calls an operator, or is one."""
+    """Return the head of a function that calls an operator."""
     returns = "int32_t" if operator.returns_status else "void"
     return call_text(f"{returns} {name}", parameters)

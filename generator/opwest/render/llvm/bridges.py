@@ -9,7 +9,7 @@ from opwest.model.model import Argument, Model, Operator
 from opwest.render.call_arrays import Entry, entries, supplied, tensors
 from opwest.render.llvm.conventions import ArraysIr, arrays_ir
 from opwest.render.llvm.printer import PRIVATE, Printer, ir_struct
-from opwest.render.llvm.text import ir_parameter, ir_parameters, ir_result, ir_type
+from opwest.render.llvm.text import ir_entry_result, ir_parameter, ir_parameters, ir_result, ir_type
 from opwest.render.records import layout
 from opwest.render.records.arrays import TensorRecords
 
@@ -24,7 +24,7 @@ def declarations(model: Model, pointer_bits: int) -> list[str]:
     lines = []
     if any(operator.convention.arrays is not None for operator in bridged):
         lines.append(f"declare ptr @memcpy(ptr, ptr, i{pointer_bits})")
-    if any(operator.workspace is None for operator in bridged):
+    if any(operator.uses_tvm and operator.workspace is None for operator in bridged):
         lines.append("declare signext i32 @opwest_tvm_code(i32 signext)")
     if any(operator.workspace for operator in bridged):
         lines += [
@@ -66,7 +66,7 @@ class Bridges:
             passed = [
                 f"{ir_parameter(argument)} %arg{index}"
                 for index, argument in enumerate(operator.args)
-                if argument.supplied is None
+                if argument.is_passed
             ]
             if operator.takes_device:
                 passed.append(f"ptr %arg{len(operator.args)}")
@@ -79,13 +79,30 @@ class Bridges:
                 f"  call void @opwest_tvm_enter(ptr %note, ptr %arg{workspace}, "
                 f"i32 signext {need.rounded // need.align}, i32 signext {need.align.bit_length() - 1})"
             )
-        symbol = self.names.operator(operator.symbol)
-        lines.append(f"  %code = call {ir_result(operator)} @{symbol}({', '.join(passed)})")
-        end = "leave(ptr %note, " if need is not None else "code("
-        lines += [f"  %result = call signext i32 @opwest_tvm_{end}i32 signext %code)", "  ret i32 %result"]
+        call = f"call {ir_entry_result(operator)} @{self.names.operator(operator.symbol)}({', '.join(passed)})"
+        lines += self._end(operator, call)
         parameters = ", ".join(f"{type_} %arg{i}" for i, type_ in enumerate(ir_parameters(operator)))
         name = self.names.bridge(operator.name)
         return "\n".join([f"define internal {ir_result(operator)} @{name}({parameters}) {{", *lines, "}"])
+
+    @staticmethod
+    def _end(operator: Operator, call: str) -> list[str]:
+        """Call the compiled function; return its status."""
+        if operator.result is not None:
+            given = f"%arg{operator.args.index(operator.result)}"
+            return [
+                f"  %value = {call}",
+                f"  store {ir_type(operator.result.type.dtype)} %value, ptr {given}",
+                "  ret void",
+            ]
+        if not operator.returns_status:
+            return [f"  {call}", "  ret void"]
+        end = "leave(ptr %note, " if operator.workspace is not None else "code("
+        return [
+            f"  %code = {call}",
+            f"  %result = call signext i32 @opwest_tvm_{end}i32 signext %code)",
+            "  ret i32 %result",
+        ]
 
     def _arrays(self, operator: Operator, conventional: Arrays, spelling: ArraysIr) -> list[str]:
         """Build the argument arrays: copy the constant part, then store the rest."""

@@ -18,7 +18,7 @@ from opwest.render.llvm.printer import ir_struct, ir_struct_type
 from opwest.render.llvm.run import Run
 from opwest.render.llvm.system_library import library_ir
 from opwest.render.llvm.tables import Tables
-from opwest.render.llvm.text import ir_extension, ir_result, ir_type
+from opwest.render.llvm.text import ir_entry_result, ir_extension, ir_result, ir_type
 from opwest.render.records import layout
 from opwest.render.records.model_records import DEVICE_CALL, callable_by_name
 from opwest.render.records.workspace import workspace_struct
@@ -89,7 +89,7 @@ def _declarations(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
     lines += declarations(model, pointer_bits)
     for symbol, operator in sorted(by_symbol.items()):
         parameters = ", ".join(entry_parameters(operator))
-        lines.append(f"declare {ir_result(operator)} @{names.operator(symbol)}({parameters})")
+        lines.append(f"declare {ir_entry_result(operator)} @{names.operator(symbol)}({parameters})")
     return "\n".join(lines)
 
 

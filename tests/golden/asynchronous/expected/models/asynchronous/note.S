@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":4,\"model\":\"asynchronous\",\"descri"
-	.ascii "ption\":\"Five devices of four kinds\",\"hash\":\"d8e2183fe0a2946cf71ce5874f16"
-	.ascii "c9ff01cc1ebcc5182a79df481bea48e2d1ba\",\"targets\":[],\"inputs\":[{\"name\":\"co"
+	.ascii "ption\":\"Five devices of four kinds\",\"hash\":\"12ff5a1380cbde64140ce41ceeca"
+	.ascii "2ef77099c64005f37ea4284580f25f040075\",\"targets\":[],\"inputs\":[{\"name\":\"co"
 	.ascii "ntrol\",\"dtype\":\"int32\",\"shape\":[2],\"size\":8},{\"name\":\"image\",\"dtype\":\"in"
 	.ascii "t32\",\"shape\":[12],\"size\":48},{\"name\":\"raw\",\"dtype\":\"int32\",\"shape\":[12],"
 	.ascii "\"size\":48},{\"name\":\"extra\",\"dtype\":\"int32\",\"shape\":[12],\"size\":48},{\"nam"

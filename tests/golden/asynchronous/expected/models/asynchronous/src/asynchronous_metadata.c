@@ -153,7 +153,7 @@ const struct opwest_model asynchronous_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"d8e2183fe0a2946cf71ce5874f16c9ff01cc1ebcc5182a79df481bea48e2d1ba";
+	"12ff5a1380cbde64140ce41ceeca2ef77099c64005f37ea4284580f25f040075";
 
 const struct opwest_build asynchronous_build = {
 	.generator = build_string_0,

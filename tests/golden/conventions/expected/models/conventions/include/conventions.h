@@ -131,6 +131,31 @@ extern "C" {
 #define CONVENTIONS_OUTPUT_SEEN_DIM_0 4U
 /** @} */
 
+/** @name Output label
+ *
+ * Output label: uint8 [1], 1 bytes
+ * @{
+ */
+#define CONVENTIONS_OUTPUT_LABEL_DTYPE OPWEST_UINT8
+#define CONVENTIONS_OUTPUT_LABEL_ELEMENTS 1U
+#define CONVENTIONS_OUTPUT_LABEL_SIZE 1U
+#define CONVENTIONS_OUTPUT_LABEL_ALIGN 1U
+#define CONVENTIONS_OUTPUT_LABEL_RANK 1U
+#define CONVENTIONS_OUTPUT_LABEL_DIM_0 1U
+/** @} */
+
+/** @name Output mean
+ *
+ * Output mean: float64 [], 8 bytes
+ * @{
+ */
+#define CONVENTIONS_OUTPUT_MEAN_DTYPE OPWEST_FLOAT64
+#define CONVENTIONS_OUTPUT_MEAN_ELEMENTS 1U
+#define CONVENTIONS_OUTPUT_MEAN_SIZE 8U
+#define CONVENTIONS_OUTPUT_MEAN_ALIGN 8U
+#define CONVENTIONS_OUTPUT_MEAN_RANK 0U
+/** @} */
+
 /** @name Pool sram: size and alignment in bytes
  * @{
  */
@@ -160,6 +185,10 @@ struct conventions_outputs {
 	int32_t *sum;
 	/** Output seen: int32 [4], 16 bytes */
 	int32_t *seen;
+	/** Output label: uint8 [1], 1 bytes */
+	uint8_t *label;
+	/** Output mean: float64 [], 8 bytes */
+	double *mean;
 };
 
 /** The device context: the devices of the operators. */
@@ -188,7 +217,7 @@ struct conventions_workspace {
 	struct opwest_slot slots[2];
 #ifdef CONFIG_OPWEST_PROFILE
 	/** Measurements of conventions_run(). They accumulate: see opwest_profile_reset(). */
-	struct opwest_measure profile[13];
+	struct opwest_measure profile[15];
 #endif
 };
 
@@ -238,7 +267,7 @@ int conventions_open(struct conventions_workspace *workspace,
 	const struct conventions_devices *devices);
 
 /**
- * @brief Run the model once: 11 operator calls, in order.
+ * @brief Run the model once: 13 operator calls, in order.
  *
  * @param inputs    The inputs.
  * @param outputs   The outputs.
@@ -300,7 +329,7 @@ extern const struct opwest_buffer conventions_buffers[13];
 /** The regions and the reach of the pools. */
 extern const struct opwest_pool_place conventions_pool_places[1];
 /** The arguments of the steps. */
-extern const struct opwest_step_bindings conventions_step_bindings[11];
+extern const struct opwest_step_bindings conventions_step_bindings[13];
 /** All optional parts of the metadata: keeps each of them. */
 extern const struct opwest_details conventions_details;
 /** @} */
@@ -341,7 +370,7 @@ static inline struct opwest_call_device conventions_call_device(
 
 #ifdef CONFIG_OPWEST_PROFILE
 /** The measured points of conventions_run(), in the order of execution. */
-extern const struct opwest_point conventions_points[13];
+extern const struct opwest_point conventions_points[15];
 #endif
 
 #ifdef __cplusplus

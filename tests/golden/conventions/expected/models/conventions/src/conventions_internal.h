@@ -38,6 +38,8 @@ int32_t conventions__tvmgen_conventions_launch(void *, int32_t *, int32_t, void 
 	void *);
 int32_t conventions__total(const int32_t *, int32_t *);
 void conventions__negate(int32_t *);
+uint8_t conventions__label(const int32_t *, int16_t);
+double conventions__mean(const int32_t *);
 
 /* Calls of operators by another convention, or with a workspace: see conventions_bridges.c. */
 int32_t conventions_bridge_scale(const int32_t *, int8_t, int64_t, float, uint8_t, int32_t *);
@@ -54,6 +56,8 @@ int32_t conventions_bridge_launch(const int32_t *, int32_t, int32_t *, uint8_t *
 int32_t conventions_bridge_launch_packed(const int32_t *, int32_t, int32_t *, uint8_t *,
 	const struct device *);
 int32_t conventions_bridge_total(const int32_t *, int32_t *, uint8_t *);
+void conventions_bridge_label(const int32_t *, int16_t, uint8_t *);
+void conventions_bridge_mean(const int32_t *, double *);
 
 /* Constants: see constants.S. */
 extern const int32_t conventions_constant_table[6];
@@ -62,7 +66,7 @@ extern const int32_t conventions_constant_table[6];
 extern const struct opwest_device conventions_device_table[2];
 
 /* The operators' signatures, in the manifest's order. */
-extern const struct opwest_operator conventions_operators[11];
+extern const struct opwest_operator conventions_operators[13];
 
 #ifdef __cplusplus
 }

@@ -44,6 +44,10 @@ static const struct opwest_tensor outputs[] = {
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 	{.name = "seen", .shape = shape_4, .quantization = NULL, .size = 16U, .dtype = OPWEST_INT32,
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x40U},
+	{.name = "label", .shape = shape_1, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0U},
+	{.name = "mean", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_FLOAT64,
+		.rank = 0U, .direction = OPWEST_OUT, .flags = 0x30U},
 };
 
 static const struct opwest_tensor opwest_args_scale[] = {
@@ -165,7 +169,23 @@ static const struct opwest_tensor opwest_args_negate[] = {
 		.rank = 2U, .direction = OPWEST_INOUT, .flags = 0x20U},
 };
 
-const struct opwest_operator conventions_operators[11] = {
+static const struct opwest_tensor opwest_args_label[] = {
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "limit", .shape = NULL, .quantization = NULL, .size = 2U, .dtype = OPWEST_INT16,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x10U},
+	{.name = "label", .shape = shape_1, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0U},
+};
+
+static const struct opwest_tensor opwest_args_mean[] = {
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "result", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_FLOAT64,
+		.rank = 0U, .direction = OPWEST_OUT, .flags = 0x30U},
+};
+
+const struct opwest_operator conventions_operators[13] = {
 	{.name = "scale", .description = "y = x * by + shift, or -y where negate is true",
 		.args = opwest_args_scale, .arg_count = 6U, .flags = OPWEST_OPERATOR_STATUS},
 	{.name = "smooth", .description = NULL, .args = opwest_args_smooth, .arg_count = 3U,
@@ -190,6 +210,10 @@ const struct opwest_operator conventions_operators[11] = {
 		.flags = OPWEST_OPERATOR_STATUS},
 	{.name = "negate", .description = NULL, .args = opwest_args_negate, .arg_count = 1U,
 		.flags = 0U},
+	{.name = "label", .description = NULL, .args = opwest_args_label, .arg_count = 3U,
+		.flags = 0U},
+	{.name = "mean", .description = "A value as a tensor without dimensions",
+		.args = opwest_args_mean, .arg_count = 2U, .flags = 0U},
 };
 
 static const struct opwest_step steps[] = {
@@ -204,6 +228,8 @@ static const struct opwest_step steps[] = {
 	{.operator_index = 8U, .device_index = 0U},
 	{.operator_index = 6U, .device_index = OPWEST_NO_DEVICE},
 	{.operator_index = 9U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 11U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 12U, .device_index = OPWEST_NO_DEVICE},
 };
 
 static const struct opwest_pool pools[] = {
@@ -221,16 +247,16 @@ const struct opwest_model conventions_model = {
 	.constant_size = 24U,
 	.version = OPWEST_METADATA_VERSION,
 	.input_count = 5U,
-	.output_count = 3U,
-	.operator_count = 11U,
-	.step_count = 11U,
+	.output_count = 5U,
+	.operator_count = 13U,
+	.step_count = 13U,
 	.pool_count = 1U,
 	.device_count = 2U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"bbee37dd9013a64d65596c3e6ddd502dfdaefc6fad9ac46e959b3e9c64796735";
+	"ba7af1337cde55cad4166d47c8c803f3ee80d9ccdc28117db05a6a2df8f9d8e0";
 
 const struct opwest_build conventions_build = {
 	.generator = build_string_0,
@@ -400,13 +426,24 @@ static const struct opwest_binding bindings_10[] = {
 	{.kind = OPWEST_BINDING_BUFFER, .index = 12U},
 };
 
+static const struct opwest_binding bindings_11[] = {
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 0U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 9U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 3U},
+};
+
+static const struct opwest_binding bindings_12[] = {
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 0U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 4U},
+};
+
 static const uint64_t scalars[] = {
 	UINT64_C(18446744073709551613), UINT64_C(9000000000), UINT64_C(4602678819172646912), 1, 3,
 		UINT64_C(18446744073709551615), 60000, UINT64_C(4598175219545276416),
-	0,
+	0, UINT64_C(18446744073709551316),
 };
 
-const struct opwest_step_bindings conventions_step_bindings[11] = {
+const struct opwest_step_bindings conventions_step_bindings[13] = {
 	{.bindings = bindings_0, .binding_count = 6U},
 	{.bindings = bindings_1, .binding_count = 3U},
 	{.bindings = bindings_2, .binding_count = 4U},
@@ -418,6 +455,8 @@ const struct opwest_step_bindings conventions_step_bindings[11] = {
 	{.bindings = bindings_8, .binding_count = 4U},
 	{.bindings = bindings_9, .binding_count = 8U},
 	{.bindings = bindings_10, .binding_count = 3U},
+	{.bindings = bindings_11, .binding_count = 3U},
+	{.bindings = bindings_12, .binding_count = 2U},
 };
 
 const struct opwest_details conventions_details = {
@@ -431,6 +470,6 @@ const struct opwest_details conventions_details = {
 	.constant_count = 1U,
 	.buffer_count = 13U,
 	.pool_count = 1U,
-	.step_count = 11U,
-	.scalar_count = 9U,
+	.step_count = 13U,
+	.scalar_count = 10U,
 };

@@ -80,33 +80,49 @@ static int32_t opwest_call_negate(const struct opwest_value *args, const struct 
 	return 0;
 }
 
+static int32_t opwest_call_label(const struct opwest_value *args, const struct device *dev)
+{
+	(void)dev;
+	conventions_bridge_label(args[0].as.in, (int16_t)args[1].as.integer, args[2].as.out);
+	return 0;
+}
+
+static int32_t opwest_call_mean(const struct opwest_value *args, const struct device *dev)
+{
+	(void)dev;
+	conventions_bridge_mean(args[0].as.in, args[1].as.out);
+	return 0;
+}
+
 static const struct opwest_requirement requirements[] = {
 	{.type = NULL, .program = NULL, .call = opwest_call_on_device},
 };
 
 static const struct opwest_entry entries[] = {
+	{.info = &conventions_operators[1], .adapter = opwest_call_smooth, .requirement = NULL},
 	{.info = &conventions_operators[9], .adapter = opwest_call_total, .requirement = NULL},
-	{.info = &conventions_operators[2], .adapter = opwest_call_gather, .requirement = NULL},
+	{.info = &conventions_operators[0], .adapter = opwest_call_scale, .requirement = NULL},
+	{.info = &conventions_operators[12], .adapter = opwest_call_mean, .requirement = NULL},
 	{.info = &conventions_operators[6], .adapter = opwest_call_mix, .requirement = NULL},
-	{.info = &conventions_operators[8], .adapter = opwest_call_launch_packed,
-		.requirement = &requirements[0]},
+	{.info = &conventions_operators[4], .adapter = opwest_call_kinds, .requirement = NULL},
+	{.info = &conventions_operators[11], .adapter = opwest_call_label, .requirement = NULL},
+	{.info = &conventions_operators[2], .adapter = opwest_call_gather, .requirement = NULL},
 	{.info = &conventions_operators[7], .adapter = opwest_call_launch,
 		.requirement = &requirements[0]},
-	{.info = &conventions_operators[5], .adapter = opwest_call_add, .requirement = NULL},
-	{.info = &conventions_operators[1], .adapter = opwest_call_smooth, .requirement = NULL},
+	{.info = &conventions_operators[8], .adapter = opwest_call_launch_packed,
+		.requirement = &requirements[0]},
 	{.info = &conventions_operators[10], .adapter = opwest_call_negate, .requirement = NULL},
-	{.info = &conventions_operators[4], .adapter = opwest_call_kinds, .requirement = NULL},
+	{.info = &conventions_operators[5], .adapter = opwest_call_add, .requirement = NULL},
 	{.info = &conventions_operators[3], .adapter = opwest_call_move,
 		.requirement = &requirements[0]},
-	{.info = &conventions_operators[0], .adapter = opwest_call_scale, .requirement = NULL},
 };
 
-static const uint16_t displacements[] = {1U, 7U, 631U};
+static const uint16_t displacements[] = {2U, 4U, 87U, 13U};
 
 const struct opwest_registry conventions_registry = {
 	.entries = entries,
 	.displacements = displacements,
 	.seed = 0U,
-	.bucket_count = 3U,
-	.count = 11U,
+	.bucket_count = 4U,
+	.count = 13U,
 };

@@ -14,7 +14,7 @@
 
 OPWEST_STATIC_ASSERT(sizeof(struct conventions_inputs) == 5 * sizeof(void *),
 	"inputs are pointers without padding");
-OPWEST_STATIC_ASSERT(sizeof(struct conventions_outputs) == 3 * sizeof(void *),
+OPWEST_STATIC_ASSERT(sizeof(struct conventions_outputs) == 5 * sizeof(void *),
 	"outputs are pointers without padding");
 OPWEST_STATIC_ASSERT(CONVENTIONS_POOL_SRAM_ALIGN >= 64U && CONVENTIONS_POOL_SRAM_SIZE >= 512U,
 	"pool sram is smaller than its plan");
@@ -144,6 +144,12 @@ int conventions_run(
 		return -EINVAL;
 	}
 	if (!usable(outputs->seen, 16U)) {
+		return -EINVAL;
+	}
+	if (!usable(outputs->label, 1U)) {
+		return -EINVAL;
+	}
+	if (!usable(outputs->mean, 8U)) {
 		return -EINVAL;
 	}
 	if (!workspace->opened) {
@@ -289,13 +295,23 @@ int conventions_run(
 		return failed(status, workspace, 10U);
 	}
 
+	/* Step 11: label (scores, -300, label) */
+	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 13);
+	conventions_bridge_label(outputs->scores, -300, outputs->label);
+	OPWEST_PROFILE_END(workspace->profile, conventions_points, 13);
+
+	/* Step 12: mean (scores, mean) */
+	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 14);
+	conventions_bridge_mean(outputs->scores, outputs->mean);
+	OPWEST_PROFILE_END(workspace->profile, conventions_points, 14);
+
 	rc = opwest_devices_close(&conventions_device_set, workspace->slots, &workspace->status);
 	OPWEST_PROFILE_END(workspace->profile, conventions_points, 0);
 	return rc;
 }
 
 #ifdef CONFIG_OPWEST_PROFILE
-const struct opwest_point conventions_points[13] = {
+const struct opwest_point conventions_points[15] = {
 	{.name = "conventions", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
 		.kind = OPWEST_POINT_RUN},
 	{.name = "scale", .step = 0U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
@@ -310,5 +326,7 @@ const struct opwest_point conventions_points[13] = {
 	{.name = "npu", .step = 7U, .device = 0U, .kind = OPWEST_POINT_WAIT},
 	{.name = "mix", .step = 9U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
 	{.name = "total", .step = 10U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "label", .step = 11U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "mean", .step = 12U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
 };
 #endif

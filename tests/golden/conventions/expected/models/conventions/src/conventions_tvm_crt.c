@@ -15,6 +15,8 @@ int32_t conventions_bridge_launch(const int32_t *, int32_t, int32_t *, uint8_t *
 	const struct device *);
 int32_t conventions_bridge_total(const int32_t *, int32_t *, uint8_t *);
 void conventions__negate(int32_t *);
+void conventions_bridge_label(const int32_t *, int16_t, uint8_t *);
+void conventions_bridge_mean(const int32_t *, double *);
 
 /* Checks number and types of arguments. */
 static int takes(const int *codes, int count, const int *expected, int expected_count)
@@ -133,6 +135,42 @@ int conventions_packed_negate(TVMValue *args, int *type_codes, int num_args,
 	return 0;
 }
 
+int conventions_packed_label(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+	int *out_ret_tcode, void *resource_handle);
+
+int conventions_packed_label(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+	int *out_ret_tcode, void *resource_handle)
+{
+	static const int codes[] = {kTVMDLTensorHandle, kTVMArgInt, kTVMDLTensorHandle};
+
+	(void)out_ret_value;
+	(void)out_ret_tcode;
+	(void)resource_handle;
+	if (!takes(type_codes, num_args, codes, 3)) {
+		return -1;
+	}
+	conventions_bridge_label(data(&args[0]), (int16_t)args[1].v_int64, data(&args[2]));
+	return 0;
+}
+
+int conventions_packed_mean(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+	int *out_ret_tcode, void *resource_handle);
+
+int conventions_packed_mean(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,
+	int *out_ret_tcode, void *resource_handle)
+{
+	static const int codes[] = {kTVMDLTensorHandle, kTVMDLTensorHandle};
+
+	(void)out_ret_value;
+	(void)out_ret_tcode;
+	(void)resource_handle;
+	if (!takes(type_codes, num_args, codes, 2)) {
+		return -1;
+	}
+	conventions_bridge_mean(data(&args[0]), data(&args[1]));
+	return 0;
+}
+
 int conventions__tvmgen_conventions_scale(TVMValue *args, int *type_codes, int num_args,
 	TVMValue *out_ret_value,
 	int *out_ret_tcode, void *resource_handle);
@@ -164,14 +202,16 @@ static const TVMBackendPackedCFunc functions[] = {
 	conventions__tvmgen_conventions_launch,
 	conventions_packed_total,
 	conventions_packed_negate,
+	conventions_packed_label,
+	conventions_packed_mean,
 };
 
 /* The count, then the names, each with a NUL, and a NUL at the end. */
 static const struct {
 	uint16_t count;
-	char names[181];
+	char names[192];
 } names = {
-	11,
+	13,
 	"tvmgen_conventions_scale" "\0"
 	"tvmgen_conventions_smooth" "\0"
 	"tvmgen_conventions_gather" "\0"
@@ -183,6 +223,8 @@ static const struct {
 	"tvmgen_conventions_launch" "\0"
 	"total" "\0"
 	"negate" "\0"
+	"label" "\0"
+	"mean" "\0"
 };
 
 static const TVMFuncRegistry registry = {(const char *)&names, functions};

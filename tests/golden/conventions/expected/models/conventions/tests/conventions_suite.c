@@ -35,14 +35,19 @@ OPWEST_ALIGNED(64) static uint8_t conventions_input_d[CONVENTIONS_INPUT_D_ELEMEN
 OPWEST_ALIGNED(64) static int32_t conventions_output_scores[CONVENTIONS_OUTPUT_SCORES_ELEMENTS];
 OPWEST_ALIGNED(4) static int32_t conventions_output_sum[CONVENTIONS_OUTPUT_SUM_ELEMENTS];
 OPWEST_ALIGNED(16) static int32_t conventions_output_seen[CONVENTIONS_OUTPUT_SEEN_ELEMENTS];
+OPWEST_ALIGNED(1) static uint8_t conventions_output_label[CONVENTIONS_OUTPUT_LABEL_ELEMENTS];
+OPWEST_ALIGNED(8) static double conventions_output_mean[CONVENTIONS_OUTPUT_MEAN_ELEMENTS];
 static const struct conventions_inputs inputs = {.image = conventions_input_image,
 	.a = conventions_input_a, .b = conventions_input_b, .c = conventions_input_c,
 	.d = conventions_input_d};
 static const struct conventions_outputs outputs = {.scores = conventions_output_scores,
-	.sum = conventions_output_sum, .seen = conventions_output_seen};
+	.sum = conventions_output_sum, .seen = conventions_output_seen,
+	.label = conventions_output_label, .mean = conventions_output_mean};
 static int32_t opwest_kept_scores[CONVENTIONS_OUTPUT_SCORES_ELEMENTS];
 static int32_t opwest_kept_sum[CONVENTIONS_OUTPUT_SUM_ELEMENTS];
 static int32_t opwest_kept_seen[CONVENTIONS_OUTPUT_SEEN_ELEMENTS];
+static uint8_t opwest_kept_label[CONVENTIONS_OUTPUT_LABEL_ELEMENTS];
+static double opwest_kept_mean[CONVENTIONS_OUTPUT_MEAN_ELEMENTS];
 
 static void fill_pools(int byte)
 {
@@ -82,6 +87,8 @@ static void run_example(void)
 	memset(conventions_output_scores, OPWEST_SUITE_FILL, sizeof(conventions_output_scores));
 	memset(conventions_output_sum, OPWEST_SUITE_FILL, sizeof(conventions_output_sum));
 	memset(conventions_output_seen, OPWEST_SUITE_FILL, sizeof(conventions_output_seen));
+	memset(conventions_output_label, OPWEST_SUITE_FILL, sizeof(conventions_output_label));
+	memset(conventions_output_mean, OPWEST_SUITE_FILL, sizeof(conventions_output_mean));
 
 	const int rc = run_once();
 
@@ -106,6 +113,8 @@ static void keep_outputs(void)
 	memcpy(opwest_kept_scores, conventions_output_scores, CONVENTIONS_OUTPUT_SCORES_SIZE);
 	memcpy(opwest_kept_sum, conventions_output_sum, CONVENTIONS_OUTPUT_SUM_SIZE);
 	memcpy(opwest_kept_seen, conventions_output_seen, CONVENTIONS_OUTPUT_SEEN_SIZE);
+	memcpy(opwest_kept_label, conventions_output_label, CONVENTIONS_OUTPUT_LABEL_SIZE);
+	memcpy(opwest_kept_mean, conventions_output_mean, CONVENTIONS_OUTPUT_MEAN_SIZE);
 }
 
 static void check_kept_outputs(const char *after)
@@ -117,6 +126,11 @@ static void check_kept_outputs(const char *after)
 		"output sum changes %s", after);
 	zassert_mem_equal(opwest_kept_seen, conventions_output_seen, CONVENTIONS_OUTPUT_SEEN_SIZE,
 		"output seen changes %s", after);
+	zassert_mem_equal(opwest_kept_label, conventions_output_label,
+		CONVENTIONS_OUTPUT_LABEL_SIZE,
+		"output label changes %s", after);
+	zassert_mem_equal(opwest_kept_mean, conventions_output_mean, CONVENTIONS_OUTPUT_MEAN_SIZE,
+		"output mean changes %s", after);
 }
 
 ZTEST(conventions, test_runs_repeat)
@@ -276,6 +290,19 @@ ZTEST(conventions, test_run_checks_its_arguments)
 	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output seen is misaligned");
 	to.seen = outputs.seen;
+
+	to.label = NULL;
+	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
+		"output label is NULL");
+	to.label = outputs.label;
+
+	to.mean = NULL;
+	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
+		"output mean is NULL");
+	to.mean = (double *)((uintptr_t)outputs.mean + 1U);
+	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
+		"output mean is misaligned");
+	to.mean = outputs.mean;
 
 	given.npu = NULL;
 	zassert_equal(conventions_run(&inputs, &outputs, &workspace, &given), -EINVAL,

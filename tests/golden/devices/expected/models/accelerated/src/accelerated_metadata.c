@@ -116,7 +116,7 @@ const struct opwest_model accelerated_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"d2078976add43413c897b9dd8d8f87212819a3f59d30af5ec5e652ee15847528";
+	"4f57ce47c55a58b25555a3ad7b3fd5b95417a4d387cc084380eb8b4e7415ea55";
 
 const struct opwest_build accelerated_build = {
 	.generator = build_string_0,

@@ -370,7 +370,7 @@ const struct opwest_model many_kinds_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"dac8f61aa329da98b272fbe45f9436250ce5b3e726c37c8f962c5f799d45f325";
+	"22444fcdbf3e81452a2749d33a1f1e567e02e2979215829b63bec6f46b1859e0";
 
 const struct opwest_build many_kinds_build = {
 	.generator = build_string_0,

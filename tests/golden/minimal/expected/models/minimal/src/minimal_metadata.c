@@ -61,7 +61,7 @@ const struct opwest_model minimal_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"fac91957ae1eeec7191905f738b7121161bd42c123de2d1914d9e6710d459647";
+	"9430a5ca003c69f13c17deb7db93531ca20c08fb9935c0860a4f152e8684adc8";
 
 const struct opwest_build minimal_build = {
 	.generator = build_string_0,

@@ -68,7 +68,7 @@ const struct opwest_model down_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"969c5f88db29e3e7014c90e9c8335d262f4621ba7099331846bc2287ef9501b4";
+	"923d4616fad810107205e2bff5bc14031ee2332f419928dde7160118caf5b913";
 
 const struct opwest_build down_build = {
 	.generator = build_string_0,

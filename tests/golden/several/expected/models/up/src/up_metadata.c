@@ -68,7 +68,7 @@ const struct opwest_model up_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"864c9ff05abbc50ef8cddb000b235095527d55073f9d329ff3d73c7cda622f96";
+	"a791f2d308f9f474f217fcaf6be62e23c4e520c8781d89cf345866619eade1ee";
 
 const struct opwest_build up_build = {
 	.generator = build_string_0,

@@ -82,7 +82,7 @@ const struct opwest_model several_targets_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"eb96bd8093f4134f99401c5ad2af89095af0b4a6e77811807cdc2bcee5e011e9";
+	"99811739577c557c594f39a019d4c53c093d19534f8f0a6893b2e48fd0f47cd8";
 
 const struct opwest_build several_targets_build = {
 	.generator = build_string_0,

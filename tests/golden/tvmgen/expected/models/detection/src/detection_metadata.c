@@ -79,7 +79,7 @@ const struct opwest_model detection_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"867d8847fd0497419eb0b99a1e90eea637bf4bd882ddb8da3df0eeb1fc856e19";
+	"1b3e6ad4075a03bd2c005e216e9294614637810cf60e14b70c2f0a837b4d9989";
 
 const struct opwest_build detection_build = {
 	.generator = build_string_0,

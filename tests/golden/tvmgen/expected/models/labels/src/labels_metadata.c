@@ -66,7 +66,7 @@ const struct opwest_model labels_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"a0971259951f0a0c29453b373e9e9de4828b61785bbdd1151c24b184e687bd75";
+	"45a26bec2ababd7a55eace5ff2a4e431c61b2805609c2a719931f7ee77b202a7";
 
 const struct opwest_build labels_build = {
 	.generator = build_string_0,

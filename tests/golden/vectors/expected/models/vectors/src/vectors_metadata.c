@@ -103,7 +103,7 @@ const struct opwest_model vectors_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"bfec67ea525a972d8d6332f992e3387ac78d2a81c08e14d906c759e083af9529";
+	"1cb5162b7df2a831272e71751f0e01ba08f79e5546e7d11b7ee8f151500db5cf";
 
 const struct opwest_build vectors_build = {
 	.generator = build_string_0,

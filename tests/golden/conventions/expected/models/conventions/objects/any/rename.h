@@ -8,6 +8,8 @@
 #define __tvm_ffi_launch conventions____tvm_ffi_launch
 #define __tvm_ffi_mix conventions____tvm_ffi_mix
 #define __tvm_module_ctx __attribute__((weak)) conventions____tvm_module_ctx
+#define label conventions__label
+#define mean conventions__mean
 #define negate conventions__negate
 #define total conventions__total
 #define tvmgen_conventions_gather conventions__tvmgen_conventions_gather
