@@ -178,7 +178,10 @@ def test_run_is_drafted_from_names(tmp_path: Path) -> None:
             {"call": "last", "args": ["scores", "label"]},
         ],
     }
-    assert drafted(path)["constants"] == {"dense_weight": {"file": "FILL_IN"}, "dense_bias": {"file": "FILL_IN"}}
+    assert drafted(path)["constants"] == {
+        "dense_weight": {"file": "FILL_IN", "key": "dense_weight"},
+        "dense_bias": {"file": "FILL_IN", "key": "dense_bias"},
+    }
 
 
 @pytest.mark.parametrize(
