@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import field
 from fnmatch import fnmatchcase
 
@@ -20,6 +20,7 @@ from opwest.model.ir import matching_targets
 from opwest.objects.closure import needed_members
 from opwest.objects.facts import CSource, Member, ObjectFile
 from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, state_of
+from opwest.objects.origins import FFI_PREFIX, MLIR_PREFIX, Origin, origin_by_symbols
 from opwest.objects.providers import LIBCS, provider_of
 from opwest.objects.rust import HOSTED, HOSTED_HINT, RUNTIME_FUNCTIONS, is_hosted, is_rust_symbol, is_standard
 from opwest.records import dataclass
@@ -55,6 +56,8 @@ class Chosen:
     """Its file, or member of an archive."""
     missing_in: tuple[str, ...] = ()
     """Targets whose files do not define it."""
+    origin: Origin | None = None
+    """Its compiler, for a function with a convention of its own; its signature is then unknown."""
 
 
 @dataclass
@@ -201,15 +204,17 @@ def _choose_operators(
         for symbol in unit.defines:
             if symbol in found.left_out or symbol in chosen or not _is_requested(symbol, patterns):
                 continue
-            signature, place = _best(symbol, every[symbol])
-            reason = _no_operator(symbol, signature, None if patterns else callers.get(symbol))
+            origin = origin_by_symbols(symbol, unit.variables | unit.defines.keys(), unit.needs)
+            signature, place = _best(symbol, every[symbol]) if origin is None else (None, None)
+            caller = None if patterns else callers.get(symbol)
+            reason = _foreign(symbol, origin) if origin else _no_operator(symbol, signature, caller)
             if reason:
                 found.left_out[symbol] = reason
             else:
-                name = symbol if fault_of_name(symbol) is None else f"op_{symbol}"
+                name = _name(symbol, origin, every.keys() | {one.name for one in found.operators})
                 missing = _missing_in(symbol, found.entries)
                 chosen.add(symbol)
-                found.operators.append(Chosen(name, symbol, signature, place or unit.label, missing))
+                found.operators.append(Chosen(name, symbol, signature, place or unit.label, missing, origin))
     if found.operators:
         found.left_out = {symbol: why for symbol, why in found.left_out.items() if not is_rust_symbol(symbol)}
 
@@ -246,14 +251,31 @@ def _best(symbol: str, units: Iterable[Unit]) -> tuple[Signature | None, str | N
     return enriched(signature, source), place
 
 
+def _name(symbol: str, origin: Origin | None, taken: Set[str]) -> str:
+    """Return the name of the operator for a function."""
+    name = symbol.removeprefix(MLIR_PREFIX).removeprefix(FFI_PREFIX)
+    if fault_of_name(name) is not None:
+        return f"op_{name}"
+    if name != symbol and name in taken and not symbol.startswith(MLIR_PREFIX):
+        return f"{name}_{origin.convention if origin else 'operator'}"
+    return name
+
+
+def _foreign(symbol: str, origin: Origin) -> str | None:
+    """Return the reason why a function of a known compiler is not an operator, or None."""
+    if origin.convention is None:
+        return f"a function of {origin.tool} (its object {origin.evidence}): only {origin.tool}'s runtime can call it"
+    if origin.symbol != symbol:
+        return f"a part of {origin.tool}'s {origin.symbol!r}, which is the operator"
+    return None if is_symbol(symbol) else "not a C identifier"
+
+
 def _no_operator(symbol: str, signature: Signature | None, caller: str | None) -> str | None:
     """Return the reason why a function is not an operator, or None."""
     if is_rust_symbol(symbol):
         return 'a Rust function: declare it #[no_mangle] pub extern "C"'
     if symbol.startswith("_Z"):
         return 'a C++ function: declare it extern "C"'
-    if symbol.startswith("__tvm_ffi_"):
-        return "a function of tvm-ffi: the object does not record its arguments; declare it with convention: ffi"
     if symbol == "main" or symbol in RUNTIME_SYMBOLS | RUNTIME_FUNCTIONS or symbol.startswith("__"):
         return "a function of the system, the compiler or the runtime"
     if not is_symbol(symbol):

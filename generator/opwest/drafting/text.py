@@ -146,6 +146,16 @@ def _operator(operator: Chosen, shapes: _Shapes) -> Iterator[str]:
     symbol = scalar(operator.symbol) if operator.name != operator.symbol else None
     keys = [*writer.key("symbol", symbol)]
     end = remark(origin, missing)
+    if operator.origin is not None:
+        foreign = operator.origin
+        keys += writer.key("convention", foreign.convention, f"{foreign.tool}: the object {foreign.evidence}")
+        keys += writer.key("returns", "void" if foreign.convention == "memref" else None)
+        words = (
+            f"the arrays in the order of {foreign.tool}'s parameters: {{name: x, dtype: float32, shape: [1, 8]}}, ..."
+        )
+        keys += writer.key("args", flow_list([MARK]), words)
+        yield from writer.operator(operator.name, keys, None, end)
+        return
     if signature is None:
         keys += writer.key("returns", MARK, "status (int32_t, 0 on success) or void")
         keys += writer.key(

@@ -43,7 +43,8 @@ def test_mark_in_place_of_a_list(tmp_path: Path) -> None:
         False,
         [
             "m.yaml:5:44: error: 'operators.f.args[0].shape' is not filled in\n"
-            "  expected: a list, at most 16 items (The dimensions. Required unless `scalar` is true or a constant has them)"
+            "  expected: a list, at most 16 items "
+            "(The dimensions. Required unless `scalar` is true or a constant has them)"
         ],
     )
 

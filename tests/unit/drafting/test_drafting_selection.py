@@ -117,11 +117,10 @@ def test_helpers_libraries_and_programs_are_omitted(tmp_path: Path) -> None:
     main = tmp_path / "main.c"
     main.write_text("int conv(const int *, int *); int main(void) { return conv(0, 0); }\n")
     text, manifest = draft(one, two, main), drafted(one, two, main)
-    assert set(manifest["operators"]) == {"conv", "unused"}
+    assert set(manifest["operators"]) == {"conv", "unused", "conv_ffi"}
+    assert manifest["operators"]["conv_ffi"] == {"symbol": "__tvm_ffi_conv", "convention": "ffi", "args": ["FILL_IN"]}
     assert "# - row: a helper, called by conv.o\n" in text
     assert "# - memcpy: a function of the C library\n" in text
-    said = "a function of tvm-ffi: the object does not record its arguments; declare it with convention: ffi"
-    assert f"# - __tvm_ffi_conv: {said}\n" in text
     assert "# - main.c: a program: it defines main(); C sources can be listed in 'application'\n" in text
     assert manifest["objects"] == [{"target": "x86-64", "files": ["conv.o", "row.o"]}]
     assert manifest["externals"] == [{"symbol": "npu_submit", "from": "FILL_IN"}]
@@ -273,3 +272,29 @@ def test_symbols_select_helpers(tmp_path: Path) -> None:
     fault = caught.value.diagnostics[0]
     assert fault.message == "no function matches --symbols 'lov'"
     assert fault.hint == "did you mean 'low'?"
+
+
+FOREIGN = {
+    "halide": "int scale(void *x, void *y) { return x == y; } int scale_argv(void **a) { return !a; }"
+    "const void *scale_metadata(void) { return 0; }",
+    "mlir": "void relu(float *a, float *b, long c, long d, long e) { *a = *b; }"
+    "void _mlir_ciface_relu(void *x) { (void)x; }",
+    "tvm": "int add(void *a, int *b, int n, void *r, int *c, void *h) { extern void TVMAPISetLastError(const char *);"
+    'TVMAPISetLastError("assert fail"); return -1; }',
+    "iree": "const void **mul_library_query(int v, void *e) { return e ? 0 : (const void **)e + v; }"
+    "int plain(const int *x, int *y) { return *y = *x; }",
+}
+
+
+def test_functions_of_known_compilers(tmp_path: Path) -> None:
+    """Functions of Halide, MLIR and TVM are drafted with their convention, those of IREE are left out."""
+    made = [compile_object(tmp_path, text, flags=["-g"], name=f"{name}.o") for name, text in FOREIGN.items()]
+    text, manifest = draft(*made), drafted(*made)
+    assert manifest["operators"].keys() == {"scale", "relu", "add", "plain"}
+    assert manifest["operators"]["scale"] == {"convention": "halide", "args": ["FILL_IN"]}
+    relu = {"symbol": "_mlir_ciface_relu", "convention": "memref", "returns": "void", "args": ["FILL_IN"]}
+    assert manifest["operators"]["relu"] == relu
+    assert manifest["operators"]["add"] == {"convention": "packed", "args": ["FILL_IN"]}
+    assert "# Halide: the object defines 'scale_argv' and 'scale_metadata'" in text
+    assert "- relu: a part of MLIR's '_mlir_ciface_relu', which is the operator" in text
+    assert "only IREE's runtime can call it" in text
