@@ -40,6 +40,10 @@ class Parameter:
     shape: tuple[int, ...] | None = None
     access: Access = "reads"
     direction: Direction | None = "in"
+    struct: str | None = None
+    """Of a tensor of bytes: the structure that it contains, by tag or typedef."""
+    align: int = 0
+    """Of a structure; 0 if unknown."""
     handle: str = STRUCT_DEVICE
     """Of a device: its C type."""
     remarks: tuple[str, ...] = ()
@@ -135,7 +139,10 @@ def _directed(parameters: Sequence[Parameter], *, returns_value: bool) -> list[P
     found = []
     for one in parameters:
         if one.role == "tensor":
-            one = replace(one, direction="in" if one.access == "reads" else "out")
+            one = replace(one, direction="in" if one.access == "reads" else "inout" if one.struct else "out")
+            if one.struct:
+                found.append(one)
+                continue
             if one.access != "reads" and _SCRATCH.search(one.name):
                 one = replace(one, direction="scratch", remarks=("guessed by name: scratch", *one.remarks))
             elif one.access == "both" and is_constant_name(one.name):

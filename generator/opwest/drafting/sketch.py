@@ -47,6 +47,8 @@ class Sketch:
     open_inputs: list[End] = field(default_factory=list)
     open_outputs: list[End] = field(default_factory=list)
     constants: dict[str, End] = field(default_factory=dict)
+    state: dict[str, Parameter] = field(default_factory=dict)
+    """Structures that operators read and write."""
     devices: dict[str, str] = field(default_factory=dict)
     """By name, the C type of the handle."""
     tensors: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -134,7 +136,10 @@ def _step(operator: Chosen, links: Link, found: Sketch) -> Step:
         key = (operator.name, argument.name)
         end = End(operator.name, argument)
         own = f"{operator.name}_{argument.name}"
-        if argument.role == "scalar" or argument.direction in (None, "inout"):
+        if argument.struct and argument.direction == "inout":
+            found.state[own] = argument
+            step.args.append(own)
+        elif argument.role == "scalar" or argument.direction in (None, "inout"):
             step.args.append(f"{MARK}_{argument.name}")
             if argument.role == "tensor":
                 found.open_inputs.append(end)
@@ -146,7 +151,7 @@ def _step(operator: Chosen, links: Link, found: Sketch) -> Step:
         elif key in links:
             step.args.append(links[key][1])
             step.guessed.append(argument.name)
-        elif is_constant_name(argument.name):
+        elif argument.struct or is_constant_name(argument.name):
             name = own if not argument.name.startswith(f"{operator.name}_") else argument.name
             name = own if name in found.constants else name
             found.constants[name] = end

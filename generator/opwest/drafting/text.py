@@ -49,7 +49,7 @@ class _Shapes:
     def of(self, operator: str, argument: Parameter) -> str | None:
         """Return the shape of an argument; None for a constant, whose file has it."""
         name = self._run.tensors.get((operator, argument.name), "")
-        if name in self._run.constants and argument.shape is None:
+        if name in self._run.constants and argument.shape is None and argument.struct is None:
             return None
         return self.tensor(name, argument.shape)
 
@@ -188,6 +188,8 @@ def _argument(argument: Parameter, shape: str | None) -> Iterator[str]:
         None if argument.role == "scalar" else shape,
         scalar=argument.role == "scalar",
         direction=argument.direction or MARK,
+        align=argument.align if argument.align > 1 else None,
+        struct=argument.struct,
         remarks=(*argument.remarks, _source_comment(argument)),
     )
 
@@ -225,6 +227,12 @@ def _run(run: Sketch, shapes: _Shapes) -> Iterator[str]:
     yield "run:"
     yield from _interface("inputs", run.inputs, run.open_inputs, run.is_complete, shapes)
     yield from _interface("outputs", run.outputs, run.open_outputs, run.is_complete, shapes)
+    if run.state:
+        yield "  # The content between runs, guessed from structures that operators read and write; zeros at first."
+        yield from writer.interface(
+            "state",
+            {name: {"dtype": "uint8", "shape": shapes.tensor(name, one.shape)} for name, one in run.state.items()},
+        )
     if len(run.steps) > 1:
         yield "  # Each operator once, ordered by matching tensor names, else by file. Reorder, repeat or remove steps."
     yield "  steps:"

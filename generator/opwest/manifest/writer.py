@@ -120,6 +120,7 @@ def argument(
     align: int | None = None,
     pointer: bool = False,
     in_place: str | None = None,
+    struct: str | None = None,
     remarks: Iterable[str] = (),
 ) -> Iterator[str]:
     """Yield an argument of an operator; without a shape it is a scalar, unless `scalar` is False."""
@@ -133,6 +134,7 @@ def argument(
         "align": str(align) if align else None,
         "pointer": "true" if pointer else None,
         "in_place": flow_list([_scalar(in_place)]) if in_place else None,
+        "struct": _scalar(struct) if struct else None,
     }
     yield from remarked(f"      - {flow_map(keys)}", *remarks)
 

@@ -200,6 +200,7 @@ def _argument(
         location=at,
         pointer=entry.get("pointer", False),
         in_place=tuple(context.items("in_place", entry)),
+        struct=entry.get("struct"),
     )
 
 

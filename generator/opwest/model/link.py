@@ -241,7 +241,8 @@ class _Link:
                     self.signatures[one.name] = signatures(one.item)
                 known = self.signatures[one.name]
                 if isinstance(known, dict) and operator.symbol in known:
-                    check_debug_information(self.faults, operator, one.name, known[operator.symbol])
+                    single = len(self.files.targets) < 2
+                    check_debug_information(self.faults, operator, one.name, known[operator.symbol], single=single)
 
     def _note_missing(self, operator: Operator) -> None:
         """Report a local definition; record a symbol without any definition."""

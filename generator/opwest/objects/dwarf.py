@@ -173,15 +173,17 @@ def _read(elf: Elf, wanted: _Wanted, with_names: bool) -> dict[str, DwarfSignatu
         return sections
     found: dict[str, DwarfSignature] = {}
     for data in sections:
-        for name, signature in _section_signatures(data, wanted, with_names):
+        for name, signature in _section_signatures(data, wanted, with_names, elf.machine_name):
             found.setdefault(name, signature)
     return found
 
 
-def _section_signatures(data: DebugData, wanted: _Wanted, with_names: bool) -> Iterator[tuple[str, DwarfSignature]]:
+def _section_signatures(
+    data: DebugData, wanted: _Wanted, with_names: bool, machine: str
+) -> Iterator[tuple[str, DwarfSignature]]:
     """Yield the signatures of one `.debug_info`, entries with code first."""
     units = read_units(data)
-    types = Types(data, units)
+    types = Types(data, units, machine)
     later: list[tuple[str, DwarfSignature]] = []
     for unit in units:
         for offset in subprograms(data, unit):

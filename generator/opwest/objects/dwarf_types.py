@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Literal
 
 from opwest.objects import dwarf_units as units_
+from opwest.objects.dwarf_layout import alignment
 from opwest.objects.dwarf_units import DebugData, Entry, Unit, read_entry, reference, string
 from opwest.records import dataclass
 
@@ -46,6 +47,8 @@ class DwarfType:
     const: bool = False
     target: DwarfType | None = None
     """The type that a pointer refers to."""
+    align: int = 0
+    """Of structures: the alignment in bytes; 0 if unknown."""
 
     def __str__(self) -> str:
         if self.kind == "pointer" and self.target is not None and not self.name:
@@ -79,7 +82,7 @@ class DwarfSignature:
 
 
 def _as_const(type_: DwarfType) -> DwarfType:
-    return DwarfType(type_.kind, type_.size, type_.signed, type_.name, type_.names, True, type_.target)
+    return replace(type_, const=True)
 
 
 @dataclass(slots=True)
@@ -88,6 +91,8 @@ class Types:
 
     data: DebugData
     units: list[Unit]
+    machine: str
+    """As `Abi.machine`: it decides alignments."""
     _known: dict[int, DwarfType] = field(default_factory=dict)
 
     def of(self, unit: Unit, entry: Entry, depth: int = 0) -> DwarfType:
@@ -118,19 +123,18 @@ class Types:
         size = self._number(entry, units_.AT_BYTE_SIZE)
         if tag == units_.TAG_TYPEDEF:
             inner = self.of(unit, entry, depth)
-            names = inner.names | {name}
-            return DwarfType(inner.kind, inner.size, inner.signed, name, names, inner.const, inner.target)
+            return replace(inner, name=name, names=inner.names | {name})
         if tag in _POINTERS:
             target = self.of(unit, entry, depth)
             return DwarfType(
                 "pointer", size or unit.address, target=_as_const(target) if POINTER_TO_CONST.match(name) else target
             )
         if tag == units_.TAG_ARRAY:
-            inner = self.of(unit, entry, depth)  # only as the target of a pointer, which then refers to the elements
-            return DwarfType(inner.kind, inner.size, inner.signed, inner.name, inner.names, inner.const, inner.target)
+            return self.of(unit, entry, depth)  # only as the target of a pointer, which then refers to the elements
         if tag in _TAGGED:
             label = f"{_TAGGED[tag]} {name}" if name else f"an unnamed {_TAGGED[tag]}"
-            return DwarfType("struct", size, name=label, names=frozenset({label}))
+            align = alignment(self.data, self.units, unit, entry, self.machine)
+            return DwarfType("struct", size, name=label, names=frozenset({label}), align=align)
         if tag == units_.TAG_ENUM:
             label = f"enum {name}" if name else "an unnamed enum"
             return DwarfType("integer", size, None, label, frozenset({label}))
