@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 import yaml
 from opwest.cli.main import main
+from opwest.objects.elf import parse_elf
+from opwest.objects.facts import ObjectFile
+from opwest.objects.inspect import inspect_object
 from requirements_support import need, need_x86_64
 
 ZIG = """
@@ -161,4 +164,11 @@ def test_drafts_of_rust_and_zig(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "__aeabi_unwind_cpp_pr0  libgcc" in printed and "exportable    yes" in printed
     objects = "[{target: cortex-m3, files: [zig.o]}]"
     text = f"{{version: 1, model: z, objects: {objects}, operators: {{zig_scale: {ARGS}}}, {RUN}}}"
-    assert "note: zig.o: unwind tables link the unwinder of libgcc" in check(tmp_path / "z.yaml", text, capsys)
+    assert not check(tmp_path / "z.yaml", text, capsys)
+    assert main(["generate", str(tmp_path / "z.yaml"), "-o", str(tmp_path / "app")]) == 0
+    (emitted,) = (tmp_path / "app").rglob("zig.o")
+    made = inspect_object(emitted)
+    assert isinstance(made, ObjectFile)
+    # Nothing in the model unwinds: the unwinder is not linked.
+    assert "__aeabi_unwind_cpp_pr0" in made.members[0].undefined_weak
+    assert not {".ARM.exidx", ".note.GNU-stack"} & {s.name for s in parse_elf(emitted.read_bytes()).sections}

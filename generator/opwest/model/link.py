@@ -19,12 +19,16 @@ from opwest.model.model import Operator
 from opwest.objects.closure import needed_members
 from opwest.objects.facts import CFunction, CSource, Member
 from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, Link, Reason, judge_symbols, unrecorded_options
-from opwest.objects.providers import UNWIND_PREFIX, provider_of, uses_libm
+from opwest.objects.providers import provider_of, uses_libm
 from opwest.objects.rust import is_hosted
+from opwest.objects.sections import without_sections
 from opwest.objects.tvm_symbols import CONTEXTS, POINTERS, PROVIDED, tvm_functions
 
 if TYPE_CHECKING:
     from opwest.objects.dwarf import DwarfSignature
+
+_UNWINDING = ("_Unwind_", "__cxa_", "__gxx_personality", "rust_eh_personality", "__gcc_personality")
+"""Functions that raise or catch exceptions, or walk the stack. Without them, no code reads unwind tables."""
 
 
 def resolve_builds(
@@ -121,7 +125,6 @@ class _Link:
         self.symbols = {operator.symbol for operator in operators.values()}
         self.libc = "host" if target and target.host else context.manifest.get("libc", DEFAULT_LIBC)
         self.missing: list[str] = []
-        self.noted: set[str] = set()
         self.signatures: dict[str, dict[str, DwarfSignature] | str] = {}
         self.unread = files.unread_for(target.name if target else None)
         # A rejected file does not hide the members of archives that define the same symbols.
@@ -140,8 +143,10 @@ class _Link:
         self._check_duplicates()
         self._check_symbols()
         taken: set[PurePosixPath] = set()
+        firmware = self.target is not None and not self.target.host
+        unwinds = any(_unwinds(one.item) for one in self.all)
         objects = tuple(
-            LinkObject(_object_name(one, taken), one.item.content, one.name)
+            LinkObject(_object_name(one, taken), self._content(one.item, firmware, unwinds), one.name)
             for one in self.linked
             if isinstance(one.item, Member)
         )
@@ -149,6 +154,13 @@ class _Link:
         scope = tuple(sorted(self._scope() - self.definitions.keys()))
         unverified = self._unverified()
         return TargetBuild(self.target, objects, self._sources(), renames, self.libc, scope, unverified)
+
+    @staticmethod
+    def _content(item: Member, firmware: bool, unwinds: bool) -> bytes:
+        """Return an object without sections that firmware cannot use; unwind tables only if nothing unwinds."""
+        if not firmware or item.opaque:
+            return item.content
+        return without_sections(item.content, unwind_tables=item.abi.machine == "arm" and not unwinds, stack_note=True)
 
     def _unverified(self) -> tuple[str, ...]:
         """Return the objects with operators whose ABI options are not known; LLVM IR has none."""
@@ -292,8 +304,6 @@ class _Link:
         hosted: set[str] = set()  # archives with a reported member
         for one in self.all:
             foreign = isinstance(one.item, Member) and self.target and one.item.abi.machine != self.target.machine
-            if isinstance(one.item, Member) and one.item.abi.machine == "arm":
-                self._note_unwinder(one, one.item)
             if isinstance(one.item, Member):
                 self.needed_externals |= self.externals.keys() & set(one.item.undefined_strong)
             link = Link(
@@ -314,17 +324,6 @@ class _Link:
                     reason.message(one.name, self.where), one.location, expected=reason.expected, hint=hint
                 )
 
-    def _note_unwinder(self, one: Linkable, item: Member) -> None:
-        """Note unwind tables once per file: they link libgcc's unwinder, and nothing in firmware reads them."""
-        file = one.name.partition("(")[0]
-        if file not in self.noted and any(name.startswith(UNWIND_PREFIX) for name in item.undefined_strong):
-            self.noted.add(file)
-            self.faults.note(
-                f"{one.name}: unwind tables link the unwinder of libgcc (4 KiB)",
-                one.location,
-                hint="compile with -fno-unwind-tables (Rust: -C force-unwind-tables=no)",
-            )
-
     def _hint_for_undefined(self, reason: Reason) -> str:
         if reason.hint is not None:
             return reason.hint
@@ -339,6 +338,13 @@ class _Link:
 def _static(one: Linkable) -> frozenset[str]:
     """Return the static functions of a header."""
     return one.item.static_functions if isinstance(one.item, CSource) and one.item.is_header else frozenset()
+
+
+def _unwinds(item: Member | CSource) -> bool:
+    """Return whether code can raise or catch exceptions; C++ sources may."""
+    if isinstance(item, CSource):
+        return item.language == "C++"
+    return any(name.startswith(_UNWINDING) for name in item.undefined)
 
 
 def _local_names(one: Linkable) -> set[str]:
