@@ -165,6 +165,10 @@ function(opwest_model_files model folder sources operators rename)
     message(FATAL_ERROR "opwest: model ${model} has operators that call functions of TVM's runtime: set "
       "CONFIG_OPWEST_TVM=y in prj.conf.")
   endif()
+  if(${model}_HALIDE AND NOT CONFIG_OPWEST_HALIDE)
+    message(FATAL_ERROR "opwest: model ${model} has operators that call functions of Halide's runtime: set "
+      "CONFIG_OPWEST_HALIDE=y in prj.conf.")
+  endif()
 
   set(target any)
   set(files ${${model}_FILES})

@@ -33,6 +33,7 @@ RUNTIME_SOURCES = (
     "call.c",
     "device_calls.c",
     "devices.c",
+    "halide_backend.c",
     "metadata.c",
     "port_host.c",
     "port_host_cache.c",

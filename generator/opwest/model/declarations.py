@@ -72,6 +72,12 @@ def _operator(
             expected="device: {}, to take an accelerator as the last argument",
             hint="run waits for asynchronous steps through their accelerator",
         )
+    if "device" in entry and convention.descriptors is not None:
+        context.faults.error(
+            f"operator {name!r} is {convention.name} and takes a device",
+            entry.key_location("device"),
+            expected="an operator without 'device'",
+        )
     args: list[Argument] = []
     names: dict[str, Location] = {}
     for item, place in located_items(entry["args"]):

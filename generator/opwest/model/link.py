@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING
 from opwest.diagnostics import Location, nearest
 from opwest.model.builds import CppNeeds, External, LinkObject, SourceFile, Target, TargetBuild
 from opwest.model.context import Context
+from opwest.model.conventions import MEMREF
 from opwest.model.files import Files, Linkable
 from opwest.model.headers import normal
 from opwest.model.identifiers import is_symbol
 from opwest.model.model import Operator
 from opwest.objects.closure import needed_members
 from opwest.objects.facts import CFunction, CSource, Member
+from opwest.objects.halide_symbols import PROVIDED as HALIDE_PROVIDED
 from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, Link, Reason, judge_symbols, unrecorded_options
+from opwest.objects.origins import HEAP, origin_of
 from opwest.objects.providers import provider_of, uses_libm
 from opwest.objects.rust import is_hosted
 from opwest.objects.sections import without_sections
@@ -101,6 +104,14 @@ def needs_tvm(files: Files) -> bool:
     return any(tvm_functions(one.item) & PROVIDED for one in every)
 
 
+def needs_halide(files: Files) -> bool:
+    """Return whether an object or source calls functions of Halide's runtime."""
+    every = [one.item for linkables in (*files.targets.values(), files.sources) for one in linkables]
+    return any(
+        not HALIDE_PROVIDED.isdisjoint(item.calls if isinstance(item, CSource) else item.undefined) for item in every
+    )
+
+
 class _Link:
     """The link of one target."""
 
@@ -125,6 +136,8 @@ class _Link:
         self.symbols = {operator.symbol for operator in operators.values()}
         self.libc = "host" if target and target.host else context.manifest.get("libc", DEFAULT_LIBC)
         self.missing: list[str] = []
+        self.with_heap: set[str] = set()
+        """Files whose functions of MLIR allocate memory, after the report."""
         self.signatures: dict[str, dict[str, DwarfSignature] | str] = {}
         self.unread = files.unread_for(target.name if target else None)
         # A rejected file does not hide the members of archives that define the same symbols.
@@ -236,11 +249,45 @@ class _Link:
                         _symbol_place(self.context, operator),
                         expected="a function",
                     )
+                elif self._is_foreign(operator, one):
+                    continue
                 elif operator.symbol in one.c_functions:  # a macro may define others: entry_points
                     from opwest.model.prototypes import check_prototype
 
                     check_prototype(self.faults, operator, one.name, one.c_functions[operator.symbol])
             self._check_signature(operator, owners)
+
+    def _is_foreign(self, operator: Operator, one: Linkable) -> bool:
+        """Report a function that its compiler gave another calling convention than the operator's."""
+        origin = origin_of(operator.symbol, one.item)
+        if origin is None or origin.tool not in ("Halide", "MLIR"):
+            return False
+        self._check_heap(operator, one)
+        if (operator.convention.name, operator.symbol) == (origin.convention, origin.symbol):
+            return False
+        symbol = f", symbol: {origin.symbol}" if operator.symbol != origin.symbol else ""
+        self.faults.error(
+            f"{one.name}: operator {operator.name!r} is {operator.convention.name}, "
+            f"but {origin.tool} compiled the function {operator.symbol!r}",
+            operator.location,
+            expected=f"convention: {origin.convention}{symbol}",
+            hint=f"the object {origin.evidence}",
+        )
+        return True
+
+    def _check_heap(self, operator: Operator, one: Linkable) -> None:
+        """Report a function of MLIR in an object that allocates memory: it would be a heap's."""
+        used = {*one.item.calls} if isinstance(one.item, CSource) else {*one.item.undefined_strong}
+        allocated = sorted(used & HEAP)
+        if operator.convention is MEMREF and allocated and one.name not in self.with_heap:
+            self.with_heap.add(one.name)
+            self.faults.error(
+                f"{one.name} calls {allocated[0]!r}: the memory of memref operators would come from a heap",
+                one.location,
+                expected="functions without memref.alloc",
+                hint="pass the memory as an argument with direction: scratch, or use -promote-buffers-to-stack and "
+                "-buffer-results-to-out-params",
+            )
 
     def _check_signature(self, operator: Operator, owners: list[Linkable]) -> None:
         """Compare an operator with the debug information of the object that defines it, if any."""

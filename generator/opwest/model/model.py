@@ -110,12 +110,13 @@ class Operator:
     @property
     def is_bridged(self) -> bool:
         """Whether run calls it through a wrapper with `args` as plain parameters."""
-        return self.uses_tvm or self.result is not None
+        return self.uses_tvm or self.convention.descriptors is not None or self.result is not None
 
     @property
     def uses_tvm(self) -> bool:
         """Whether its bridge calls CONFIG_OPWEST_TVM."""
-        return self.convention.arrays is not None or self.workspace is not None
+        needs_status = self.convention.descriptors is not None and self.convention.descriptors.status is not None
+        return self.convention.arrays is not None or self.workspace is not None or needs_status
 
     @property
     def c_result(self) -> str:
@@ -130,7 +131,8 @@ class Operator:
         if self.convention.arrays is not None:
             return self.convention.arrays.parameters
         device = (("device", self.handle),) if self.takes_device else ()
-        return (*((a.name, a.c_type) for a in self.passed), *device)
+        tensor = self.convention.descriptors.c_type if self.convention.descriptors is not None else None
+        return (*((a.name, a.c_type if a.scalar or tensor is None else tensor) for a in self.passed), *device)
 
     @property
     def prototype(self) -> str:
@@ -379,6 +381,8 @@ class Model:
     needs_full_libc: bool
     needs_tvm: bool
     """Whether it calls functions of CONFIG_OPWEST_TVM."""
+    needs_halide: bool
+    """Whether it calls functions of CONFIG_OPWEST_HALIDE."""
     application: Application
     suite: Suite
     compat: Literal["tvm-crt", "tvm-crt-all"] | None

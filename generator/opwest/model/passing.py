@@ -50,7 +50,7 @@ def check_passing(context: Context, entry: Mapping, convention: Convention) -> N
             expected="dtype: uint8 and shape: [SIZE], in an unpacked operator",
         )
     if entry.get("pointer") and (scalar or convention.arrays is None):
-        what = "is a scalar" if scalar else f"belongs to an {convention.name} operator, which has plain pointers"
+        what = "is a scalar" if scalar else f"belongs to an operator with the convention {convention.name}"
         context.faults.error(
             f"argument {entry['name']!r} {what}",
             entry.value_location("pointer"),

@@ -18,12 +18,13 @@ from opwest.model.application import Application, ApplicationFile
 from opwest.model.application_places import places
 from opwest.model.c_names import check_names
 from opwest.model.context import Context, located_items
+from opwest.model.conventions import HALIDE
 from opwest.model.counts import check_counts
 from opwest.model.dataflow import resolve_steps
 from opwest.model.files import Files
 from opwest.model.headers import normal
 from opwest.model.identifiers import check_name
-from opwest.model.link import cpp_needs, needs_full_libc, needs_tvm, resolve_builds
+from opwest.model.link import cpp_needs, needs_full_libc, needs_halide, needs_tvm, resolve_builds
 from opwest.model.model import MemoryPlanner, Model
 from opwest.model.offsets import fixed_plan, memory_planner
 from opwest.model.stack_need import stack_needs
@@ -87,6 +88,7 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
         needs_full_libc=needs_full_libc(files),
         cpp=cpp_needs(files),
         needs_tvm=needs_tvm(files) or any(o.uses_tvm for o in operators.values()),
+        needs_halide=needs_halide(files) or any(o.convention is HALIDE for o in operators.values()),
         application=application,
         suite=tests,
         compat=_table(manifest),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal
 
+from opwest.objects import halide_symbols
 from opwest.objects.compat import WORD_SIZES, TargetAbi, abi_faults
 from opwest.objects.elf import COMMON_MACHINES, machines
 from opwest.objects.facts import CSource, Member, ObjectError
@@ -19,7 +20,7 @@ from opwest.objects.rust import HOSTED, HOSTED_HINT, PERSONALITY_HINT, is_hosted
 from opwest.objects.tvm_symbols import ALLOCATE, CONTEXTS, POINTERS, PROVIDED, REFUSED, tvm_functions
 from opwest.records import dataclass
 
-Kind = Literal["file", "abi", "relocation", "undefined", "tvm", "workspace", "state"]
+Kind = Literal["file", "abi", "relocation", "undefined", "tvm", "halide", "workspace", "state"]
 DEFAULT_LIBC = "picolibc"
 _DEBUG = b".debug_info"
 _HOST_MACHINES = ("x86-64", "i386")
@@ -31,6 +32,7 @@ RUNTIME_SYMBOLS = (
     opwest_wait""".split()
     )
     | PROVIDED
+    | halide_symbols.PROVIDED
 )
 """The functions declared in zephyr_module/include."""
 _IGNORED_STATE = POINTERS | CONTEXTS | {f"__{name}" for name in REFUSED}
@@ -75,6 +77,8 @@ class Reason:
             return f"{self.text} in {name}{where}"
         if self.kind == "tvm":
             return f"{self.text} in {name}: {REFUSED[self.symbol]}"
+        if self.kind == "halide":
+            return f"{self.text} in {name}"
         if self.kind == "workspace":
             return f"{name} {self.text}"
         return f"{name} has {self.text}" if self.kind == "state" else f"{name}: {self.text}"
@@ -146,7 +150,7 @@ def judge_symbols(item: Member | CSource, link: Link = ALONE) -> list[Reason]:
         return []
     if isinstance(item, Member) and is_hosted(item):
         return [Reason("file", HOSTED, expected="operators that need no operating system", hint=HOSTED_HINT)]
-    return [*_undefined(item, link), *_tvm(item, link), *_state(item, link)]
+    return [*_undefined(item, link), *_tvm(item, link), *_halide(item, link), *_state(item, link)]
 
 
 def state_of(item: Member | CSource) -> State:
@@ -192,16 +196,45 @@ def _tvm(item: Member | CSource, link: Link) -> list[Reason]:
         )
         for symbol in sorted(needed & REFUSED.keys())
     ]
-    if ALLOCATE in needed and not link.workspace:
-        found.append(
+    return [*found, *_workspace(ALLOCATE, needed, link)]
+
+
+def _halide(item: Member | CSource, link: Link) -> list[Reason]:
+    """Return references to functions of Halide's runtime that are not provided, a copy of it, and undeclared memory."""
+    own = item.defined if isinstance(item, Member) else {f.name for f in item.c_functions}
+    if isinstance(item, Member) and halide_symbols.ALLOCATE in own and "halide_error" in own:
+        return [
             Reason(
-                "workspace",
-                f"calls {ALLOCATE}, but no operator has a workspace",
-                expected="'workspace' in the operators that allocate memory",
-                remedy="`workspace` in the operators that allocate memory permits it",
+                "halide",
+                "a copy of Halide's runtime",
+                expected="a pipeline without it: its memory would come from a heap",
+                hint="add no_runtime to Halide's target: x86-64-linux-no_runtime",
+                symbol=halide_symbols.ALLOCATE,
             )
+        ]
+    used = item.calls if isinstance(item, CSource) else item.undefined_strong
+    needed = {name for name in used if name not in link.defined and name not in own}
+    found = []
+    for symbol in sorted(needed):
+        refusal = halide_symbols.refusal_of(symbol)
+        if refusal is not None:
+            expected = "a pipeline that uses only its arguments and a workspace"
+            found.append(Reason("halide", f"unsupported function {symbol!r}", expected, refusal[1], symbol=symbol))
+    return [*found, *_workspace(halide_symbols.ALLOCATE, needed, link)]
+
+
+def _workspace(function: str, needed: Collection[str], link: Link) -> list[Reason]:
+    """Return the reason for a call of an allocation function without a workspace."""
+    if function not in needed or link.workspace:
+        return []
+    return [
+        Reason(
+            "workspace",
+            f"calls {function}, but no operator has a workspace",
+            expected="'workspace' in the operators that allocate memory",
+            remedy="`workspace` in the operators that allocate memory permits it",
         )
-    return found
+    ]
 
 
 def _undefined(item: Member | CSource, link: Link) -> list[Reason]:
@@ -216,6 +249,7 @@ def _undefined(item: Member | CSource, link: Link) -> list[Reason]:
         and symbol not in item.defined
         and symbol not in RUNTIME_SYMBOLS
         and symbol not in REFUSED
+        and halide_symbols.refusal_of(symbol) is None
         and all(provider_of(symbol, machine, libc) is None for libc in libcs)
     ]
 

@@ -9,6 +9,7 @@ from typing import Any
 from opwest.objects.compat import TargetAbi
 from opwest.objects.dwarf import NO_DEBUG_INFORMATION, DwarfSignature, signatures
 from opwest.objects.facts import Abi, CSource, Member, ObjectError, ObjectFile, Sizes, Symbol
+from opwest.objects.halide_symbols import PROVIDED as HALIDE_PROVIDED
 from opwest.objects.judgement import Link, Reason, judge, state_of, verdict
 from opwest.objects.producers import abi_options
 from opwest.objects.providers import LIBCS, LINKER, providers
@@ -160,7 +161,7 @@ def _member_json(member: Member, reasons: Sequence[Reason], compiled_for: str | 
 
 def usual_providers(symbol: str, machine: str) -> list[str]:
     """Return the providers of a symbol, by libc if they differ: `libgcc`, `libm`, `libc`, `newlib`, …"""
-    if symbol in PROVIDED:
+    if symbol in PROVIDED or symbol in HALIDE_PROVIDED:
         return ["opwest's runtime"]
     found = {libc: providers(machine, libc).of(symbol) for libc in LIBCS if _fits(machine, libc)}
     who = [name for name in found.values() if name is not None]

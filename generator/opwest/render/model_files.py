@@ -60,6 +60,7 @@ def model_files(
             full_libc=model.needs_full_libc,
             cpp=model.cpp,
             tvm=model.needs_tvm,
+            halide=model.needs_halide,
             manifest=manifest_name(model),
         ),
         **_cmake(render, model, has_library=compiled is None and table is not None, in_c=compiled is None),
@@ -171,11 +172,13 @@ def _cmake(render: Renderer, model: Model, *, has_library: bool, in_c: bool) -> 
         has_devices=has_devices(model) or not in_c,
         runtime=[
             *(["src/devices.c"] if model.devices else []),
+            *(["src/halide_backend.c"] if model.needs_halide else []),
             *(["src/tvm_backend.c"] if model.needs_tvm or has_library else []),
         ],
         has_bridges=has_bridges(model),
         has_library=has_library,
         tvm=model.needs_tvm,
+        halide=model.needs_halide,
         in_c=in_c,
         constants=_flash_files(model) if in_c else [],
     )

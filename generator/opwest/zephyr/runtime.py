@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
+from opwest.model.conventions import MEMREF
 from opwest.model.model import Model
 from opwest.records import dataclass
 from opwest.resources import resource
@@ -89,6 +90,10 @@ FEATURES: Mapping[str, Feature] = {
         ),
         option="CONFIG_OPWEST_TVM",
     ),
+    "halide": Feature(
+        (*_headers("halide_buffer"), *_sources("halide_backend.c")), needs=("tvm",), option="CONFIG_OPWEST_HALIDE"
+    ),
+    "memref": Feature(_headers("memref")),
     "model_list": Feature((*_headers("model_list"), *_sources("models.ld")), option="CONFIG_OPWEST_MODEL_LIST"),
     "shell": Feature(_sources("shell.c"), needs=("model_list",), option="CONFIG_OPWEST_SHELL"),
     "profile": Feature(
@@ -165,6 +170,10 @@ def _used(model: Model) -> Iterator[str]:
         yield "drivers"  # a driver of the application may use the class and its context
     if model.needs_tvm or model.compat or any(operator.uses_tvm for operator in model.operators):
         yield "tvm"
+    if model.needs_halide:
+        yield "halide"
+    if any(operator.convention is MEMREF for operator in model.operators):
+        yield "memref"
     if model.tvmgen:
         yield "tvmgen"
     if model.suite.vectors:

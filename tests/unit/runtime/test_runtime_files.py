@@ -74,7 +74,7 @@ def models_of(folder, name, *edits):
         ("minimal", {"core"}),
         ("vectors", {"core", "vectors"}),
         ("asynchronous", {"core", "devices", "drivers"}),
-        ("conventions", {"core", "devices", "drivers", "tvm"}),
+        ("conventions", {"core", "devices", "drivers", "tvm", "halide", "memref"}),
         ("many_kinds", {"core", "service", "shell", "model_list"}),
         ("several", {"core", "shell", "model_list", "profile"}),
     ],

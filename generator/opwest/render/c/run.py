@@ -173,6 +173,9 @@ def render_internal(render: Renderer, model: Model) -> bytes:
         model=model.name,
         guard=f"OPWEST_MODEL_{names.macro}_INTERNAL_H_",
         metadata_version=METADATA_VERSION,
+        forward=sorted(
+            {o.convention.descriptors.forward for o in model.operators if o.convention.descriptors} - {None}
+        ),
         prototypes=[call_text(f"{o.c_result} {names.operator(o.symbol)}", entry_types(o)) for o in by_symbol.values()],
         bridges=[prototype(names.bridge(o.name), o, plain_types(o)) for o in model.operators if o.is_bridged],
         constants=[

@@ -13,6 +13,7 @@ from opwest.render.records.types import (
     Enumeration,
     Flags,
     Function,
+    Index,
     Nested,
     Pointer,
     Scalar,
@@ -45,6 +46,9 @@ BUFFER_ROLE = Enumeration(
 BINDING_KIND = Enumeration(
     "enum opwest_binding_kind", "OPWEST_BINDING_", ("input", "output", "constant", "buffer", "scalar")
 )
+HALIDE_TYPE_CODE = Enumeration(
+    "enum opwest_halide_type", "OPWEST_HALIDE_", ("int", "uint", "float", "handle", "bfloat")
+)
 DLPACK_CODE = Enumeration("DLDataTypeCode", None, DLPACK_CODES)
 
 TENSOR_FLAGS = Flags("OPWEST_TENSOR_", ("scalar",))
@@ -68,6 +72,7 @@ F32 = Scalar(DTYPES["float32"])
 _STEP, _DEVICE = Scalar(U16.dtype, NO_STEP), Scalar(U16.dtype, NO_DEVICE)
 _MODEL_H, _REGISTRY_H, _DEVICES_H = "opwest/model.h", "opwest/registry.h", "opwest/devices.h"
 _PROFILE_H, _DLPACK_H = "opwest/profile.h", "opwest/dlpack.h"
+_HALIDE_H, _MEMREF_H = "opwest/halide_buffer.h", "opwest/memref.h"
 
 QUANTIZATION = Struct.make(
     "opwest_quantization",
@@ -271,6 +276,32 @@ DL_TENSOR = Struct.typedef(
 TVM_FFI_ANY = Struct.typedef("TVMFFIAny", "opwest/tvm_ffi.h", type_index=I32, zero_padding=U32, v_int64=Union(I64))
 """v_int64 is the widest member of an anonymous union."""
 
+HALIDE_TYPE = Struct.make("halide_type_t", _HALIDE_H, code=Scalar(U8.dtype, HALIDE_TYPE_CODE), bits=U8, lanes=U16)
+HALIDE_DIMENSION = Struct.make("halide_dimension_t", _HALIDE_H, min=I32, extent=I32, stride=I32, flags=U32)
+HALIDE_BUFFER = Struct.make(
+    "halide_buffer_t",
+    _HALIDE_H,
+    device=U64,
+    device_interface=Pointer("halide_device_interface_t"),
+    host=Pointer(U8, is_const=False),
+    flags=U64,
+    type=Nested(HALIDE_TYPE),
+    dimensions=I32,
+    dim=Pointer(HALIDE_DIMENSION, count="dimensions", is_const=False),
+    padding=Pointer("void", is_const=False),
+)
+
+
+def memref(rank: int) -> Struct:
+    """Return the descriptor of a memref of MLIR."""
+    data = Pointer("void", is_const=False)
+    arrays = {"sizes": Index(rank), "strides": Index(rank)} if rank else {}
+    return Struct.make(f"opwest_memref_{rank}", _MEMREF_H, allocated=data, aligned=data, offset=Index(), **arrays)
+
+
+MEMREFS = tuple(memref(rank) for rank in range(17))
+"""The descriptors of all ranks that a manifest permits."""
+
 OPTIONAL = (BUILD, CONSTANT, BUFFER, REGION, POOL_PLACE, BINDING, STEP_BINDINGS, DETAILS)
 """Structures of the parts of the metadata that only `<model>_details` refers to."""
 METADATA = (
@@ -281,9 +312,24 @@ METADATA = (
 """Structures of constants."""
 ARRAYS = (DL_DEVICE, DL_DATA_TYPE, DL_TENSOR, TVM_FFI_ANY)
 """Structures of argument arrays: see model/conventions.py."""
-STRUCTS = (*METADATA, MEASURE, VALUE, STATUS, SLOT, TVM_WORKSPACE, *ARRAYS)
+DESCRIPTORS = (HALIDE_TYPE, HALIDE_DIMENSION, HALIDE_BUFFER, *MEMREFS)
+"""Structures that describe tensors."""
+STRUCTS = (*METADATA, MEASURE, VALUE, STATUS, SLOT, TVM_WORKSPACE, *ARRAYS, *DESCRIPTORS)
 """All structures of the runtime that generated code relies on."""
-ENUMERATIONS = (*(DTYPE, DIRECTION, FLOAT_ABI, BUFFER_ROLE, BINDING_KIND, HOOK, POINT_KIND, VALUE_KIND, DLPACK_CODE),)
+ENUMERATIONS = (
+    *(
+        DTYPE,
+        DIRECTION,
+        FLOAT_ABI,
+        BUFFER_ROLE,
+        BINDING_KIND,
+        HOOK,
+        POINT_KIND,
+        VALUE_KIND,
+        DLPACK_CODE,
+        HALIDE_TYPE_CODE,
+    ),
+)
 FLAGS = (TENSOR_FLAGS, OPERATOR_FLAGS, DEVICE_FLAGS, POOL_FLAGS, SLOT_FLAGS)
 TYPE_CODES = tuple(
     Constant(name, code, convention.arrays.header)

@@ -29,6 +29,9 @@ OPWEST_ALIGNED(4) static int32_t conventions_output_sum[CONVENTIONS_OUTPUT_SUM_E
 OPWEST_ALIGNED(16) static int32_t conventions_output_seen[CONVENTIONS_OUTPUT_SEEN_ELEMENTS];
 OPWEST_ALIGNED(1) static uint8_t conventions_output_label[CONVENTIONS_OUTPUT_LABEL_ELEMENTS];
 OPWEST_ALIGNED(8) static double conventions_output_mean[CONVENTIONS_OUTPUT_MEAN_ELEMENTS];
+OPWEST_ALIGNED(4) static int32_t conventions_output_turned[CONVENTIONS_OUTPUT_TURNED_ELEMENTS];
+OPWEST_ALIGNED(8) static int64_t conventions_output_total[CONVENTIONS_OUTPUT_TOTAL_ELEMENTS];
+OPWEST_ALIGNED(8) static double conventions_output_shifted[CONVENTIONS_OUTPUT_SHIFTED_ELEMENTS];
 
 static int try_conventions(void)
 {
@@ -37,7 +40,9 @@ static int try_conventions(void)
 		.d = conventions_input_d};
 	const struct conventions_outputs outputs = {.scores = conventions_output_scores,
 		.sum = conventions_output_sum, .seen = conventions_output_seen,
-		.label = conventions_output_label, .mean = conventions_output_mean};
+		.label = conventions_output_label, .mean = conventions_output_mean,
+		.turned = conventions_output_turned, .total = conventions_output_total,
+		.shifted = conventions_output_shifted};
 	int rc = conventions_open(&conventions_workspace, &conventions_context);
 
 	if (rc != 0) {
@@ -69,6 +74,21 @@ static int try_conventions(void)
 		printf("conventions: mean:");
 		for (size_t i = 0; i < CONVENTIONS_OUTPUT_MEAN_ELEMENTS && i < 8U; i++) {
 			printf(" %" PRId64 "", thousandths(conventions_output_mean[i]));
+		}
+		printf(" (thousandths)\n");
+		printf("conventions: turned:");
+		for (size_t i = 0; i < CONVENTIONS_OUTPUT_TURNED_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId32 "", (int32_t)conventions_output_turned[i]);
+		}
+		printf("\n");
+		printf("conventions: total:");
+		for (size_t i = 0; i < CONVENTIONS_OUTPUT_TOTAL_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId64 "", conventions_output_total[i]);
+		}
+		printf("\n");
+		printf("conventions: shifted:");
+		for (size_t i = 0; i < CONVENTIONS_OUTPUT_SHIFTED_ELEMENTS && i < 8U; i++) {
+			printf(" %" PRId64 "", thousandths(conventions_output_shifted[i]));
 		}
 		printf(" (thousandths)\n");
 	}

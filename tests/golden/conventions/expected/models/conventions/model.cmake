@@ -13,11 +13,13 @@ set(conventions_FILES
 # Required files of the runtime: a copy in an application contains only those that its models use.
 set(conventions_RUNTIME
   src/devices.c
+  src/halide_backend.c
   src/tvm_backend.c
 )
 set(conventions_LINKER src/conventions_devices.ld)
 set(conventions_FULL_LIBC n)
 set(conventions_TVM y)
+set(conventions_HALIDE y)
 
 # The files that constants.S includes: parameters and programs, unchanged in flash.
 set(conventions_CONSTANTS
@@ -36,4 +38,6 @@ set(conventions_OPERATORS
   "objects/any/operators/packed.c"
   "objects/any/operators/ffi.c"
   "objects/any/operators/plain.c"
+  "objects/any/operators/halide.c"
+  "objects/any/operators/memref.c"
 )

@@ -5,6 +5,8 @@
  */
 #include <opwest/tvm_packed.h>
 #include <opwest/tvm_ffi.h>
+#include <opwest/halide_buffer.h>
+#include <opwest/memref.h>
 #include <opwest/tvm_workspace.h>
 #include <conventions.h>
 
@@ -16,6 +18,24 @@ static const int64_t numbers_1[] = {1};
 static const int64_t numbers_1_1[] = {1, 1};
 static const int64_t numbers_4[] = {4};
 static const int64_t numbers_3_1[] = {3, 1};
+
+static const struct halide_dimension_t dimensions_2_3[] = {
+	{.min = 0, .extent = 3, .stride = 1, .flags = 0U},
+	{.min = 0, .extent = 2, .stride = 3, .flags = 0U},
+};
+
+static const struct halide_dimension_t dimensions_1[] = {
+	{.min = 0, .extent = 1, .stride = 1, .flags = 0U},
+};
+
+static const struct halide_dimension_t dimensions_1_1[] = {
+	{.min = 0, .extent = 1, .stride = 1, .flags = 0U},
+	{.min = 0, .extent = 1, .stride = 1, .flags = 0U},
+};
+
+static const struct halide_dimension_t dimensions_6[] = {
+	{.min = 0, .extent = 6, .stride = 1, .flags = 0U},
+};
 
 struct scale_arrays {
 	DLTensor tensors[2];
@@ -460,4 +480,152 @@ void conventions_bridge_label(const int32_t *arg0, int16_t arg1, uint8_t *arg2)
 void conventions_bridge_mean(const int32_t *arg0, double *arg1)
 {
 	*arg1 = conventions__mean(arg0);
+}
+
+struct blur_arrays {
+	struct halide_buffer_t tensor_0;
+	struct halide_buffer_t tensor_3;
+	struct halide_buffer_t tensor_4;
+	struct halide_buffer_t tensor_5;
+	struct halide_buffer_t tensor_6;
+};
+
+/* Constant parts of the arguments. */
+static const struct blur_arrays blur_constant = {
+	.tensor_0 = {.device = 0, .device_interface = NULL, .host = NULL, .flags = 0,
+		.type = {.code = OPWEST_HALIDE_INT, .bits = 32U, .lanes = 1U}, .dimensions = 2,
+		.dim = (struct halide_dimension_t *)(uintptr_t)dimensions_2_3, .padding = NULL},
+	.tensor_3 = {.device = 0, .device_interface = NULL, .host = NULL, .flags = 0,
+		.type = {.code = OPWEST_HALIDE_UINT, .bits = 1U, .lanes = 1U}, .dimensions = 1,
+		.dim = (struct halide_dimension_t *)(uintptr_t)dimensions_1, .padding = NULL},
+	.tensor_4 = {.device = 0, .device_interface = NULL, .host = NULL, .flags = 0,
+		.type = {.code = OPWEST_HALIDE_FLOAT, .bits = 16U, .lanes = 1U}, .dimensions = 2,
+		.dim = (struct halide_dimension_t *)(uintptr_t)dimensions_1_1, .padding = NULL},
+	.tensor_5 = {.device = 0, .device_interface = NULL, .host = NULL, .flags = 0,
+		.type = {.code = OPWEST_HALIDE_FLOAT, .bits = 64U, .lanes = 1U}, .dimensions = 0,
+		.dim = NULL, .padding = NULL},
+	.tensor_6 = {.device = 0, .device_interface = NULL, .host = NULL, .flags = 0,
+		.type = {.code = OPWEST_HALIDE_INT, .bits = 32U, .lanes = 1U}, .dimensions = 2,
+		.dim = (struct halide_dimension_t *)(uintptr_t)dimensions_2_3, .padding = NULL},
+};
+
+int32_t conventions_bridge_blur(const int32_t *arg0, uint8_t arg1, double arg2, const uint8_t *arg3,
+	const uint16_t *arg4, const double *arg5, int32_t *arg6, uint8_t *arg7)
+{
+	struct blur_arrays storage;
+	struct blur_arrays *const arrays = &storage;
+	struct opwest_tvm_workspace note;
+	int32_t code;
+
+	*arrays = blur_constant;
+	arrays->tensor_0.host = (void *)(uintptr_t)arg0;
+	arrays->tensor_3.host = (void *)(uintptr_t)arg3;
+	arrays->tensor_4.host = (void *)(uintptr_t)arg4;
+	arrays->tensor_5.host = (void *)(uintptr_t)arg5;
+	arrays->tensor_6.host = (void *)(uintptr_t)arg6;
+	opwest_tvm_enter(&note, arg7, 4U, 4U);
+	code = conventions__blur(&arrays->tensor_0, arg1, arg2, &arrays->tensor_3,
+		&arrays->tensor_4, &arrays->tensor_5, &arrays->tensor_6);
+	return opwest_tvm_leave(&note, opwest_halide_code(code));
+}
+
+struct limited_arrays {
+	struct halide_buffer_t tensor_0;
+	struct halide_buffer_t tensor_2;
+};
+
+/* Constant parts of the arguments. */
+static const struct limited_arrays limited_constant = {
+	.tensor_0 = {.device = 0, .device_interface = NULL, .host = NULL, .flags = 0,
+		.type = {.code = OPWEST_HALIDE_INT, .bits = 32U, .lanes = 1U}, .dimensions = 1,
+		.dim = (struct halide_dimension_t *)(uintptr_t)dimensions_6, .padding = NULL},
+	.tensor_2 = {.device = 0, .device_interface = NULL, .host = NULL, .flags = 0,
+		.type = {.code = OPWEST_HALIDE_INT, .bits = 32U, .lanes = 1U}, .dimensions = 1,
+		.dim = (struct halide_dimension_t *)(uintptr_t)dimensions_6, .padding = NULL},
+};
+
+int32_t conventions_bridge_limited(const int32_t *arg0, int32_t arg1, int32_t *arg2)
+{
+	struct limited_arrays storage;
+	struct limited_arrays *const arrays = &storage;
+	int32_t code;
+
+	*arrays = limited_constant;
+	arrays->tensor_0.host = (void *)(uintptr_t)arg0;
+	arrays->tensor_2.host = (void *)(uintptr_t)arg2;
+	code = conventions__limited(&arrays->tensor_0, arg1, &arrays->tensor_2);
+	return opwest_halide_code(code);
+}
+
+struct turn_arrays {
+	struct opwest_memref_2 tensor_0;
+	struct opwest_memref_2 tensor_2;
+};
+
+/* Constant parts of the arguments. */
+static const struct turn_arrays turn_constant = {
+	.tensor_0 = {.allocated = NULL, .aligned = NULL, .offset = 0, .sizes = {2, 3},
+		.strides = {3, 1}},
+	.tensor_2 = {.allocated = NULL, .aligned = NULL, .offset = 0, .sizes = {3, 2},
+		.strides = {2, 1}},
+};
+
+void conventions_bridge_turn(const int32_t *arg0, int8_t arg1, int32_t *arg2)
+{
+	struct turn_arrays storage;
+	struct turn_arrays *const arrays = &storage;
+
+	*arrays = turn_constant;
+	arrays->tensor_0.allocated = (void *)(uintptr_t)arg0;
+	arrays->tensor_0.aligned = (void *)(uintptr_t)arg0;
+	arrays->tensor_2.allocated = (void *)(uintptr_t)arg2;
+	arrays->tensor_2.aligned = (void *)(uintptr_t)arg2;
+	conventions___mlir_ciface_turn(&arrays->tensor_0, arg1, &arrays->tensor_2);
+}
+
+struct shift_arrays {
+	struct opwest_memref_0 tensor_0;
+	struct opwest_memref_1 tensor_1;
+};
+
+/* Constant parts of the arguments. */
+static const struct shift_arrays shift_constant = {
+	.tensor_0 = {.allocated = NULL, .aligned = NULL, .offset = 0},
+	.tensor_1 = {.allocated = NULL, .aligned = NULL, .offset = 0, .sizes = {1}, .strides = {1}},
+};
+
+int32_t conventions_bridge_shift(const double *arg0, double *arg1)
+{
+	struct shift_arrays storage;
+	struct shift_arrays *const arrays = &storage;
+	int32_t code;
+
+	*arrays = shift_constant;
+	arrays->tensor_0.allocated = (void *)(uintptr_t)arg0;
+	arrays->tensor_0.aligned = (void *)(uintptr_t)arg0;
+	arrays->tensor_1.allocated = (void *)(uintptr_t)arg1;
+	arrays->tensor_1.aligned = (void *)(uintptr_t)arg1;
+	code = conventions___mlir_ciface_shift(&arrays->tensor_0, &arrays->tensor_1);
+	return code;
+}
+
+struct sum_arrays {
+	struct opwest_memref_2 tensor_0;
+};
+
+/* Constant parts of the arguments. */
+static const struct sum_arrays sum_constant = {
+	.tensor_0 = {.allocated = NULL, .aligned = NULL, .offset = 0, .sizes = {3, 2},
+		.strides = {2, 1}},
+};
+
+void conventions_bridge_sum(const int32_t *arg0, int64_t *arg1)
+{
+	struct sum_arrays storage;
+	struct sum_arrays *const arrays = &storage;
+
+	*arrays = sum_constant;
+	arrays->tensor_0.allocated = (void *)(uintptr_t)arg0;
+	arrays->tensor_0.aligned = (void *)(uintptr_t)arg0;
+	*arg1 = conventions___mlir_ciface_sum(&arrays->tensor_0);
 }

@@ -17,12 +17,14 @@ static const uint32_t shape_2_3[] = {2U, 3U};
 static const uint32_t shape_1[] = {1U};
 static const uint32_t shape_1_1[] = {1U, 1U};
 static const uint32_t shape_4[] = {4U};
+static const uint32_t shape_3_2[] = {3U, 2U};
 static const uint32_t shape_98[] = {98U};
 static const uint32_t shape_6[] = {6U};
 static const uint32_t shape_130[] = {130U};
 static const uint32_t shape_176[] = {176U};
 static const uint32_t shape_144[] = {144U};
 static const uint32_t shape_18[] = {18U};
+static const uint32_t shape_66[] = {66U};
 
 static const struct opwest_tensor inputs[] = {
 	{.name = "image", .shape = shape_2_3, .quantization = NULL, .size = 24U,
@@ -48,6 +50,12 @@ static const struct opwest_tensor outputs[] = {
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0U},
 	{.name = "mean", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_FLOAT64,
 		.rank = 0U, .direction = OPWEST_OUT, .flags = 0x30U},
+	{.name = "turned", .shape = shape_3_2, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
+	{.name = "total", .shape = shape_1, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT64,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x30U},
+	{.name = "shifted", .shape = shape_1, .quantization = NULL, .size = 8U,
+		.dtype = OPWEST_FLOAT64, .rank = 1U, .direction = OPWEST_OUT, .flags = 0x30U},
 };
 
 static const struct opwest_tensor opwest_args_scale[] = {
@@ -185,7 +193,58 @@ static const struct opwest_tensor opwest_args_mean[] = {
 		.rank = 0U, .direction = OPWEST_OUT, .flags = 0x30U},
 };
 
-const struct opwest_operator conventions_operators[13] = {
+static const struct opwest_tensor opwest_args_blur[] = {
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "by", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR},
+	{.name = "real", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_FLOAT64,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x30U},
+	{.name = "on", .shape = shape_1, .quantization = NULL, .size = 1U, .dtype = OPWEST_BOOL,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0U},
+	{.name = "bits", .shape = shape_1_1, .quantization = NULL, .size = 2U,
+		.dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
+	{.name = "none", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_FLOAT64,
+		.rank = 0U, .direction = OPWEST_IN, .flags = 0x30U},
+	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
+	{.name = "opwest_workspace", .shape = shape_66, .quantization = NULL, .size = 66U,
+		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x40U},
+};
+
+static const struct opwest_tensor opwest_args_limited[] = {
+	{.name = "x", .shape = shape_6, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "limit", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
+	{.name = "y", .shape = shape_6, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
+};
+
+static const struct opwest_tensor opwest_args_turn[] = {
+	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "by", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_INT8,
+		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR},
+	{.name = "y", .shape = shape_3_2, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
+};
+
+static const struct opwest_tensor opwest_args_shift[] = {
+	{.name = "x", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_FLOAT64,
+		.rank = 0U, .direction = OPWEST_IN, .flags = 0x30U},
+	{.name = "y", .shape = shape_1, .quantization = NULL, .size = 8U, .dtype = OPWEST_FLOAT64,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x30U},
+};
+
+static const struct opwest_tensor opwest_args_sum[] = {
+	{.name = "x", .shape = shape_3_2, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
+		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
+	{.name = "sum", .shape = shape_1, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT64,
+		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x30U},
+};
+
+const struct opwest_operator conventions_operators[18] = {
 	{.name = "scale", .description = "y = x * by + shift, or -y where negate is true",
 		.args = opwest_args_scale, .arg_count = 6U, .flags = OPWEST_OPERATOR_STATUS},
 	{.name = "smooth", .description = NULL, .args = opwest_args_smooth, .arg_count = 3U,
@@ -214,6 +273,15 @@ const struct opwest_operator conventions_operators[13] = {
 		.flags = 0U},
 	{.name = "mean", .description = "A value as a tensor without dimensions",
 		.args = opwest_args_mean, .arg_count = 2U, .flags = 0U},
+	{.name = "blur", .description = NULL, .args = opwest_args_blur, .arg_count = 8U,
+		.flags = OPWEST_OPERATOR_STATUS},
+	{.name = "limited", .description = NULL, .args = opwest_args_limited, .arg_count = 3U,
+		.flags = OPWEST_OPERATOR_STATUS},
+	{.name = "turn", .description = NULL, .args = opwest_args_turn, .arg_count = 3U,
+		.flags = 0U},
+	{.name = "shift", .description = NULL, .args = opwest_args_shift, .arg_count = 2U,
+		.flags = OPWEST_OPERATOR_STATUS},
+	{.name = "sum", .description = NULL, .args = opwest_args_sum, .arg_count = 2U, .flags = 0U},
 };
 
 static const struct opwest_step steps[] = {
@@ -230,6 +298,10 @@ static const struct opwest_step steps[] = {
 	{.operator_index = 9U, .device_index = OPWEST_NO_DEVICE},
 	{.operator_index = 11U, .device_index = OPWEST_NO_DEVICE},
 	{.operator_index = 12U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 13U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 15U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 17U, .device_index = OPWEST_NO_DEVICE},
+	{.operator_index = 16U, .device_index = OPWEST_NO_DEVICE},
 };
 
 static const struct opwest_pool pools[] = {
@@ -247,16 +319,16 @@ const struct opwest_model conventions_model = {
 	.constant_size = 24U,
 	.version = OPWEST_METADATA_VERSION,
 	.input_count = 5U,
-	.output_count = 5U,
-	.operator_count = 13U,
-	.step_count = 13U,
+	.output_count = 8U,
+	.operator_count = 18U,
+	.step_count = 17U,
 	.pool_count = 1U,
 	.device_count = 2U,
 };
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"ba7af1337cde55cad4166d47c8c803f3ee80d9ccdc28117db05a6a2df8f9d8e0";
+	"61f4a34719a901c6a785fba3881d7707ccf91158da9d6b0daf06438e129de4f7";
 
 const struct opwest_build conventions_build = {
 	.generator = build_string_0,
@@ -283,14 +355,16 @@ static const char buffers_string_3[] = "moved";
 static const char buffers_string_4[] = "added";
 static const char buffers_string_5[] = "launched";
 static const char buffers_string_6[] = "launched_too";
-static const char buffers_string_7[] = "opwest_workspace of step 1";
-static const char buffers_string_8[] = "work of step 2";
-static const char buffers_string_9[] = "opwest_arrays of step 7";
-static const char buffers_string_10[] = "opwest_arrays of step 8";
-static const char buffers_string_11[] = "opwest_workspace of step 9";
-static const char buffers_string_12[] = "opwest_workspace of step 10";
+static const char buffers_string_7[] = "blurred";
+static const char buffers_string_8[] = "opwest_workspace of step 1";
+static const char buffers_string_9[] = "work of step 2";
+static const char buffers_string_10[] = "opwest_arrays of step 7";
+static const char buffers_string_11[] = "opwest_arrays of step 8";
+static const char buffers_string_12[] = "opwest_workspace of step 9";
+static const char buffers_string_13[] = "opwest_workspace of step 10";
+static const char buffers_string_14[] = "opwest_workspace of step 13";
 
-const struct opwest_buffer conventions_buffers[13] = {
+const struct opwest_buffer conventions_buffers[15] = {
 	{.tensor = {.name = buffers_string_0, .shape = shape_2_3, .quantization = NULL, .size = 24U,
 		.dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_INOUT, .flags = 0x40U},
 		.offset = 192U, .pool = 0U, .first_step = 0U, .last_step = 1U,
@@ -319,29 +393,37 @@ const struct opwest_buffer conventions_buffers[13] = {
 		.dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_INOUT, .flags = 0x60U},
 		.offset = 448U, .pool = 0U, .first_step = 8U, .last_step = 9U,
 		.role = OPWEST_BUFFER_INTERMEDIATE},
-	{.tensor = {.name = buffers_string_7, .shape = shape_98, .quantization = NULL, .size = 98U,
+	{.tensor = {.name = buffers_string_7, .shape = shape_2_3, .quantization = NULL, .size = 24U,
+		.dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_INOUT, .flags = 0x30U},
+		.offset = 80U, .pool = 0U, .first_step = 13U, .last_step = 14U,
+		.role = OPWEST_BUFFER_INTERMEDIATE},
+	{.tensor = {.name = buffers_string_8, .shape = shape_98, .quantization = NULL, .size = 98U,
 		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x40U},
 		.offset = 0U, .pool = 0U, .first_step = 1U, .last_step = 1U,
 		.role = OPWEST_BUFFER_SCRATCH},
-	{.tensor = {.name = buffers_string_8, .shape = shape_6, .quantization = NULL, .size = 24U,
+	{.tensor = {.name = buffers_string_9, .shape = shape_6, .quantization = NULL, .size = 24U,
 		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x40U},
 		.offset = 0U, .pool = 0U, .first_step = 2U, .last_step = 2U,
 		.role = OPWEST_BUFFER_SCRATCH},
-	{.tensor = {.name = buffers_string_9, .shape = shape_176, .quantization = NULL,
+	{.tensor = {.name = buffers_string_10, .shape = shape_176, .quantization = NULL,
 		.size = 176U, .dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_INOUT,
 		.flags = 0x30U}, .offset = 0U, .pool = 0U, .first_step = 7U, .last_step = 8U,
 		.role = OPWEST_BUFFER_SCRATCH},
-	{.tensor = {.name = buffers_string_10, .shape = shape_144, .quantization = NULL,
+	{.tensor = {.name = buffers_string_11, .shape = shape_144, .quantization = NULL,
 		.size = 144U, .dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_INOUT,
 		.flags = 0x30U}, .offset = 176U, .pool = 0U, .first_step = 8U, .last_step = 8U,
 		.role = OPWEST_BUFFER_SCRATCH},
-	{.tensor = {.name = buffers_string_11, .shape = shape_130, .quantization = NULL,
+	{.tensor = {.name = buffers_string_12, .shape = shape_130, .quantization = NULL,
 		.size = 130U, .dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_INOUT,
 		.flags = 0x60U}, .offset = 0U, .pool = 0U, .first_step = 9U, .last_step = 9U,
 		.role = OPWEST_BUFFER_SCRATCH},
-	{.tensor = {.name = buffers_string_12, .shape = shape_18, .quantization = NULL, .size = 18U,
+	{.tensor = {.name = buffers_string_13, .shape = shape_18, .quantization = NULL, .size = 18U,
 		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x30U},
 		.offset = 0U, .pool = 0U, .first_step = 10U, .last_step = 10U,
+		.role = OPWEST_BUFFER_SCRATCH},
+	{.tensor = {.name = buffers_string_14, .shape = shape_66, .quantization = NULL, .size = 66U,
+		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x40U},
+		.offset = 0U, .pool = 0U, .first_step = 13U, .last_step = 13U,
 		.role = OPWEST_BUFFER_SCRATCH},
 };
 
@@ -362,13 +444,13 @@ static const struct opwest_binding bindings_0[] = {
 static const struct opwest_binding bindings_1[] = {
 	{.kind = OPWEST_BINDING_BUFFER, .index = 0U},
 	{.kind = OPWEST_BINDING_BUFFER, .index = 1U},
-	{.kind = OPWEST_BINDING_BUFFER, .index = 7U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 8U},
 };
 
 static const struct opwest_binding bindings_2[] = {
 	{.kind = OPWEST_BINDING_CONSTANT, .index = 0U},
 	{.kind = OPWEST_BINDING_BUFFER, .index = 1U},
-	{.kind = OPWEST_BINDING_BUFFER, .index = 8U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 9U},
 	{.kind = OPWEST_BINDING_BUFFER, .index = 2U},
 };
 
@@ -399,14 +481,14 @@ static const struct opwest_binding bindings_7[] = {
 	{.kind = OPWEST_BINDING_BUFFER, .index = 4U},
 	{.kind = OPWEST_BINDING_SCALAR, .index = 4U},
 	{.kind = OPWEST_BINDING_BUFFER, .index = 5U},
-	{.kind = OPWEST_BINDING_BUFFER, .index = 9U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 10U},
 };
 
 static const struct opwest_binding bindings_8[] = {
 	{.kind = OPWEST_BINDING_BUFFER, .index = 5U},
 	{.kind = OPWEST_BINDING_SCALAR, .index = 5U},
 	{.kind = OPWEST_BINDING_BUFFER, .index = 6U},
-	{.kind = OPWEST_BINDING_BUFFER, .index = 10U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 11U},
 };
 
 static const struct opwest_binding bindings_9[] = {
@@ -417,13 +499,13 @@ static const struct opwest_binding bindings_9[] = {
 	{.kind = OPWEST_BINDING_CONSTANT, .index = 0U},
 	{.kind = OPWEST_BINDING_INPUT, .index = 4U},
 	{.kind = OPWEST_BINDING_OUTPUT, .index = 0U},
-	{.kind = OPWEST_BINDING_BUFFER, .index = 11U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 12U},
 };
 
 static const struct opwest_binding bindings_10[] = {
 	{.kind = OPWEST_BINDING_OUTPUT, .index = 0U},
 	{.kind = OPWEST_BINDING_OUTPUT, .index = 1U},
-	{.kind = OPWEST_BINDING_BUFFER, .index = 12U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 13U},
 };
 
 static const struct opwest_binding bindings_11[] = {
@@ -437,13 +519,40 @@ static const struct opwest_binding bindings_12[] = {
 	{.kind = OPWEST_BINDING_OUTPUT, .index = 4U},
 };
 
+static const struct opwest_binding bindings_13[] = {
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 0U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 10U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 2U},
+	{.kind = OPWEST_BINDING_INPUT, .index = 4U},
+	{.kind = OPWEST_BINDING_INPUT, .index = 2U},
+	{.kind = OPWEST_BINDING_INPUT, .index = 3U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 7U},
+	{.kind = OPWEST_BINDING_BUFFER, .index = 14U},
+};
+
+static const struct opwest_binding bindings_14[] = {
+	{.kind = OPWEST_BINDING_BUFFER, .index = 7U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 11U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 5U},
+};
+
+static const struct opwest_binding bindings_15[] = {
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 5U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 6U},
+};
+
+static const struct opwest_binding bindings_16[] = {
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 4U},
+	{.kind = OPWEST_BINDING_OUTPUT, .index = 7U},
+};
+
 static const uint64_t scalars[] = {
 	UINT64_C(18446744073709551613), UINT64_C(9000000000), UINT64_C(4602678819172646912), 1, 3,
 		UINT64_C(18446744073709551615), 60000, UINT64_C(4598175219545276416),
-	0, UINT64_C(18446744073709551316),
+	0, UINT64_C(18446744073709551316), 200, UINT64_C(18446744073709551614),
 };
 
-const struct opwest_step_bindings conventions_step_bindings[13] = {
+const struct opwest_step_bindings conventions_step_bindings[17] = {
 	{.bindings = bindings_0, .binding_count = 6U},
 	{.bindings = bindings_1, .binding_count = 3U},
 	{.bindings = bindings_2, .binding_count = 4U},
@@ -457,6 +566,10 @@ const struct opwest_step_bindings conventions_step_bindings[13] = {
 	{.bindings = bindings_10, .binding_count = 3U},
 	{.bindings = bindings_11, .binding_count = 3U},
 	{.bindings = bindings_12, .binding_count = 2U},
+	{.bindings = bindings_13, .binding_count = 8U},
+	{.bindings = bindings_14, .binding_count = 3U},
+	{.bindings = bindings_15, .binding_count = 2U},
+	{.bindings = bindings_16, .binding_count = 2U},
 };
 
 const struct opwest_details conventions_details = {
@@ -468,8 +581,8 @@ const struct opwest_details conventions_details = {
 	.step_bindings = conventions_step_bindings,
 	.scalars = scalars,
 	.constant_count = 1U,
-	.buffer_count = 13U,
+	.buffer_count = 15U,
 	.pool_count = 1U,
-	.step_count = 13U,
-	.scalar_count = 10U,
+	.step_count = 17U,
+	.scalar_count = 12U,
 };

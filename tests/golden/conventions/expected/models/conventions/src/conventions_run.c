@@ -14,7 +14,7 @@
 
 OPWEST_STATIC_ASSERT(sizeof(struct conventions_inputs) == 5 * sizeof(void *),
 	"inputs are pointers without padding");
-OPWEST_STATIC_ASSERT(sizeof(struct conventions_outputs) == 5 * sizeof(void *),
+OPWEST_STATIC_ASSERT(sizeof(struct conventions_outputs) == 8 * sizeof(void *),
 	"outputs are pointers without padding");
 OPWEST_STATIC_ASSERT(CONVENTIONS_POOL_SRAM_ALIGN >= 64U && CONVENTIONS_POOL_SRAM_SIZE >= 512U,
 	"pool sram is smaller than its plan");
@@ -27,12 +27,14 @@ OPWEST_STATIC_ASSERT(CONVENTIONS_POOL_SRAM_ALIGN >= 64U && CONVENTIONS_POOL_SRAM
 #define CONVENTIONS_OFFSET_ADDED 320 /* sram: int32 [2, 3] */
 #define CONVENTIONS_OFFSET_LAUNCHED 384 /* sram: int32 [2, 3] */
 #define CONVENTIONS_OFFSET_LAUNCHED_TOO 448 /* sram: int32 [2, 3] */
+#define CONVENTIONS_OFFSET_BLURRED 80 /* sram: int32 [2, 3] */
 #define CONVENTIONS_OFFSET_OPWEST_WORKSPACE_OF_STEP_1 0 /* sram: uint8 [98] */
 #define CONVENTIONS_OFFSET_WORK_OF_STEP_2 0 /* sram: int32 [6] */
 #define CONVENTIONS_OFFSET_OPWEST_ARRAYS_OF_STEP_7 0 /* sram: uint8 [176] */
 #define CONVENTIONS_OFFSET_OPWEST_ARRAYS_OF_STEP_8 176 /* sram: uint8 [144] */
 #define CONVENTIONS_OFFSET_OPWEST_WORKSPACE_OF_STEP_9 0 /* sram: uint8 [130] */
 #define CONVENTIONS_OFFSET_OPWEST_WORKSPACE_OF_STEP_10 0 /* sram: uint8 [18] */
+#define CONVENTIONS_OFFSET_OPWEST_WORKSPACE_OF_STEP_13 0 /* sram: uint8 [66] */
 
 /* Check that a buffer is not NULL and is aligned to `align` bytes. */
 static inline bool usable(const void *buffer, uintptr_t align)
@@ -150,6 +152,15 @@ int conventions_run(
 		return -EINVAL;
 	}
 	if (!usable(outputs->mean, 8U)) {
+		return -EINVAL;
+	}
+	if (!usable(outputs->turned, 4U)) {
+		return -EINVAL;
+	}
+	if (!usable(outputs->total, 8U)) {
+		return -EINVAL;
+	}
+	if (!usable(outputs->shifted, 8U)) {
 		return -EINVAL;
 	}
 	if (!workspace->opened) {
@@ -305,13 +316,42 @@ int conventions_run(
 	conventions_bridge_mean(outputs->scores, outputs->mean);
 	OPWEST_PROFILE_END(workspace->profile, conventions_points, 14);
 
+	/* Step 13: blur (scores, 200, 0.5, d, b, c, blurred, opwest_workspace) */
+	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 15);
+	status = conventions_bridge_blur(outputs->scores, 200U, 0.5, inputs->d, inputs->b,
+		inputs->c, (int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_BLURRED),
+		(uint8_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_OPWEST_WORKSPACE_OF_STEP_13));
+	OPWEST_PROFILE_END(workspace->profile, conventions_points, 15);
+	if (status != 0) {
+		return failed(status, workspace, 13U);
+	}
+
+	/* Step 14: turn (blurred, -2, turned) */
+	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 16);
+	conventions_bridge_turn((const int32_t *)(void *)(pool_sram + CONVENTIONS_OFFSET_BLURRED),
+		-2, outputs->turned);
+	OPWEST_PROFILE_END(workspace->profile, conventions_points, 16);
+
+	/* Step 15: sum (turned, total) */
+	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 17);
+	conventions_bridge_sum(outputs->turned, outputs->total);
+	OPWEST_PROFILE_END(workspace->profile, conventions_points, 17);
+
+	/* Step 16: shift (mean, shifted) */
+	OPWEST_PROFILE_BEGIN(workspace->profile, conventions_points, 18);
+	status = conventions_bridge_shift(outputs->mean, outputs->shifted);
+	OPWEST_PROFILE_END(workspace->profile, conventions_points, 18);
+	if (status != 0) {
+		return failed(status, workspace, 16U);
+	}
+
 	rc = opwest_devices_close(&conventions_device_set, workspace->slots, &workspace->status);
 	OPWEST_PROFILE_END(workspace->profile, conventions_points, 0);
 	return rc;
 }
 
 #ifdef CONFIG_OPWEST_PROFILE
-const struct opwest_point conventions_points[15] = {
+const struct opwest_point conventions_points[19] = {
 	{.name = "conventions", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
 		.kind = OPWEST_POINT_RUN},
 	{.name = "scale", .step = 0U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
@@ -328,5 +368,9 @@ const struct opwest_point conventions_points[15] = {
 	{.name = "total", .step = 10U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
 	{.name = "label", .step = 11U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
 	{.name = "mean", .step = 12U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "blur", .step = 13U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "turn", .step = 14U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "sum", .step = 15U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	{.name = "shift", .step = 16U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
 };
 #endif

@@ -37,17 +37,25 @@ OPWEST_ALIGNED(4) static int32_t conventions_output_sum[CONVENTIONS_OUTPUT_SUM_E
 OPWEST_ALIGNED(16) static int32_t conventions_output_seen[CONVENTIONS_OUTPUT_SEEN_ELEMENTS];
 OPWEST_ALIGNED(1) static uint8_t conventions_output_label[CONVENTIONS_OUTPUT_LABEL_ELEMENTS];
 OPWEST_ALIGNED(8) static double conventions_output_mean[CONVENTIONS_OUTPUT_MEAN_ELEMENTS];
+OPWEST_ALIGNED(4) static int32_t conventions_output_turned[CONVENTIONS_OUTPUT_TURNED_ELEMENTS];
+OPWEST_ALIGNED(8) static int64_t conventions_output_total[CONVENTIONS_OUTPUT_TOTAL_ELEMENTS];
+OPWEST_ALIGNED(8) static double conventions_output_shifted[CONVENTIONS_OUTPUT_SHIFTED_ELEMENTS];
 static const struct conventions_inputs inputs = {.image = conventions_input_image,
 	.a = conventions_input_a, .b = conventions_input_b, .c = conventions_input_c,
 	.d = conventions_input_d};
 static const struct conventions_outputs outputs = {.scores = conventions_output_scores,
 	.sum = conventions_output_sum, .seen = conventions_output_seen,
-	.label = conventions_output_label, .mean = conventions_output_mean};
+	.label = conventions_output_label, .mean = conventions_output_mean,
+	.turned = conventions_output_turned, .total = conventions_output_total,
+	.shifted = conventions_output_shifted};
 static int32_t opwest_kept_scores[CONVENTIONS_OUTPUT_SCORES_ELEMENTS];
 static int32_t opwest_kept_sum[CONVENTIONS_OUTPUT_SUM_ELEMENTS];
 static int32_t opwest_kept_seen[CONVENTIONS_OUTPUT_SEEN_ELEMENTS];
 static uint8_t opwest_kept_label[CONVENTIONS_OUTPUT_LABEL_ELEMENTS];
 static double opwest_kept_mean[CONVENTIONS_OUTPUT_MEAN_ELEMENTS];
+static int32_t opwest_kept_turned[CONVENTIONS_OUTPUT_TURNED_ELEMENTS];
+static int64_t opwest_kept_total[CONVENTIONS_OUTPUT_TOTAL_ELEMENTS];
+static double opwest_kept_shifted[CONVENTIONS_OUTPUT_SHIFTED_ELEMENTS];
 
 static void fill_pools(int byte)
 {
@@ -89,6 +97,9 @@ static void run_example(void)
 	memset(conventions_output_seen, OPWEST_SUITE_FILL, sizeof(conventions_output_seen));
 	memset(conventions_output_label, OPWEST_SUITE_FILL, sizeof(conventions_output_label));
 	memset(conventions_output_mean, OPWEST_SUITE_FILL, sizeof(conventions_output_mean));
+	memset(conventions_output_turned, OPWEST_SUITE_FILL, sizeof(conventions_output_turned));
+	memset(conventions_output_total, OPWEST_SUITE_FILL, sizeof(conventions_output_total));
+	memset(conventions_output_shifted, OPWEST_SUITE_FILL, sizeof(conventions_output_shifted));
 
 	const int rc = run_once();
 
@@ -115,6 +126,9 @@ static void keep_outputs(void)
 	memcpy(opwest_kept_seen, conventions_output_seen, CONVENTIONS_OUTPUT_SEEN_SIZE);
 	memcpy(opwest_kept_label, conventions_output_label, CONVENTIONS_OUTPUT_LABEL_SIZE);
 	memcpy(opwest_kept_mean, conventions_output_mean, CONVENTIONS_OUTPUT_MEAN_SIZE);
+	memcpy(opwest_kept_turned, conventions_output_turned, CONVENTIONS_OUTPUT_TURNED_SIZE);
+	memcpy(opwest_kept_total, conventions_output_total, CONVENTIONS_OUTPUT_TOTAL_SIZE);
+	memcpy(opwest_kept_shifted, conventions_output_shifted, CONVENTIONS_OUTPUT_SHIFTED_SIZE);
 }
 
 static void check_kept_outputs(const char *after)
@@ -131,6 +145,15 @@ static void check_kept_outputs(const char *after)
 		"output label changes %s", after);
 	zassert_mem_equal(opwest_kept_mean, conventions_output_mean, CONVENTIONS_OUTPUT_MEAN_SIZE,
 		"output mean changes %s", after);
+	zassert_mem_equal(opwest_kept_turned, conventions_output_turned,
+		CONVENTIONS_OUTPUT_TURNED_SIZE,
+		"output turned changes %s", after);
+	zassert_mem_equal(opwest_kept_total, conventions_output_total,
+		CONVENTIONS_OUTPUT_TOTAL_SIZE,
+		"output total changes %s", after);
+	zassert_mem_equal(opwest_kept_shifted, conventions_output_shifted,
+		CONVENTIONS_OUTPUT_SHIFTED_SIZE,
+		"output shifted changes %s", after);
 }
 
 ZTEST(conventions, test_runs_repeat)
@@ -303,6 +326,30 @@ ZTEST(conventions, test_run_checks_its_arguments)
 	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
 		"output mean is misaligned");
 	to.mean = outputs.mean;
+
+	to.turned = NULL;
+	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
+		"output turned is NULL");
+	to.turned = (int32_t *)((uintptr_t)outputs.turned + 1U);
+	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
+		"output turned is misaligned");
+	to.turned = outputs.turned;
+
+	to.total = NULL;
+	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
+		"output total is NULL");
+	to.total = (int64_t *)((uintptr_t)outputs.total + 1U);
+	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
+		"output total is misaligned");
+	to.total = outputs.total;
+
+	to.shifted = NULL;
+	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
+		"output shifted is NULL");
+	to.shifted = (double *)((uintptr_t)outputs.shifted + 1U);
+	zassert_equal(conventions_run(&inputs, &to, &workspace, &devices), -EINVAL,
+		"output shifted is misaligned");
+	to.shifted = outputs.shifted;
 
 	given.npu = NULL;
 	zassert_equal(conventions_run(&inputs, &outputs, &workspace, &given), -EINVAL,

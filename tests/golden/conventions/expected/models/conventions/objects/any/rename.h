@@ -8,7 +8,12 @@
 #define __tvm_ffi_launch conventions____tvm_ffi_launch
 #define __tvm_ffi_mix conventions____tvm_ffi_mix
 #define __tvm_module_ctx __attribute__((weak)) conventions____tvm_module_ctx
+#define _mlir_ciface_shift conventions___mlir_ciface_shift
+#define _mlir_ciface_sum conventions___mlir_ciface_sum
+#define _mlir_ciface_turn conventions___mlir_ciface_turn
+#define blur conventions__blur
 #define label conventions__label
+#define limited conventions__limited
 #define mean conventions__mean
 #define negate conventions__negate
 #define total conventions__total
