@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opwest.diagnostics import Diagnostic, OpwestError
+from opwest.host.arrays import Runs
 from opwest.host.compile import HostCompiler, fail
 from opwest.host.harness import buffer_of, run_harness
 from opwest.model.dtypes import DTYPES
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 def step_tensors(model: Mapping[str, Any], project: Path) -> dict[str, dict[str, Any]]:
     """Return the tensors that steps write, by name. Raises OpwestError for the record of an earlier opwest."""
-    if not {"pools", "results", "stops"} <= model.keys():
+    if not {"pools", "results", "stops", "views"} <= model.keys():
         raise fail(
             "the lock has no list of the results of steps",
             project,
@@ -31,6 +32,10 @@ def step_tensors(model: Mapping[str, Any], project: Path) -> dict[str, dict[str,
         )
     tensors = {t["name"]: {**t, "place": _place(t["buffer"])} for t in model["results"]}
     tensors |= {t["name"]: {**t, "place": buffer_of(t)} for t in model["tensors"]}
+    views = (
+        {**v, "place": f"(const uint8_t *)({tensors[v['root']]['place']}) + {v['offset']}"} for v in model["views"]
+    )
+    tensors |= {view["name"]: view for view in views}
     written = {write["tensor"] for stop in model["stops"] for write in stop["writes"]}
     if unknown := sorted(written - tensors.keys()):
         raise fail(f"the lock is damaged: unknown tensor {unknown[0]!r} in a stop", project)
@@ -61,7 +66,9 @@ def host_results(
     with tempfile.TemporaryDirectory(prefix="opwest-") as work:
         compiler = HostCompiler(Path(work), None, check_steps=True)
         try:
-            paths, _ = run_harness(project, record, model, compiler, Path(work), arrays, stops=stops, cmsis_nn=cmsis_nn)
+            paths, _ = run_harness(
+                project, record, model, compiler, Path(work), Runs(arrays), stops=stops, cmsis_nn=cmsis_nn
+            )
         except OpwestError as error:
             note = "give the expected results of steps instead: --reference TENSOR=FILE.npy"
             raise OpwestError([*error.diagnostics, Diagnostic("note", note)]) from error

@@ -94,6 +94,7 @@ FEATURES: Mapping[str, Feature] = {
         (*_headers("halide_buffer"), *_sources("halide_backend.c")), needs=("tvm",), option="CONFIG_OPWEST_HALIDE"
     ),
     "memref": Feature(_headers("memref")),
+    "state": Feature((*_headers("state"), *_sources("state.c"))),
     "model_list": Feature((*_headers("model_list"), *_sources("models.ld")), option="CONFIG_OPWEST_MODEL_LIST"),
     "shell": Feature(_sources("shell.c"), needs=("model_list",), option="CONFIG_OPWEST_SHELL"),
     "profile": Feature(
@@ -176,6 +177,8 @@ def _used(model: Model) -> Iterator[str]:
         yield "memref"
     if model.tvmgen:
         yield "tvmgen"
+    if model.states:
+        yield "state"
     if model.suite.vectors:
         yield "vectors"
     if any(device.host_latency_us is not None for device in model.devices):

@@ -9,7 +9,7 @@ from opwest.model.model import Argument, Model, Operator
 from opwest.render.call_arrays import Entry, entries, supplied, tensors
 from opwest.render.llvm.conventions import ArraysIr, arrays_ir
 from opwest.render.llvm.printer import PRIVATE, Printer, ir_member, ir_struct
-from opwest.render.llvm.text import ir_entry_result, ir_parameter, ir_parameters, ir_result, ir_type
+from opwest.render.llvm.text import ir_copy, ir_entry_result, ir_parameter, ir_parameters, ir_result, ir_type
 from opwest.render.records import layout
 from opwest.render.records.arrays import TensorRecords
 from opwest.render.records.descriptors import Described, DescriptorRecords
@@ -17,14 +17,12 @@ from opwest.render.records.descriptors import Described, DescriptorRecords
 _TENSOR = ir_struct(layout.DL_TENSOR)
 
 
-def declarations(model: Model, pointer_bits: int) -> list[str]:
+def declarations(model: Model) -> list[str]:
     """Declare the functions that bridges call besides operators."""
     bridged = [operator for operator in model.operators if operator.is_bridged]
     if not bridged:
         return []
     lines = []
-    if any(operator.convention.arrays or operator.convention.descriptors for operator in bridged):
-        lines.append(f"declare ptr @memcpy(ptr, ptr, i{pointer_bits})")
     converted = {o.convention.descriptors.status for o in bridged if o.convention.descriptors} - {None}
     lines += [f"declare signext i32 @{name}(i32 signext)" for name in sorted(filter(None, converted))]
     if any(_ends_with_tvm_code(operator) for operator in bridged):
@@ -143,11 +141,8 @@ class Bridges:
 
     def _copy(self, type_: str, to: str, constant: str) -> list[str]:
         """Copy a constant structure."""
-        return [
-            # Not llvm.memcpy: for Arm it becomes __aeabi_memcpy8, which Zephyr's minimal libc lacks.
-            f"  %copied = call ptr @memcpy(ptr {to}, ptr {constant}, "
-            f"i{self.bits} ptrtoint (ptr getelementptr ({type_}, ptr null, i32 1) to i{self.bits})) nobuiltin",
-        ]
+        size = f"ptrtoint (ptr getelementptr ({type_}, ptr null, i32 1) to i{self.bits})"
+        return [ir_copy("%copied", to, constant, size, self.bits)]
 
     def _arrays(self, operator: Operator, conventional: Arrays, spelling: ArraysIr) -> list[str]:
         """Build the argument arrays: copy the constant part, then store the rest."""

@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":4,\"model\":\"conventions\",\"descrip"
-	.ascii "tion\":\"Operators of five calling conventions\",\"hash\":\"61f4a34719a901c6a7"
-	.ascii "85fba3881d7707ccf91158da9d6b0daf06438e129de4f7\",\"targets\":[],\"inputs\":[{"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"conventions\",\"descrip"
+	.ascii "tion\":\"Operators of five calling conventions\",\"hash\":\"6ac37c995d62481081"
+	.ascii "26197605d35e6a2c4ed06e92c772f0b4e219f237ac83a8\",\"targets\":[],\"inputs\":[{"
 	.ascii "\"name\":\"image\",\"dtype\":\"int32\",\"shape\":[2,3],\"size\":24},{\"name\":\"a\",\"dty"
 	.ascii "pe\":\"uint8\",\"shape\":[1],\"size\":1},{\"name\":\"b\",\"dtype\":\"float16\",\"shape\":"
 	.ascii "[1,1],\"size\":2},{\"name\":\"c\",\"dtype\":\"float64\",\"shape\":[],\"size\":8},{\"nam"

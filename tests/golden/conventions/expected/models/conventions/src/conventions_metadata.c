@@ -58,7 +58,7 @@ static const struct opwest_tensor outputs[] = {
 		.dtype = OPWEST_FLOAT64, .rank = 1U, .direction = OPWEST_OUT, .flags = 0x30U},
 };
 
-static const struct opwest_tensor opwest_args_scale[] = {
+static const struct opwest_tensor opwest_args_of_scale[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x40U},
 	{.name = "by", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_INT8,
@@ -73,7 +73,7 @@ static const struct opwest_tensor opwest_args_scale[] = {
 		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x40U},
 };
 
-static const struct opwest_tensor opwest_args_smooth[] = {
+static const struct opwest_tensor opwest_args_of_smooth[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x40U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
@@ -82,7 +82,7 @@ static const struct opwest_tensor opwest_args_smooth[] = {
 		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x40U},
 };
 
-static const struct opwest_tensor opwest_args_gather[] = {
+static const struct opwest_tensor opwest_args_of_gather[] = {
 	{.name = "table", .shape = shape_6, .quantization = NULL, .size = 24U,
 		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x40U},
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
@@ -93,14 +93,14 @@ static const struct opwest_tensor opwest_args_gather[] = {
 		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x40U},
 };
 
-static const struct opwest_tensor opwest_args_move[] = {
+static const struct opwest_tensor opwest_args_of_move[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x40U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x40U},
 };
 
-static const struct opwest_tensor opwest_args_kinds[] = {
+static const struct opwest_tensor opwest_args_of_kinds[] = {
 	{.name = "a", .shape = shape_1, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
 		.rank = 1U, .direction = OPWEST_IN, .flags = 0x40U},
 	{.name = "b", .shape = shape_1_1, .quantization = NULL, .size = 2U, .dtype = OPWEST_FLOAT16,
@@ -113,7 +113,7 @@ static const struct opwest_tensor opwest_args_kinds[] = {
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x40U},
 };
 
-static const struct opwest_tensor opwest_args_add[] = {
+static const struct opwest_tensor opwest_args_of_add[] = {
 	{.name = "a", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x60U},
 	{.name = "b", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
@@ -122,7 +122,7 @@ static const struct opwest_tensor opwest_args_add[] = {
 		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x60U},
 };
 
-static const struct opwest_tensor opwest_args_mix[] = {
+static const struct opwest_tensor opwest_args_of_mix[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x60U},
 	{.name = "by", .shape = NULL, .quantization = NULL, .size = 2U, .dtype = OPWEST_UINT16,
@@ -141,7 +141,7 @@ static const struct opwest_tensor opwest_args_mix[] = {
 		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x60U},
 };
 
-static const struct opwest_tensor opwest_args_launch[] = {
+static const struct opwest_tensor opwest_args_of_launch[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x60U},
 	{.name = "by", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
@@ -152,7 +152,7 @@ static const struct opwest_tensor opwest_args_launch[] = {
 		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x30U},
 };
 
-static const struct opwest_tensor opwest_args_launch_packed[] = {
+static const struct opwest_tensor opwest_args_of_launch_packed[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x40U},
 	{.name = "by", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
@@ -163,7 +163,7 @@ static const struct opwest_tensor opwest_args_launch_packed[] = {
 		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x30U},
 };
 
-static const struct opwest_tensor opwest_args_total[] = {
+static const struct opwest_tensor opwest_args_of_total[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "total", .shape = shape_1, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
@@ -172,12 +172,12 @@ static const struct opwest_tensor opwest_args_total[] = {
 		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x30U},
 };
 
-static const struct opwest_tensor opwest_args_negate[] = {
+static const struct opwest_tensor opwest_args_of_negate[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_INOUT, .flags = 0x20U},
 };
 
-static const struct opwest_tensor opwest_args_label[] = {
+static const struct opwest_tensor opwest_args_of_label[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "limit", .shape = NULL, .quantization = NULL, .size = 2U, .dtype = OPWEST_INT16,
@@ -186,14 +186,14 @@ static const struct opwest_tensor opwest_args_label[] = {
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
-static const struct opwest_tensor opwest_args_mean[] = {
+static const struct opwest_tensor opwest_args_of_mean[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "result", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_FLOAT64,
 		.rank = 0U, .direction = OPWEST_OUT, .flags = 0x30U},
 };
 
-static const struct opwest_tensor opwest_args_blur[] = {
+static const struct opwest_tensor opwest_args_of_blur[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "by", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
@@ -212,7 +212,7 @@ static const struct opwest_tensor opwest_args_blur[] = {
 		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x40U},
 };
 
-static const struct opwest_tensor opwest_args_limited[] = {
+static const struct opwest_tensor opwest_args_of_limited[] = {
 	{.name = "x", .shape = shape_6, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "limit", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
@@ -221,7 +221,7 @@ static const struct opwest_tensor opwest_args_limited[] = {
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
-static const struct opwest_tensor opwest_args_turn[] = {
+static const struct opwest_tensor opwest_args_of_turn[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "by", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_INT8,
@@ -230,14 +230,14 @@ static const struct opwest_tensor opwest_args_turn[] = {
 		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
-static const struct opwest_tensor opwest_args_shift[] = {
+static const struct opwest_tensor opwest_args_of_shift[] = {
 	{.name = "x", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_FLOAT64,
 		.rank = 0U, .direction = OPWEST_IN, .flags = 0x30U},
 	{.name = "y", .shape = shape_1, .quantization = NULL, .size = 8U, .dtype = OPWEST_FLOAT64,
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x30U},
 };
 
-static const struct opwest_tensor opwest_args_sum[] = {
+static const struct opwest_tensor opwest_args_of_sum[] = {
 	{.name = "x", .shape = shape_3_2, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "sum", .shape = shape_1, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT64,
@@ -246,42 +246,43 @@ static const struct opwest_tensor opwest_args_sum[] = {
 
 const struct opwest_operator conventions_operators[18] = {
 	{.name = "scale", .description = "y = x * by + shift, or -y where negate is true",
-		.args = opwest_args_scale, .arg_count = 6U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "smooth", .description = NULL, .args = opwest_args_smooth, .arg_count = 3U,
+		.args = opwest_args_of_scale, .arg_count = 6U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "smooth", .description = NULL, .args = opwest_args_of_smooth, .arg_count = 3U,
 		.flags = OPWEST_OPERATOR_STATUS},
 	{.name = "gather",
 		.description = "A table without a DLTensor, and scratch memory that opwest plans",
-		.args = opwest_args_gather, .arg_count = 4U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "move", .description = NULL, .args = opwest_args_move, .arg_count = 2U,
+		.args = opwest_args_of_gather, .arg_count = 4U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "move", .description = NULL, .args = opwest_args_of_move, .arg_count = 2U,
 		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
 	{.name = "kinds", .description = "How DLTensors tell element types",
-		.args = opwest_args_kinds, .arg_count = 5U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "add", .description = NULL, .args = opwest_args_add, .arg_count = 3U,
+		.args = opwest_args_of_kinds, .arg_count = 5U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "add", .description = NULL, .args = opwest_args_of_add, .arg_count = 3U,
 		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "mix", .description = NULL, .args = opwest_args_mix, .arg_count = 8U,
+	{.name = "mix", .description = NULL, .args = opwest_args_of_mix, .arg_count = 8U,
 		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "launch", .description = NULL, .args = opwest_args_launch, .arg_count = 4U,
+	{.name = "launch", .description = NULL, .args = opwest_args_of_launch, .arg_count = 4U,
 		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE | OPWEST_OPERATOR_ASYNC},
-	{.name = "launch_packed", .description = NULL, .args = opwest_args_launch_packed,
+	{.name = "launch_packed", .description = NULL, .args = opwest_args_of_launch_packed,
 		.arg_count = 4U,
 		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE | OPWEST_OPERATOR_ASYNC},
-	{.name = "total", .description = NULL, .args = opwest_args_total, .arg_count = 3U,
+	{.name = "total", .description = NULL, .args = opwest_args_of_total, .arg_count = 3U,
 		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "negate", .description = NULL, .args = opwest_args_negate, .arg_count = 1U,
+	{.name = "negate", .description = NULL, .args = opwest_args_of_negate, .arg_count = 1U,
 		.flags = 0U},
-	{.name = "label", .description = NULL, .args = opwest_args_label, .arg_count = 3U,
+	{.name = "label", .description = NULL, .args = opwest_args_of_label, .arg_count = 3U,
 		.flags = 0U},
 	{.name = "mean", .description = "A value as a tensor without dimensions",
-		.args = opwest_args_mean, .arg_count = 2U, .flags = 0U},
-	{.name = "blur", .description = NULL, .args = opwest_args_blur, .arg_count = 8U,
+		.args = opwest_args_of_mean, .arg_count = 2U, .flags = 0U},
+	{.name = "blur", .description = NULL, .args = opwest_args_of_blur, .arg_count = 8U,
 		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "limited", .description = NULL, .args = opwest_args_limited, .arg_count = 3U,
+	{.name = "limited", .description = NULL, .args = opwest_args_of_limited, .arg_count = 3U,
 		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "turn", .description = NULL, .args = opwest_args_turn, .arg_count = 3U,
+	{.name = "turn", .description = NULL, .args = opwest_args_of_turn, .arg_count = 3U,
 		.flags = 0U},
-	{.name = "shift", .description = NULL, .args = opwest_args_shift, .arg_count = 2U,
+	{.name = "shift", .description = NULL, .args = opwest_args_of_shift, .arg_count = 2U,
 		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "sum", .description = NULL, .args = opwest_args_sum, .arg_count = 2U, .flags = 0U},
+	{.name = "sum", .description = NULL, .args = opwest_args_of_sum, .arg_count = 2U,
+		.flags = 0U},
 };
 
 static const struct opwest_step steps[] = {
@@ -328,7 +329,7 @@ const struct opwest_model conventions_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"61f4a34719a901c6a785fba3881d7707ccf91158da9d6b0daf06438e129de4f7";
+	"6ac37c995d6248108126197605d35e6a2c4ed06e92c772f0b4e219f237ac83a8";
 
 const struct opwest_build conventions_build = {
 	.generator = build_string_0,
@@ -579,10 +580,14 @@ const struct opwest_details conventions_details = {
 	.buffers = conventions_buffers,
 	.pool_places = conventions_pool_places,
 	.step_bindings = conventions_step_bindings,
+	.views = NULL,
+	.state = NULL,
 	.scalars = scalars,
 	.constant_count = 1U,
 	.buffer_count = 15U,
 	.pool_count = 1U,
 	.step_count = 17U,
+	.view_count = 0U,
+	.reserved = 0U,
 	.scalar_count = 12U,
 };
