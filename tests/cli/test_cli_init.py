@@ -287,3 +287,28 @@ def test_draft_of_a_pipeline_has_few_marks(opwest, tmp_path, monkeypatch, form):
     if form == "source":
         assert run.code == 0, run.err
         assert np.load("scores.npy").tolist() == [((3 * 2) ** 2 * 3 + 1) * 4 + 2 + 5]
+
+
+CONTEXT = """#include <stdint.h>
+struct biquad_state { double z; uint32_t count; };
+int32_t biquad(struct biquad_state *s, const float *x, float *y)
+{ for (int i = 0; i < 4; i++) { s->z += x[i]; y[i] = (float)s->z; } s->count++; return 0; }
+"""
+
+
+def test_draft_of_an_operator_with_context(opwest, tmp_path, monkeypatch):
+    """The context structure of an object becomes state: two shapes complete the draft, and runs continue each other."""
+    need("cc")
+    monkeypatch.chdir(tmp_path)
+    Path("biquad.c").write_text(CONTEXT)
+    subprocess.run(["cc", "-g", "-fPIC", "-c", "biquad.c"], check=True)
+    assert opwest("init", "biquad.o").out.startswith("manifest.yaml: 1 operator, 2 marks to fill in")
+    manifest = Path("manifest.yaml")
+    manifest.write_text(manifest.read_text().replace(" FILL_IN,", " [4],").replace(" FILL_IN}", " [4]}"))
+    np.save("x.npy", np.ones(4, np.float32))
+    assert opwest("generate", "manifest.yaml", "-o", "app").code == 0
+    done = opwest("run", "app", "--host", "--input", "x=x.npy", "--repeat", "3", "--output-dir", ".")
+    assert done.code == 0, done.err
+    assert np.load("y.npy").tolist() == [9, 10, 11, 12]
+    manifest.write_text(manifest.read_text().replace("shape: [16], direction", "shape: [8], direction"))
+    assert "argument 's' is struct biquad_state with 8 bytes, it has 16" in opwest("check", "manifest.yaml").err

@@ -96,6 +96,8 @@ def facts_of(content: bytes, *, uses: bool = False) -> dict[str, Any]:
         return module_facts(module, str(module), uses=uses)
 
 
+# Functions are compiled without unwinding, and then without their personality routines.
+_PERSONALITY = re.compile(r" personality ptr @[-\w$.]+(?= )")
 # TVM emits empty lists, which contain no functions.
 _CONSTRUCTORS = re.compile(r"^@llvm\.global_[cd]tors = appending (?!global \[0 x )", re.MULTILINE)
 
@@ -111,7 +113,7 @@ def module_facts(module: Module, text: str, *, uses: bool = False) -> dict[str, 
         function["convention"] = conventions.get(function["name"], "")
     _add_aliases(variables, functions)
     own = [v for v in variables if not v.name.startswith("llvm.")]
-    used = ir.used_names(text)
+    used = ir.used_names(_PERSONALITY.sub("", text))
     defined = {f["name"] for f in functions if f["is_definition"] and f["linkage"] in _VISIBLE}
     defined |= {v.name for v in own if v.is_definition and v.linkage in _VISIBLE}
     undefined = {f["name"] for f in functions if not f["is_definition"]}

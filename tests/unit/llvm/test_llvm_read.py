@@ -197,7 +197,8 @@ ALIASES = """
 @number = alias i32, ptr @value
 @shifted = alias i8, getelementptr (i8, ptr @value, i32 1)
 @value = constant i32 5
-define internal i32 @mine(ptr readonly %in, float %f) {
+declare i32 @rust_eh_personality(...)
+define internal i32 @mine(ptr readonly %in, float %f) personality ptr @rust_eh_personality {
   %x = load i8, ptr %in
   ret i32 0
 }
@@ -210,7 +211,8 @@ def test_aliases_are_definitions(tmp_path: Path):
     module = read_many([write(tmp_path, ALIASES)], uses=True)[0]
     assert isinstance(module, IrModule)
     functions = {f.name: f for f in module.functions}
-    assert functions.keys() == {"mine", "first", "second", "inner"}
+    assert functions.keys() == {"mine", "first", "second", "inner", "rust_eh_personality"}
+    assert not module.undefined  # compiled functions have no personality routine
     for name in ("first", "second"):
         one = functions[name]
         assert one.is_definition and one.linkage == "external" and name in module.defined
