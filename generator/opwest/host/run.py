@@ -81,7 +81,7 @@ def _run_model(
         tensor["name"]: numbers_from(path.read_bytes(), DTYPES[tensor["dtype"]], [*frames, *tensor["shape"]])
         for tensor, path in zip(outputs, paths[len(inputs) :], strict=True)
     }
-    lines = keep_outputs(results, {t["name"]: t["dtype"] for t in outputs}, options.output_dir)
+    lines = keep_outputs(results, outputs, options.output_dir, frames=bool(runs.streams))
     values = {name: array.tolist() for name, array in results.items()}
     shown: dict[str, Any] = {"model": model["name"], "outputs": values}
     if compiler.profile:
