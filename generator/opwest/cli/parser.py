@@ -199,6 +199,13 @@ def _add_init(init: argparse.ArgumentParser) -> None:
         default=[],
         help="target of the files, or target to compile IR for; repeatable (default: guessed)",
     )
+    init.add_argument(
+        "--symbols",
+        metavar="PATTERN",
+        action="append",
+        default=[],
+        help="functions that become operators, such as 'conv*'; repeatable (default: all that can be operators)",
+    )
     _add_json(init)
     init.set_defaults(function=commands.init)
 

@@ -168,6 +168,7 @@ def _module(path: Path, content: bytes, facts: Mapping[str, Any]) -> IrModule:
             variadic=f["variadic"],
             is_definition=f["is_definition"],
             linkage=f["linkage"],
+            convention=f["convention"],
             uses=tuple(IrUse(name, access, tuple(elements)) for name, access, elements in f.get("uses", ())),
         )
         for f in facts["functions"]

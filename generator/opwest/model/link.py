@@ -20,13 +20,18 @@ from opwest.model.model import Operator
 from opwest.objects.closure import needed_members
 from opwest.objects.facts import CFunction, CSource, Member
 from opwest.objects.halide_symbols import PROVIDED as HALIDE_PROVIDED
-from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, Link, Reason, judge_symbols
+from opwest.objects.judgement import DEFAULT_LIBC, RUNTIME_SYMBOLS, Link, Reason, judge_symbols, unrecorded_options
 from opwest.objects.origins import HEAP, origin_of
 from opwest.objects.providers import is_soft_float, provider_of, uses_libm
+from opwest.objects.rust import is_hosted
+from opwest.objects.sections import without_sections
 from opwest.objects.tvm_symbols import CONTEXTS, POINTERS, PROVIDED, tvm_functions
 
 if TYPE_CHECKING:
     from opwest.objects.dwarf import DwarfSignature
+
+_UNWINDING = ("_Unwind_", "__cxa_", "__gxx_personality", "rust_eh_personality", "__gcc_personality")
+"""Functions that raise or catch exceptions, or walk the stack. Without them, no code reads unwind tables."""
 
 
 def resolve_builds(
@@ -152,8 +157,10 @@ class _Link:
         self._check_duplicates()
         self._check_symbols()
         taken: set[PurePosixPath] = set()
+        firmware = self.target is not None and not self.target.host
+        unwinds = any(_unwinds(one.item) for one in self.all)
         objects = tuple(
-            LinkObject(_object_name(one, taken), one.item.content, one.name)
+            LinkObject(_object_name(one, taken), self._content(one.item, firmware, unwinds), one.name)
             for one in self.linked
             if isinstance(one.item, Member)
         )
@@ -169,6 +176,26 @@ class _Link:
             scope,
             libm=tuple(sorted(filter(uses_libm, called))),
             soft_float=tuple(sorted(filter(is_soft_float, called))),
+            unverified=self._unverified(),
+        )
+
+    @staticmethod
+    def _content(item: Member, firmware: bool, unwinds: bool) -> bytes:
+        """Return an object without sections that firmware cannot use; unwind tables only if nothing unwinds."""
+        if not firmware or item.opaque:
+            return item.content
+        return without_sections(item.content, unwind_tables=item.abi.machine == "arm" and not unwinds, stack_note=True)
+
+    def _unverified(self) -> tuple[str, ...]:
+        """Return the objects with operators whose ABI options are not known; LLVM IR has none."""
+        compiled = {file.name for file, _ in self.files.modules}
+        return tuple(
+            one.name
+            for one in self.linked
+            if isinstance(one.item, Member)
+            and one.name not in compiled
+            and self.symbols & one.defined_functions
+            and unrecorded_options(one.item)
         )
 
     def _sources(self) -> tuple[SourceFile, ...]:
@@ -299,7 +326,8 @@ class _Link:
                     self.signatures[one.name] = signatures(one.item)
                 known = self.signatures[one.name]
                 if isinstance(known, dict) and operator.symbol in known:
-                    check_debug_information(self.faults, operator, one.name, known[operator.symbol])
+                    single = len(self.files.targets) < 2
+                    check_debug_information(self.faults, operator, one.name, known[operator.symbol], single=single)
 
     def _note_missing(self, operator: Operator) -> None:
         """Report a local definition; record a symbol without any definition."""
@@ -345,6 +373,7 @@ class _Link:
         """Report undefined symbols, functions of TVM's runtime, and state."""
         defined = self.definitions.keys() | self.externals.keys() | self.files.elsewhere
         workspace = any(operator.workspace for operator in self.operators.values())
+        hosted: set[str] = set()  # archives with a reported member
         for one in self.all:
             foreign = isinstance(one.item, Member) and self.target and one.item.abi.machine != self.target.machine
             if isinstance(one.item, Member):
@@ -355,8 +384,13 @@ class _Link:
                 stateful=self._permits(one),
                 workspace=workspace,
             )
-            for reason in judge_symbols(one.item, link):
+            for reason in (*one.faults, *judge_symbols(one.item, link)):
                 one.examined.refuse(reason.text)
+                if isinstance(one.item, Member) and is_hosted(one.item):
+                    if one.name.partition("(")[0] in hosted:
+                        continue
+                    hosted.add(one.name.partition("(")[0])
+                    reason = judge_symbols(one.item)[0]
                 hint = self._hint_for_undefined(reason) if reason.kind == "undefined" else reason.hint
                 self.faults.error(
                     reason.message(one.name, self.where), one.location, expected=reason.expected, hint=hint
@@ -376,6 +410,13 @@ class _Link:
 def _static(one: Linkable) -> frozenset[str]:
     """Return the static functions of a header."""
     return one.item.static_functions if isinstance(one.item, CSource) and one.item.is_header else frozenset()
+
+
+def _unwinds(item: Member | CSource) -> bool:
+    """Return whether code can raise or catch exceptions; C++ sources may."""
+    if isinstance(item, CSource):
+        return item.language == "C++"
+    return any(name.startswith(_UNWINDING) for name in item.undefined)
 
 
 def _local_names(one: Linkable) -> set[str]:

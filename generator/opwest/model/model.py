@@ -50,6 +50,8 @@ class Argument:
     """The arguments whose memory this result may reuse."""
     is_result: bool = False
     """Whether it is the tensor for the value that the compiled function returns."""
+    struct: str | None = None
+    """The tag or typedef of the structure that the bytes contain, such as an operator's context."""
 
     @property
     def is_passed(self) -> bool:
@@ -59,7 +61,7 @@ class Argument:
     @property
     def c_type(self) -> str:
         """The C type of the parameter."""
-        c_type = self.type.dtype.c_type
+        c_type = self.type.dtype.c_type if self.struct is None else "void"  # a tag could be one of Zephyr's
         if self.scalar:
             return c_type
         return f"const {c_type} *" if self.direction == "in" else f"{c_type} *"
