@@ -66,7 +66,7 @@ def run_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
         )
     if options.output_dir:
         make_folder(options.output_dir)
-    progress = make_progress(quiet=options.json)
+    progress = make_progress(quiet=options.json or options.quiet)
     try:
         if not options.board.startswith("native_"):
             need_smpclient()

@@ -27,7 +27,7 @@ def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
     content = _render(kind, current, changes, options.compare)
     shown = _json(current, changes, options, kind)
     if str(options.output) == "-":
-        return Result(content.removesuffix("\n"), {**shown, "report": content})
+        return Result(content.removesuffix("\n"), {**shown, "report": content}, is_content=True)
     write_report(options.output, content)
     return Result(_text(current, changes, options.output), shown)
 

@@ -53,7 +53,7 @@ def update(
     rows = []
     for number, project in enumerate(projects, 1):
         rows.append(_one(project, request, faults))
-        if len(projects) > 1 and not options.json:
+        if len(projects) > 1 and not options.json and not options.quiet:
             print(
                 f"[{number:{len(str(len(projects)))}}/{len(projects)}] {_line(rows[-1])}", file=sys.stderr, flush=True
             )
@@ -74,6 +74,7 @@ def _one(project: Path, request: UpdateRequest, faults: Diagnostics) -> _Row:
         found.error(f"cannot read the project or its inputs: {error}", Location(str(project)))
     for diagnostic in found:
         faults.add(diagnostic)
+    faults.sources |= found.sources
     if outcome is None or (found.has_errors and outcome.state != "conflicts"):
         return _Row(project, outcome, "failed")
     return _Row(project, outcome, outcome.state)

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from opwest import activity
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.host.cmsis_nn import find_cmsis_nn, required_sources, uses_cmsis_nn
 from opwest.host.runtime import installed_runtime
@@ -121,7 +122,8 @@ class HostCompiler:
         self._run([*(self.cpp_command or self.command), "-o", str(program), *self.objects, *extra])
 
     def _run(self, command: list[str]) -> str:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        with activity.command(command):
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
         if done.returncode != 0:
             refused = _REFUSED.search(done.stderr)
             if refused is not None:

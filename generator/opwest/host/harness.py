@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from opwest import activity
 from opwest.host.compile import HostCompiler, build_program, fail
 from opwest.host.own_templates import own_renderer
 from opwest.host.project_data import tensors_of
@@ -63,7 +64,8 @@ def run_harness(
         path.write_bytes(arrays[tensor["name"]].tobytes())
     if stops:
         paths.append(work / "steps.bin")
-    done = subprocess.run([program, *paths], check=False, capture_output=True, text=True, errors="replace")
+    with activity.command([program, *paths]):
+        done = subprocess.run([program, *paths], check=False, capture_output=True, text=True, errors="replace")
     if done.returncode != 0:
         raise _failure(project, model, done)
     return paths, done.stdout

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from opwest import activity
 from opwest.diagnostics import Diagnostics
 from opwest.host.compile import HostCompiler, build_program, fail
 from opwest.host.harness import ended, run_harness
@@ -51,9 +52,10 @@ def _run_application(
         raise fail("no source file in src/", project, hint="give --input to run the model without an application")
     program = work / "application"
     build_program(project, record, compiler, sources, program, options.cmsis_nn)
-    done = subprocess.run(
-        [program], check=False, stdout=subprocess.PIPE if options.json else None, text=True, errors="replace"
-    )
+    with activity.command([program]):
+        done = subprocess.run(
+            [program], check=False, stdout=subprocess.PIPE if options.json else None, text=True, errors="replace"
+        )
     sys.stdout.flush()
     if done.returncode != 0:
         raise fail(ended(done.returncode), project)

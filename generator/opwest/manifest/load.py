@@ -55,6 +55,7 @@ def load_manifest(path: Path, faults: Diagnostics, content: bytes | None = None)
     except OSError as error:
         faults.error(f"cannot read the manifest: {error.strerror}", Location(label), expected="a YAML file")
         return None
+    faults.sources[label] = text
     manifest = read_yaml(text, label, faults)
     if manifest is None or not check_version(manifest, faults):
         return None
