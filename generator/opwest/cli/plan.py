@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import time
 
+from opwest import nearby
 from opwest.diagnostics import Diagnostics, Location
 from opwest.model.context import fault_of_file
 from opwest.packing import greedy, search
@@ -83,7 +84,8 @@ def _read(options: argparse.Namespace, faults: Diagnostics) -> list[Row]:
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else f"not UTF-8 (byte {error.start})"
     if reason is not None:
-        faults.error(f"cannot read the table: {reason}", Location(str(options.file)))
+        hint = nearby.hint_for(options.file)
+        faults.error(f"cannot read the table: {reason}", Location(str(options.file)), hint=hint)
     faults.raise_if_errors()
     return rows
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from opwest import nearby
 from opwest.diagnostics import Diagnostics, nearest
 from opwest.host.compile import fail
 from opwest.host.record import check_record
@@ -124,7 +125,11 @@ def _read(
             try:
                 array = load_numpy(Path(file))
             except OSError as error:
-                faults.error(f"{option} {name!r}: cannot read '{file}': {error.strerror}", expected=expected)
+                faults.error(
+                    f"{option} {name!r}: cannot read '{file}': {error.strerror}",
+                    expected=expected,
+                    hint=nearby.hint_for(Path(file)),
+                )
                 continue
             except ArrayError as error:
                 faults.error(f"{option} {name!r}: {error.message}", expected=expected, hint=error.hint)

@@ -13,6 +13,7 @@ from typing import Final
 
 from elftools.elf.elffile import ELFFile
 
+from opwest import nearby
 from opwest.diagnostics import Diagnostics, Location
 from opwest.model.c_names import CNames
 from opwest.objects.elf import SHF_ALLOC, SHT_NOBITS, Elf, parse_elf
@@ -38,7 +39,9 @@ def add_images(models: Sequence[data.Model], files: Sequence[Path], faults: Diag
             symbols, whole = _symbols(elf), (*_whole(elf), _float_code(elf))
             name = _unused(_name(path), [image.source for model in found for image in model.images], path)
         except OSError as error:
-            faults.error(f"cannot read the image: {error.strerror or error}", at, expected=_EXPECTED)
+            faults.error(
+                f"cannot read the image: {error.strerror or error}", at, expected=_EXPECTED, hint=nearby.hint_for(path)
+            )
             continue
         except ObjectError as error:
             faults.error(f"cannot read the image: {error.message}", at, expected=_EXPECTED, hint=error.hint)
