@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from opwest.board.check_steps import Checked, Expected, check_steps, expected_results
-from opwest.board.compare import difference
 from opwest.board.connection import (
     clock_of,
     connected,
@@ -25,6 +24,7 @@ from opwest.board.progress import make_progress
 from opwest.board.session import Outcome, check_tensors, run_model
 from opwest.board.west import Build
 from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
+from opwest.host.compare import Tolerances, differences, read_tolerances
 from opwest.host.compile import fail
 from opwest.host.profile import keep_profile
 from opwest.host.project_data import (
@@ -52,10 +52,9 @@ def run_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
         )
     model = choose_model(options.model, project, record) if record else None
     arrays = _Arrays(options, faults)
-    _check_options(options)
     expected: Expected | None = None
     if model is not None:  # report faults of the arrays before the build
-        arrays.read([*model["tensors"], *(_results(model, project) if options.check_steps else ())])
+        arrays.read([*model["tensors"], *(_results(model, project) if options.check_steps else ())], model)
         if options.check_steps and record is not None:
             expected = expected_results(project, record, model, arrays.inputs, arrays.references, options.cmsis_nn)
     elif options.check_steps:
@@ -77,10 +76,10 @@ def run_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
             if model is not None:
                 check_tensors(served, model["tensors"], link.device)
             else:
-                arrays.read([asdict(tensor) for tensor in served.tensors])
+                arrays.read([asdict(tensor) for tensor in served.tensors], None)
             if expected is not None:
                 checked = check_steps(
-                    link, served, arrays.inputs, expected, tolerance=options.tolerance, progress=progress
+                    link, served, arrays.inputs, expected, tolerances=arrays.tolerances, progress=progress
                 )
                 return _checked(build, served, link.device, checked)
             outcome = run_model(
@@ -95,18 +94,6 @@ def run_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
         raise OpwestError([Diagnostic("error", f"{error.filename}: {error.strerror}")]) from error
     devices = model["devices"] if model is not None else ()
     return _result(options, build, served, device, outcome, arrays, devices)
-
-
-def _check_options(options: argparse.Namespace) -> None:
-    """Raise LinkError for options that exclude each other."""
-    if not options.check_steps:
-        if options.tolerance:
-            raise fail("--tolerance requires --check-steps")
-        return
-    excluded = {"--output-dir": options.output_dir, "--repeat": options.repeat > 1, "--profile": is_profiled(options)}
-    for option, is_given in excluded.items():
-        if is_given:
-            raise fail(f"--check-steps excludes {option}")
 
 
 def _results(model: Mapping[str, Any], project: Path) -> list[dict[str, Any]]:
@@ -129,12 +116,16 @@ class _Arrays:
         self._faults = faults
         self.inputs: dict[str, Any] = {}
         self.references: dict[str, Any] = {}
+        self.tolerances = Tolerances({})
 
-    def read(self, tensors: Sequence[Mapping[str, Any]]) -> None:
+    def read(self, tensors: Sequence[Mapping[str, Any]], record: Mapping[str, Any] | None) -> None:
         """Read all arrays. Raises OpwestError with every fault."""
         model = {"tensors": tensors}
         self.inputs = read_inputs(self._options.input, tensors_of(model, "input"), self._faults)
-        self.references = read_references(self._options.reference, tensors_of(model, "output"), self._faults)
+        outputs = tensors_of(model, "output")
+        self.references = read_references(self._options.reference, outputs, self._faults)
+        compared = self.references or ([t["name"] for t in outputs] if self._options.check_steps else ())
+        self.tolerances = read_tolerances(self._options.tolerance, record, compared, self._faults)
         self._faults.raise_if_errors()
 
 
@@ -150,7 +141,7 @@ def _result(
     configuration = build.configuration()
     lines = [f"{served.name} on {build.board}, {device}"]
     lines += keep_outputs(outcome.outputs, {t.name: t.dtype for t in served.tensors}, options.output_dir)
-    errors = {name: difference(outcome.outputs[name], reference) for name, reference in arrays.references.items()}
+    errors = differences(outcome.outputs, arrays.references, arrays.tolerances)
     lines += [f"{name}: {error.as_text()}" for name, error in errors.items()]
     clock = clock_of(options, configuration)
     lines += latency_lines(outcome.nanoseconds, clock)
@@ -173,4 +164,5 @@ def _result(
             "clock": clock,
             **extra,
         },
+        status=int(any(error.beyond for error in errors.values())),
     )

@@ -12,7 +12,7 @@ from opwest import __version__
 from opwest.cli import commands
 from opwest.cli.output_options import add_json, add_output
 from opwest.cli.report_options import add_report_options
-from opwest.cli.run_options import add_board, add_connection, add_host, count
+from opwest.cli.run_options import add_board, add_comparison, add_connection, add_host, count
 
 _DESCRIPTION = """\
 Generate a Zephyr application from compiled operators and a device manifest.
@@ -213,12 +213,14 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         metavar="NAME=FILE.npy",
         action="append",
         default=[],
-        help="content of an input; without --input, --host runs the application's main()",
+        help="content of an input, or FILE.npz with inputs by name; without --input, --reference, --output-dir and "
+        "--profile, --host runs the application's main()",
     )
     run.add_argument("--output-dir", metavar="DIR", type=Path, help="directory for the outputs, one NAME.npy each")
-    run.add_argument("--repeat", metavar="N", type=count, default=1, help="run N times (default: 1)")
+    run.add_argument("--repeat", metavar="N", type=count, help="run N times (default: 1)")
     run.add_argument("--profile", action="store_true", help="measure every step")
     run.add_argument("--output-profile", metavar="FILE", type=Path, help="write the measurements to FILE as JSON")
+    add_comparison(run)
     add_host(run)
     add_board(run)
     add_output(run)
@@ -239,7 +241,7 @@ def _add_call(call: argparse.ArgumentParser) -> None:
     )
     call.add_argument("--device", metavar="NAME", help="device of the operator (default: the only one that fits)")
     call.add_argument("--output-dir", metavar="DIR", type=Path, help="directory for the results, one NAME.npy each")
-    call.add_argument("--repeat", metavar="N", type=count, default=1, help="call N times (default: 1)")
+    call.add_argument("--repeat", metavar="N", type=count, help="call N times (default: 1)")
     add_connection(call.add_argument_group("connection"))
     add_output(call)
     call.set_defaults(function=commands.call, check_steps=False, profile=False, output_profile=None)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.generic]
+
+
+_SANITIZER = re.compile(r"runtime error: |ERROR: AddressSanitizer")
+_SHOWN = 12
+"""Lines of a sanitizer's report."""
 
 
 def run_harness(
@@ -65,10 +71,39 @@ def run_harness(
     if stops:
         paths.append(work / "steps.bin")
     with activity.command([program, *paths]):
-        done = subprocess.run([program, *paths], check=False, capture_output=True, text=True, errors="replace")
+        done = subprocess.run(
+            [program, *paths],
+            check=False,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env=environment(compiler),
+        )
     if done.returncode != 0:
-        raise _failure(project, model, done)
+        raise _sanitized(project, done.stderr) or _failure(project, model, done)
     return paths, done.stdout
+
+
+def environment(compiler: HostCompiler) -> dict[str, str] | None:
+    """Return the environment of the program: leaks are not reported, because emulated devices live until its end."""
+    if not compiler.sanitize:
+        return None
+    given = os.environ
+    return {
+        **given,
+        "ASAN_OPTIONS": f"detect_leaks=0:{given.get('ASAN_OPTIONS', '')}",
+        "UBSAN_OPTIONS": f"print_stacktrace=1:{given.get('UBSAN_OPTIONS', '')}",
+    }
+
+
+def _sanitized(project: Path, output: str) -> Exception | None:
+    """Return the error of a sanitizer in the output of a program, with its first lines; None without one."""
+    lines = output.splitlines()
+    first = next((i for i, line in enumerate(lines) if _SANITIZER.search(line)), None)
+    if first is None:
+        return None
+    shown = "\n".join(f"  {line}" for line in lines[first : first + _SHOWN] if line.strip())
+    return fail(f"the sanitizer reported a fault:\n{shown}", project)
 
 
 def ended(returncode: int) -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +57,7 @@ def tensors_of(model: Mapping[str, Any], role: str) -> list[dict[str, Any]]:
 
 def read_inputs(given: Sequence[str], inputs: Sequence[Mapping[str, Any]], faults: Diagnostics) -> dict[str, Array]:
     """Return the elements by input name; report missing and unknown inputs and arrays of another dtype or shape."""
-    arrays = _read(given, "input", inputs, faults)
+    arrays, files = _read(given, "input", inputs, faults)
     for tensor in inputs:
         name = tensor["name"]
         array = arrays.get(name)
@@ -71,7 +71,7 @@ def read_inputs(given: Sequence[str], inputs: Sequence[Mapping[str, Any]], fault
             if found is None or list(array.shape) != list(tensor["shape"]):
                 seen = f"{array.dtype.name} {list(array.shape)}"
                 expected = f"{tensor['dtype']} {list(tensor['shape'])}"
-                faults.error(f"input {name!r}: '{_file(given, name)}' contains {seen}", expected=expected)
+                faults.error(f"input {name!r}: '{files[name]}' contains {seen}", expected=expected)
                 continue
             arrays[name], rounded = found
             if rounded:
@@ -83,7 +83,7 @@ def read_references(
     given: Sequence[str], outputs: Sequence[Mapping[str, Any]], faults: Diagnostics
 ) -> dict[str, Array]:
     """Return the references by output name; report arrays of another shape and arrays without numbers."""
-    arrays = _read(given, "reference", outputs, faults)
+    arrays, files = _read(given, "reference", outputs, faults)
     for tensor in outputs:
         given_array = arrays.get(tensor["name"])
         if given_array is None:
@@ -91,54 +91,73 @@ def read_references(
         arrays[tensor["name"]] = array = reference_of(given_array, DTYPES[tensor["dtype"]])
         if list(array.shape) != list(tensor["shape"]) or array.dtype.kind not in "biuf":
             faults.error(
-                f"reference {tensor['name']!r}: '{_file(given, tensor['name'])}' contains {array.dtype.name} "
+                f"reference {tensor['name']!r}: '{files[tensor['name']]}' contains {array.dtype.name} "
                 f"{list(array.shape)}",
                 expected=f"numbers {list(tensor['shape'])}",
             )
     return {name: array for name, array in arrays.items() if array is not None}
 
 
-def _file(given: Sequence[str], name: str) -> str:
-    return next(text.partition("=")[2] for text in given if text.partition("=")[0] == name)
-
-
 def _read(
     given: Sequence[str], option: str, tensors: Sequence[Mapping[str, Any]], faults: Diagnostics
-) -> dict[str, Array | None]:
-    """Return the given arrays by name, None for unreadable files."""
-    import numpy as np
-
+) -> tuple[dict[str, Array | None], dict[str, str]]:
+    """Return the given arrays by name, None for unreadable files, and their files."""
     role = "input" if option == "input" else "output"
     known = [tensor["name"] for tensor in tensors]
     arrays: dict[str, Array | None] = {}
-    for text in given:
-        name, separator, file = text.partition("=")
-        if not separator or not file:
-            faults.error(f"invalid --{option} {text!r}", expected="NAME=FILE.npy")
-        elif name not in known:
-            faults.error(f"unknown {role} {name!r}", hint=nearest(name, known))
+    files: dict[str, str] = {}
+    for name, file, key in _named(given, option, faults):
+        if name not in known:
+            where = f" in '{file}'" if key else ""
+            faults.error(f"unknown {role} {name!r}{where}", hint=nearest(name, known))
         elif name in arrays:
             faults.error(f"duplicate {option} {name!r}")
         else:
-            arrays[name] = None
-            expected = "a file written by numpy.save"
-            try:
-                array = load_numpy(Path(file))
-            except OSError as error:
-                faults.error(
-                    f"{option} {name!r}: cannot read '{file}': {error.strerror}",
-                    expected=expected,
-                    hint=nearby.hint_for(Path(file)),
-                )
-                continue
-            except ArrayError as error:
-                faults.error(f"{option} {name!r}: {error.message}", expected=expected, hint=error.hint)
-                continue
-            if isinstance(array, np.ndarray):
-                arrays[name] = array
-            else:
-                faults.error(f"{option} {name!r}: '{file}' is an .npz file", expected=expected)
-    return arrays
+            arrays[name], files[name] = _array(f"{option} {name!r}: ", file, key, faults), file
+    return arrays, files
+
+
+def _named(given: Sequence[str], option: str, faults: Diagnostics) -> Iterator[tuple[str, str, str | None]]:
+    """Yield the name, the file and, for an .npz file, the key of every array; report invalid arguments."""
+    for text in given:
+        name, separator, file = text.partition("=")
+        if separator and name and file:
+            yield name, file, None
+        elif separator or not text.endswith(".npz"):
+            faults.error(f"invalid --{option} {text!r}", expected="NAME=FILE.npy, or FILE.npz with arrays by name")
+        else:
+            names = _loaded(f"{option}: ", text, None, "a file written by numpy.savez", faults)
+            if isinstance(names, dict):
+                yield from ((key, text, key) for key in names)
+            elif names is not None:
+                faults.error(f"{option}: '{text}' is an .npy file", expected=f"--{option} NAME={text}")
+
+
+def _array(where: str, file: str, key: str | None, faults: Diagnostics) -> Array | None:
+    """Return the array of an .npy file, or that of a key in an .npz file; None after an error."""
+    import numpy as np
+
+    expected = "a file written by numpy.save"
+    array = _loaded(where, file, key, expected, faults)
+    if array is None or isinstance(array, np.ndarray):
+        return array
+    faults.error(f"{where}'{file}' is an .npz file", expected=expected)
+    return None
+
+
+def _loaded(
+    where: str, file: str, key: str | None, expected: str, faults: Diagnostics
+) -> Array | dict[str, None] | None:
+    """Return an array, or the names in an .npz file without `key`; None after an error."""
+    try:
+        return load_numpy(Path(file), key)
+    except OSError as error:
+        faults.error(
+            f"{where}cannot read '{file}': {error.strerror}", expected=expected, hint=nearby.hint_for(Path(file))
+        )
+    except ArrayError as error:
+        faults.error(f"{where}{error.message}", expected=expected, hint=error.hint)
+    return None
 
 
 def keep_outputs(outputs: Mapping[str, Array], dtypes: Mapping[str, str], folder: Path | None) -> list[str]:

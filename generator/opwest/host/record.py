@@ -32,6 +32,7 @@ _BUILD = {
 _CHECKS: dict[str, Any] = {
     "pools": [str],
     "results": [{"name": str, "dtype": str, "size": int, "shape": [int], "buffer": int}],
+    "tolerances": [{"output": str, "absolute": (int, float), "relative": (int, float)}],
     "stops": [{"point": int, "writes": [{"tensor": str, "step": int}]}],
     "arguments": {"size": int, "align": int, "count": int, "devices": bool},
     "operators": [
@@ -50,7 +51,7 @@ _CHECKS: dict[str, Any] = {
         }
     ],
 }
-"""The parts for `--check-steps` and `opwest call`, which records of earlier versions lack."""
+"""The parts for comparisons and `opwest call`, which records of earlier versions lack."""
 _MODEL = {
     **dict.fromkeys(("name", "macro", "manifest"), str),
     **dict.fromkeys(("emulated", "constants"), bool),
@@ -103,6 +104,9 @@ def _fault_of_checks(model: Mapping[str, Any]) -> str | None:
         fault = _fault_of_elements(result)
         if fault is not None:
             return fault
+    for row in model.get("tolerances", ()):
+        if not all(0 <= row[key] < math.inf for key in ("absolute", "relative")):
+            return f"the tolerance of {row['output']!r} is no finite number"
     for stop in model.get("stops", ()):
         for write in stop["writes"]:
             if not 0 <= write["step"] < len(model["steps"]):
