@@ -58,9 +58,10 @@ def check_connection_options(options: argparse.Namespace, faults: Diagnostics) -
     if options.no_build and options.no_flash and options.serial and options.zephyr_base is not None:
         faults.error("--zephyr-base has no effect with --no-build, --no-flash and --serial: Zephyr is not used")
     if options.board.startswith("native_"):
-        for name in ("baud", "no_flash"):
-            if getattr(options, name):
-                faults.error(f"--{name.replace('_', '-')} has no effect on board '{options.board}'")
+        if options.baud is not None:
+            faults.error(f"--baud has no effect on board '{options.board}'")
+        if options.no_flash and options.serial is None:  # with --serial, the image runs already
+            faults.error(f"--no-flash has no effect on board '{options.board}' without --serial")
 
 
 def _is_given(options: argparse.Namespace, action: argparse.Action) -> bool:
