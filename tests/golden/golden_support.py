@@ -31,6 +31,7 @@ PROJECTS = {
     "asynchronous": ["manifest.yaml"],
     "vectors": ["manifest.yaml"],
     "conventions": ["manifest.yaml"],
+    "streams": ["manifest.yaml"],
     "tvmgen": ["plain/manifest.yaml", "npu/manifest.yaml"],
 }
 

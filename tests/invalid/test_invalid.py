@@ -28,6 +28,12 @@ SEVERAL = {
     "shape/marks_left_of_a_draft": 2,
     "shape/faults_below_one_quantization": 2,
     "shape/faults_of_the_application": 2,
+    "state/initial_out_of_range": 3,
+    "state/initial_file": 2,
+    "state/view_of_itself": 2,
+    "state/view_with_pool": 2,
+    "state/view_of_unknown": 2,
+    "state/view_too_long": 2,
 }
 
 

@@ -60,7 +60,7 @@ const char *opwest_point_kind_name(uint32_t kind)
 	static const char names[][8] = {
 		[OPWEST_POINT_RUN] = "run",       [OPWEST_POINT_STEP] = "step",
 		[OPWEST_POINT_LAUNCH] = "launch", [OPWEST_POINT_WAIT] = "wait",
-		[OPWEST_POINT_CACHE] = "cache",
+		[OPWEST_POINT_CACHE] = "cache",   [OPWEST_POINT_COPY] = "copy",
 	};
 
 	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : NULL;

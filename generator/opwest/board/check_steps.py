@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opwest.board.link import Action, Link, LinkError, ModelError, Report, Served
 from opwest.board.progress import Progress
-from opwest.board.session import act, failure, fetch, send
+from opwest.board.session import act, failure, fetch, fetch_part, send
 from opwest.host.compare import Difference, Tolerances, difference
 from opwest.host.compile import fail
 from opwest.host.steps import host_results
+from opwest.model.dtypes import DTYPES
+from opwest.model.elements import numbers_from
 from opwest.records import dataclass
 
 if TYPE_CHECKING:
@@ -33,6 +36,8 @@ class Expected:
     values: Mapping[tuple[int, str], Array]
     source: str
     """The origin of the values, as shown to the user."""
+    views: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The views among the tensors: dtype, shape, size and the place in their root."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,7 @@ def expected_results(
 
     A reference is the content after the last step that writes the tensor.
     """
+    views = {view["name"]: view for view in model["views"]}
     if references:
         last = {write["tensor"]: stop["point"] for stop in model["stops"] for write in stop["writes"]}
         if unused := sorted(references.keys() - last.keys()):
@@ -111,9 +117,9 @@ def expected_results(
                 hint="omit its --reference",
             )
         values = {(last[tensor], tensor): array for tensor, array in references.items()}
-        return Expected(model["stops"], model["steps"], values, "the given references")
+        return Expected(model["stops"], model["steps"], values, "the given references", views)
     found = host_results(project.absolute(), record, model, inputs, cmsis_nn)
-    return Expected(model["stops"], model["steps"], found, "those of the host")
+    return Expected(model["stops"], model["steps"], found, "those of the host", views)
 
 
 def check_steps(
@@ -161,11 +167,18 @@ def _compare(link: Link, model: Served, expected: Expected, tolerances: Toleranc
         _stopped(link.run_until(model, point), link, model, point)
         for write in writes:
             name, step = write["tensor"], write["step"]
-            if name not in places:
+            view = expected.views.get(name)
+            root = view["root"] if view else name
+            if root not in places:
                 raise LinkError(
-                    f"the image on '{link.device}' has no tensor '{name}'", "omit --no-build and --no-flash"
+                    f"the image on '{link.device}' has no tensor '{root}'", "omit --no-build and --no-flash"
                 )
-            actual = fetch(link, model, places[name], progress)
+            index = places[root]
+            if view:
+                data = fetch_part(link, model, index, name, view["offset"], view["size"], progress)
+                actual = numbers_from(data, DTYPES[view["dtype"]], view["shape"])
+            else:
+                actual = fetch(link, model, index, progress)
             reference = expected.values[point, name]
             if actual.shape != reference.shape:
                 shown = f"{list(actual.shape)}, expected {list(reference.shape)}"

@@ -39,6 +39,7 @@ RUNTIME_SOURCES = (
     "port_host_cache.c",
     "port_tvm_host.c",
     "registry.c",
+    "state.c",
     "status.c",
     "tvm_backend.c",
 )

@@ -33,6 +33,8 @@ _CHECKS: dict[str, Any] = {
     "pools": [str],
     "results": [{"name": str, "dtype": str, "size": int, "shape": [int], "buffer": int}],
     "tolerances": [{"output": str, "absolute": (int, float), "relative": (int, float)}],
+    "views": [{"name": str, "dtype": str, "size": int, "shape": [int], "root": str, "offset": int}],
+    "state_bytes": int,
     "stops": [{"point": int, "writes": [{"tensor": str, "step": int}]}],
     "arguments": {"size": int, "align": int, "count": int, "devices": bool},
     "operators": [
@@ -100,13 +102,17 @@ def _fault_of_checks(model: Mapping[str, Any]) -> str | None:
             least = 0 if arg["scalar"] else ENTRY * len(operator["args"])  # a tensor is after the table of entries
             if arg["direction"] not in DIRECTION.members or not least <= arg["offset"] <= size - arg["size"]:
                 return f"argument {arg['name']!r} of operator {operator['name']!r} is outside of its memory"
-    for result in model.get("results", ()):
+    for result in (*model.get("results", ()), *model.get("views", ())):
         fault = _fault_of_elements(result)
         if fault is not None:
             return fault
     for row in model.get("tolerances", ()):
         if not all(0 <= row[key] < math.inf for key in ("absolute", "relative")):
             return f"the tolerance of {row['output']!r} is no finite number"
+    whole = {t["name"]: t["size"] for t in (*model["tensors"], *model.get("results", ()))}
+    for view in model.get("views", ()):
+        if not 0 <= view["offset"] <= whole.get(view["root"], 0) - view["size"]:
+            return f"view {view['name']!r} is outside of {view['root']!r}"
     for stop in model.get("stops", ()):
         for write in stop["writes"]:
             if not 0 <= write["step"] < len(model["steps"]):

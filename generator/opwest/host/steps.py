@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def step_tensors(model: Mapping[str, Any], project: Path) -> dict[str, dict[str, Any]]:
     """Return the tensors that steps write, by name. Raises OpwestError for the record of an earlier opwest."""
-    if not {"pools", "results", "stops"} <= model.keys():
+    if not {"pools", "results", "stops", "views"} <= model.keys():
         raise fail(
             "the lock has no list of the results of steps",
             project,
@@ -31,6 +31,10 @@ def step_tensors(model: Mapping[str, Any], project: Path) -> dict[str, dict[str,
         )
     tensors = {t["name"]: {**t, "place": _place(t["buffer"])} for t in model["results"]}
     tensors |= {t["name"]: {**t, "place": buffer_of(t)} for t in model["tensors"]}
+    views = (
+        {**v, "place": f"(const uint8_t *)({tensors[v['root']]['place']}) + {v['offset']}"} for v in model["views"]
+    )
+    tensors |= {view["name"]: view for view in views}
     written = {write["tensor"] for stop in model["stops"] for write in stop["writes"]}
     if unknown := sorted(written - tensors.keys()):
         raise fail(f"the lock is damaged: unknown tensor {unknown[0]!r} in a stop", project)

@@ -72,11 +72,11 @@ class CNames:
 
     def adapter(self, operator: str) -> str:
         """The function that calls an operator by name (file scope)."""
-        return f"opwest_call_{operator}"  # the names of models do not begin with opwest
+        return f"opwest_adapter_of_{operator}"  # no function of the runtime begins so
 
     def arguments(self, operator: str) -> str:
         """The table of an operator's arguments (file scope)."""
-        return f"opwest_args_{operator}"
+        return f"opwest_args_of_{operator}"
 
     def reaches(self, tensor: str) -> str:
         """The function that checks whether devices reach the caller's buffer."""
@@ -162,6 +162,7 @@ def _identifiers(model: Model) -> Iterator[tuple[str, str, Location]]:
     for verb in (
         *("open", "run", "close", "model", "registry", "operators", "inputs", "outputs", "workspace", "devices"),
         *("device_table", "device_set", "call_device", "points", "run_profiled"),
+        *("reset", "save", "restore", "state", "views"),
         *("build", "constants", "buffers", "pool_places", "step_bindings", "details"),
     ):
         yield names.function(verb), f"{verb} of model {model.name!r}", model.location

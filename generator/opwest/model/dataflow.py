@@ -3,31 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import field, replace
+from typing import Any, Literal
 
 from opwest.diagnostics import Location, nearest
 from opwest.manifest.located import Mapping
 from opwest.model.context import Context, located_items
-from opwest.model.dtypes import TensorType
-from opwest.model.identifiers import check_name
-from opwest.model.model import Argument, Binding, Operator, Step
+from opwest.model.model import Argument, Binding, Operator, State, Step
 from opwest.model.scalars import bind_number
 from opwest.model.step_device import step_device
-from opwest.model.step_names import Names, check_roles, first_writers, named_by_unknown_operators
+from opwest.model.step_names import Names
+from opwest.model.tensor_binding import Intermediate, TensorBinding
 from opwest.records import dataclass
-
-
-@dataclass
-class Intermediate:
-    """An intermediate tensor, as derived from the steps."""
-
-    name: str
-    location: Location
-    type: TensorType
-    typed: bool
-    """Whether the type is known; false if the argument of the first writer has no shape (reported)."""
-    align: int = 1
-    read: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,6 +38,9 @@ class Flow:
     """The alignment in bytes that the operators require, by tensor name."""
     agents: dict[str, set[str]]
     """The agents that access each tensor: names of devices, and "cpu"."""
+    states: list[State] = field(default_factory=list)
+    views: set[str] = field(default_factory=set)
+    """The views that steps use."""
 
 
 def resolve_steps(context: Context, names: Names) -> Flow:
@@ -58,26 +48,11 @@ def resolve_steps(context: Context, names: Names) -> Flow:
     return _Dataflow(context, names).resolve()
 
 
-class _Dataflow:
+class _Dataflow(TensorBinding):
     def __init__(self, context: Context, names: Names) -> None:
-        self.context = context
-        self.faults = context.faults
-        self.names = names
-        self.constants = set(names.declared_constants)
-        self.tensors: dict[str, Intermediate] = {}
-        self.written: set[str] = set()
-        self.used: set[str] = set()
-        self.alignments: dict[str, int] = {}
+        super().__init__(context, names)
         self.agents: dict[str, set[str]] = {}
-        self.run = context.section("run")
-        self.declared = context.section("tensors", self.run)
-        self.writers = first_writers(context, names.operators)
-        self.uncertain = named_by_unknown_operators(context, names.operators)
         self.scratch: list[Scratch] = []
-        self.settled = check_roles(context)
-        """Names for which further errors are suppressed: declared in two roles, or tensors of unknown operators."""
-        self.incomplete = False
-        """Whether a step could not be resolved: a tensor without a writer is then not reported."""
 
     def resolve(self) -> Flow:
         """Walk the steps in order."""
@@ -86,8 +61,10 @@ class _Dataflow:
             step = self._step(index, entry, at)
             if step is not None:
                 steps.append(step)
+        states = [self._with_next(state) for state in self.names.states.values()]
         self._check_unused()
-        return Flow(steps, list(self.tensors.values()), self.scratch, self.alignments, self.agents)
+        used = {name for name in self.used if name in self.names.views}
+        return Flow(steps, list(self.tensors.values()), self.scratch, self.alignments, self.agents, states, used)
 
     def _step(self, index: int, entry: Mapping, at: Location) -> Step | None:
         operator = self.names.operators.get(entry["call"])
@@ -124,7 +101,7 @@ class _Dataflow:
                 if (argument.direction != "out") == reading:
                     bound[argument.name] = self._bind(index, argument, value, place)
                     if not argument.scalar and isinstance(value, str):
-                        self.agents.setdefault(value, set()).add(device or "cpu")
+                        self.agents.setdefault(self.names.root(value), set()).add(device or "cpu")
         if None in bound.values():
             return None
         for argument in operator.args:
@@ -136,19 +113,39 @@ class _Dataflow:
         return Step(index, operator, entry.get("device"), bindings, at)
 
     def _check_aliases(self, operator: Operator, given: list[tuple[Any, Location]]) -> None:
-        """Report a tensor passed twice to a step that writes it: operators require separate memory."""
-        seen: dict[str, Argument] = {}
+        """Report memory passed twice to a step that writes it: operators require separate memory, unless in place."""
+        seen: list[tuple[Argument, str]] = []
         for argument, (value, place) in zip(operator.step_args, given, strict=True):
-            if not isinstance(value, str) or value in self.settled:
+            if not isinstance(value, str) or argument.scalar or self.names.root(value) in self.settled:
                 continue
-            other = seen.setdefault(value, argument)
-            if other is not argument and (argument.is_written or other.is_written):
+            for other, name in seen:
+                if not (argument.is_written or other.is_written) or not self._overlap(argument, value, other, name):
+                    continue
+                if value == name and (_in_place(argument, other) or _in_place(other, argument)):
+                    continue
+                which = f"tensor {value!r} is" if value == name else f"{name!r} and {value!r}, which overlap, are"
                 self.faults.error(
-                    f"tensor {value!r} is passed for {other.name!r} and {argument.name!r} of a step that writes it",
+                    f"{which} passed for {other.name!r} and {argument.name!r} of a step that writes "
+                    f"{'it' if value == name else 'one of them'}",
                     place,
                     expected="separate tensors",
-                    hint="for an operator that works in place, declare one argument with direction: inout",
+                    hint=self._way_out(value, argument if argument.is_written else other)
+                    if value == name
+                    else "pass views that do not overlap",
                 )
+                break
+            seen.append((argument, value))
+
+    def _way_out(self, value: str, written: Argument) -> str:
+        if value in self.names.states and written.direction == "out":
+            return f"write another tensor and declare it as 'next' of state {value!r}"
+        return "for an operator that works in place, declare one argument with direction: inout"
+
+    def _overlap(self, argument: Argument, value: str, other: Argument, name: str) -> bool:
+        if self.names.root(value) != self.names.root(name):
+            return False
+        (low, high), (begin, end) = self.extent(argument, value), self.extent(other, name)
+        return value == name or (low < end and begin < high)
 
     def _bind(self, index: int, argument: Argument, value: Any, place: Location) -> Binding | None:
         if argument.scalar:
@@ -161,135 +158,67 @@ class _Dataflow:
                 hint="to pass a number, declare the argument with scalar: true",
             )
             return None
-        self.used.add(value)
-        if value in self.settled:
-            self.written.add(value)
-            return None
-        self.alignments[value] = max(self.alignments.get(value, 1), argument.align)
-        if value in self.names.inputs:
-            return self._bind_input(argument, value, place)
-        if value in self.constants:
-            return self._bind_constant(argument, value, place)
-        if value in self.names.outputs:
-            return self._bind_output(index, argument, value, place)
-        return self._bind_intermediate(index, argument, value, place)
+        return self.bind_tensor(index, argument, value, place)
 
-    def _bind_input(self, argument: Argument, name: str, place: Location) -> Binding:
-        if argument.is_written:
-            self.faults.error(
-                f"input {name!r} is written by this step",
-                place,
-                expected="a tensor that is not an input",
-                hint="inputs are read-only: write another tensor",
-            )
-        self._agree(argument, self.names.inputs[name].type, f"input {name!r}", place)
-        return Binding("input", name)
-
-    def _bind_constant(self, argument: Argument, name: str, place: Location) -> Binding:
-        if argument.is_written:
-            self.faults.error(
-                f"constant {name!r} is written by this step", place, expected="a tensor that is not a constant"
-            )
-        if name in self.names.constants:
-            self._agree(argument, self.names.constants[name].type, f"constant {name!r}", place)
-        return Binding("constant", name)
-
-    def _bind_output(self, index: int, argument: Argument, name: str, place: Location) -> Binding:
-        if argument.is_read:
-            self._check_written(index, name, f"output {name!r}", place)
-        self.written.add(name)  # an output that is only read was reported
-        self._agree(argument, self.names.outputs[name].type, f"output {name!r}", place)
-        return Binding("output", name)
-
-    def _bind_intermediate(self, index: int, argument: Argument, name: str, place: Location) -> Binding | None:
-        if argument.is_read:
-            self._check_written(index, name, f"tensor {name!r}", place)
-            if name not in self.writers:
-                self.settled.add(name)
-                return None
-            self.written.add(name)  # report an unwritten tensor once
-        tensor = self.tensors.get(name)
-        if tensor is None:
-            tensor = self.tensors[name] = self._introduce(argument, name, place)
-        elif not tensor.typed:
-            tensor.type, tensor.typed = argument.type, argument.location not in self.context.untyped
+    def _with_next(self, state: State) -> State:
+        """Return a state with the binding of its next content; report one that does not fit."""
+        if state.next is None:
+            return state
+        name = state.next.name
+        at = self.context.section("state", self.run)[state.name].value_location("next")
+        root, view = self.names.root(name), self.names.views.get(name)
+        self.used |= {name, root}
+        self.read.add(root)
+        interfaces = {**self.names.inputs, **self.names.outputs}
+        if root in interfaces:
+            type_ = interfaces[root].type
+        elif root in self.tensors:
+            type_ = self.tensors[root].type
         else:
-            self._agree(argument, tensor.type, f"tensor {name!r}", place)
-        if argument.is_written:
-            self.written.add(name)
-        tensor.read = tensor.read or argument.is_read
-        tensor.align = max(tensor.align, argument.align)
-        return Binding("buffer", name)
-
-    def _introduce(self, argument: Argument, name: str, place: Location) -> Intermediate:
-        """Return a new intermediate tensor with the type of its first writer; report a declaration that differs."""
-        check_name("tensor", name, place, self.faults)
-        tensor = Intermediate(name, place, argument.type, argument.location not in self.context.untyped)
-        entry = self.declared.get(name, {})
-        tensor.align = max(tensor.align, entry.get("align", 1))
-        for key, actual in (("dtype", argument.type.dtype.name), ("shape", list(argument.type.shape))):
-            if key in entry and entry[key] != actual and tensor.typed:
+            if not self.incomplete and root not in {*self.uncertain, *self.settled}:
                 self.faults.error(
-                    f"tensor {name!r} is declared with {key} {entry[key]}, "
-                    f"but argument {argument.name!r} of the step that writes it is {argument.type}",
-                    entry.value_location(key),
-                    expected=f"{key}: {actual}",
+                    f"'next' of state {state.name!r} is {name!r}",
+                    at,
+                    expected="an input, an output, or an intermediate tensor that a step writes",
+                    hint=nearest(name, {*interfaces, *self.tensors}),
                 )
-        return tensor
-
-    def _check_written(self, index: int, name: str, what: str, place: Location) -> None:
-        """Report a tensor that this step reads and no earlier step writes."""
-        if name in self.written or name in self.uncertain:
-            return
-        if name in self.writers:
-            writer = self.writers[name]
-            by = "first by this step" if writer == index else f"by the later step {writer}"
+            return replace(state, next=None)
+        type_ = view.type if view else type_
+        if type_ != state.type:
             self.faults.error(
-                f"{what} is read by step {index} before it is written {by}",
-                place,
-                hint="steps run in the listed order",
+                f"state {state.name!r} is {state.type}, its 'next' {name!r} is {type_}",
+                at,
+                expected=str(state.type),
             )
-        elif not self.incomplete:
-            known = {*self.names.inputs, *self.constants, *self.written}
-            expected = "an input, a constant, or a tensor that an earlier step writes"
+        offset = view.offset if view else 0
+        gap = None if root in self.names.inputs else self.written.gap(root, offset, offset + type_.size)
+        if gap is not None and not self.incomplete and root not in self.uncertain:
             self.faults.error(
-                f"{what} is read but never written",
-                place,
-                expected=expected,
-                hint=nearest(name, known),
+                f"'next' of state {state.name!r} is {name!r}: no step writes its bytes "
+                f"{gap[0] - offset} to {gap[1] - offset - 1}",
+                at,
+                expected="a tensor that the steps write completely",
             )
-
-    def _agree(self, argument: Argument, type_: TensorType, what: str, place: Location) -> None:
-        if argument.type == type_ or argument.location in self.context.untyped:
-            return
-        differs = "shape" if argument.type.dtype == type_.dtype else "dtype"
-        hint = None
-        if argument.type.size == type_.size and differs == "shape":
-            hint = "the sizes are equal: declare the same shape in both places"
-        self.faults.error(
-            f"{differs} mismatch: {what} is {type_}, argument {argument.name!r} takes {argument.type}",
-            place,
-            expected=str(argument.type),
-            hint=hint,
-        )
+        role: Literal["input", "output", "buffer"]
+        role = "input" if root in self.names.inputs else "output" if root in self.names.outputs else "buffer"
+        self.agents.setdefault(root, set()).add("cpu")
+        return replace(state, next=Binding(role, root, view=name if view else None, offset=offset))
 
     def _check_unused(self) -> None:
         """Report outputs that no step writes; warn about unused inputs, constants and tensors."""
         for name, output in self.names.outputs.items():
-            if not self.incomplete and name not in {*self.written, *self.uncertain}:
+            gap = self.written.gap(name, 0, output.type.size)
+            if gap is not None and not self.incomplete and name not in self.uncertain:
+                what = f"bytes {gap[0]} to {gap[1] - 1} of output {name!r} are" if name in self.written else None
                 self.faults.error(
-                    f"output {name!r} is never written",
+                    f"{what or f'output {name!r} is'} never written",
                     output.location,
-                    expected="a step that writes it",
+                    expected=f"steps that write {'them' if what else 'it'}" if what else "a step that writes it",
                 )
+        known = {*self.tensors, *self.names.inputs, *self.names.outputs, *self.names.states, *self.uncertain}
+        known |= {*self.settled, *self.used}
         for name in self.declared:
-            if not self.incomplete and name not in {
-                *self.tensors,
-                *self.names.inputs,
-                *self.names.outputs,
-                *self.uncertain,
-                *self.settled,
-            }:
+            if not self.incomplete and name not in known:
                 at = self.declared.key_location(name)
                 self.faults.error(f"unused tensor {name!r}", at, hint=nearest(name, self.tensors))
         if self.faults.has_errors:
@@ -298,10 +227,24 @@ class _Dataflow:
             ("input", self.names.inputs),
             ("constant", self.names.constants),
             ("device", self.names.devices),
+            ("state", self.names.states),
         ):
             for name, item in named.items():
                 if name not in self.used and name not in self.uncertain:
                     self.faults.warning(f"unused {role} {name!r}", item.location)
         for name, tensor in self.tensors.items():
-            if not tensor.read and name in self.written and name not in self.uncertain:
+            if name not in self.read and name in self.written and name not in self.uncertain:
                 self.faults.warning(f"tensor {name!r} is written but never read", tensor.location)
+        for name, state in self.names.states.items():
+            if name in self.used and name not in self.uncertain:
+                if state.next is None and name not in self.written:
+                    self.faults.warning(
+                        f"state {name!r} is never written", state.location, hint="declare it under 'constants'"
+                    )
+                elif name not in self.read:
+                    self.faults.warning(f"state {name!r} is written but never read", state.location)
+
+
+def _in_place(result: Argument, other: Argument) -> bool:
+    """Whether a result may have the address of another argument."""
+    return other.name in result.in_place and (result.direction, other.direction) == ("out", "in")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from opwest.diagnostics import Location, nearest
-from opwest.manifest.arrays import Array, ArrayError, read_array
 from opwest.manifest.located import Mapping
 from opwest.model.builds import External
 from opwest.model.context import (
@@ -14,10 +13,9 @@ from opwest.model.context import (
     tensor_type,
 )
 from opwest.model.conventions import UNPACKED, Convention, convention_of
-from opwest.model.dtypes import DTYPES, TensorType
-from opwest.model.elements import converted, rounding_note
+from opwest.model.dtypes import DTYPES
 from opwest.model.identifiers import check_name, is_symbol
-from opwest.model.model import DEFAULT_ALIGNMENT, STRUCT_DEVICE, Argument, Constant, Interface, Operator, scalar_type
+from opwest.model.model import STRUCT_DEVICE, Argument, Interface, Operator, scalar_type
 from opwest.model.passing import check_passing, supplied_arguments, workspace_need
 
 
@@ -218,88 +216,3 @@ def interface(context: Context, key: str) -> dict[str, Interface]:
             location=at,
         )
     return found
-
-
-def constants(context: Context, required: dict[str, TensorType]) -> dict[str, Constant]:
-    """Return the constants by name. `required` contains the types that the steps require, for raw files."""
-    section = context.section("constants")
-    found = {}
-    for name, entry in section.items():
-        at = section.key_location(name)
-        check_name("constant", name, at, context.faults)
-        where = entry.value_location("file")
-        path = context.regular_file(entry["file"], where, "a .npy, .npz or raw file")
-        if path is None:
-            continue
-        try:
-            array = read_array(path, entry.get("key", name), key_given="key" in entry)
-        except ArrayError as error:
-            place = entry.value_location("key") if "key" in entry else where
-            context.faults.error(f"constant {name!r}: {error.message}", place, expected=error.expected, hint=error.hint)
-            continue
-        array = _as_declared(context, name, entry, array)
-        type_ = _constant_type(context, name, entry, array, required.get(name))
-        if type_:
-            align = max(entry.get("align", 1), type_.dtype.size, DEFAULT_ALIGNMENT)
-            quantized = quantization(context, entry, type_)
-            found[name] = Constant(name, type_, array.content, align, quantized, entry.get("pool"), at)
-    return found
-
-
-def _as_declared(context: Context, name: str, entry: Mapping, array: Array) -> Array:
-    """Return the content of a file as elements of the entry's dtype, if it can be converted."""
-    dtype = DTYPES.get(entry.get("dtype", ""))
-    found = converted(array, dtype) if dtype is not None else None
-    if dtype is None or found is None:
-        return array
-    as_declared, rounded = found
-    if rounded:
-        context.faults.note(f"constant {name!r}: {rounding_note(rounded, dtype)}", entry.value_location("file"))
-    return as_declared
-
-
-def _constant_type(
-    context: Context, name: str, entry: Mapping, array: Array, required: TensorType | None
-) -> TensorType | None:
-    """Return the type of a constant, from its file, its entry and its use; report differences."""
-    faults = context.faults
-    where = entry.value_location("file")
-    dtype = entry.get("dtype", array.dtype or (required.dtype.name if required else None))
-    shape = entry.get("shape", array.shape if array.shape is not None else required.shape if required else None)
-    if dtype is None or shape is None:
-        faults.error(f"raw constant {name!r} has no type", where, expected="dtype and shape")
-        return None
-    if dtype not in DTYPES:
-        faults.error(f"constant {name!r} has dtype {dtype}", where, expected=", ".join(DTYPES))
-        return None
-    type_ = TensorType(DTYPES[dtype], tuple(shape))
-    if array.dtype is not None and array.dtype != dtype:
-        faults.error(
-            f"dtype mismatch: the file of constant {name!r} has {array.dtype}, the manifest {dtype}",
-            entry.value_location("dtype"),
-            expected=array.dtype,
-        )
-        return None
-    if array.shape is not None and array.shape != type_.shape:
-        faults.error(
-            f"shape mismatch: the file of constant {name!r} has {list(array.shape)}, the manifest {list(type_.shape)}",
-            entry.value_location("shape"),
-            expected=str(list(array.shape)),
-        )
-        return None
-    if 0 in type_.shape:
-        faults.error(
-            f"constant {name!r} is empty (shape {list(type_.shape)})",
-            where,
-            expected="at least one element",
-        )
-        return None
-    if len(array.content) != type_.size:
-        faults.error(
-            f"constant {name!r} has {len(array.content)} bytes, {type_} requires {type_.size}",
-            where,
-            expected=f"{type_.size} bytes",
-            hint="check dtype and shape against the file",
-        )
-        return None
-    return type_

@@ -15,7 +15,19 @@ from opwest.model.conventions import Convention
 from opwest.model.dtypes import DType
 from opwest.model.model import Model
 
-_MEMBERS = ("name", "operators", "devices", "pools", "constants", "inputs", "outputs", "buffers", "steps", "builds")
+_MEMBERS = (
+    "name",
+    "operators",
+    "devices",
+    "pools",
+    "constants",
+    "inputs",
+    "outputs",
+    "buffers",
+    "states",
+    "steps",
+    "builds",
+)
 """The members of a model that define its behaviour. The others describe the application, its tests or the manifest."""
 _WITHOUT_EFFECT = frozenset(
     {"location", "size_location", "description", "host_latency_us", "file", "origin", "kconfig", "boards", "devicetree"}

@@ -12,6 +12,7 @@ from opwest.model.builds import CppNeeds, External, StackNeed, Target, TargetBui
 from opwest.model.conventions import UNPACKED, Convention, WorkspaceNeed
 from opwest.model.dtypes import DType, TensorType
 from opwest.model.suite import Suite
+from opwest.model.tvmgen_names import Tvmgen
 from opwest.records import dataclass
 
 Direction = Literal["in", "out", "inout", "scratch"]
@@ -254,7 +255,7 @@ class FixedPlan:
 
 MemoryPlanner = Literal["greedy", "search", "fixed"]
 
-BufferRole = Literal["intermediate", "scratch", "input", "output", "constant"]
+BufferRole = Literal["intermediate", "scratch", "input", "output", "constant", "state"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +280,48 @@ class Binding:
     role: Literal["input", "output", "constant", "buffer", "scalar"]
     name: str
     value: int | float = 0
+    view: str | None = None
+    """The view through which the step accesses the tensor `name`; None for the whole tensor."""
+    offset: int = 0
+    """The start of the view in the tensor, bytes."""
+
+    @property
+    def shown(self) -> str:
+        """The name in the manifest's step."""
+        return self.view or self.name
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A contiguous part of another tensor, `root`, from `offset` on, bytes."""
+
+    name: str
+    type: TensorType
+    root: str
+    offset: int
+    location: Location
+
+    @property
+    def end(self) -> int:
+        """The first byte after the view in its root."""
+        return self.offset + self.type.size
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A tensor in the workspace whose content lasts from one run to the next."""
+
+    name: str
+    type: TensorType
+    align: int
+    quantization: Quantization | None
+    description: str | None
+    initial: str | None
+    """The constant that contains the first content, or one period of it; None for zeros."""
+    next: Binding | None
+    """The tensor whose content a successful run copies to the state at its end."""
+    pool: str | None
+    location: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,40 +333,6 @@ class Step:
     device: str | None
     bindings: tuple[Binding, ...]
     location: Location
-
-
-@dataclass(frozen=True, slots=True)
-class Tvmgen:
-    """microTVM's C interface of a model: `tvmgen_<module>.h`."""
-
-    module: str
-    names: tuple[tuple[str, str], ...]
-    """Inputs, outputs and devices whose member has another name, with that name."""
-    pools: tuple[str, ...]
-    """The members of struct tvmgen_<module>_workspace_pools; without one, the memory is static."""
-    location: Location
-
-    @property
-    def prefix(self) -> str:
-        """The prefix of functions and structures; that of macros in upper case."""
-        return f"tvmgen_{self.module}"
-
-    def size_macro(self, member: str) -> str:
-        """The size of an input or output."""
-        return f"{self.prefix}_{member}_SIZE".upper()
-
-    def pool_macro(self, member: str) -> str:
-        """The prefix of the macros of a pool of the caller."""
-        return f"{self.prefix}_{member}_WORKSPACE_POOL".upper()
-
-    @property
-    def workspace_macro(self) -> str:
-        """The size of the workspace."""
-        return f"{self.prefix}_WORKSPACE_SIZE".upper()
-
-    def member(self, name: str) -> str:
-        """Return the member of an input, output or device."""
-        return dict(self.names).get(name, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,6 +368,9 @@ class Model:
     inputs_read: tuple[tuple[str, str], ...]
     """The SHA-256 of the manifest (under its file name) and of every file that it names."""
     location: Location
+    states: tuple[State, ...] = ()
+    views: tuple[View, ...] = ()
+    """The views that steps use."""
     fixed: FixedPlan | None = None
     """The given offsets, for the planner `fixed`."""
     stack: tuple[StackNeed, ...] = ()

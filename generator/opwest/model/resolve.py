@@ -13,13 +13,14 @@ from typing import Literal
 
 from opwest.diagnostics import Location
 from opwest.manifest.located import Mapping
-from opwest.model import declarations, hardware
+from opwest.model import declarations
 from opwest.model.application import Application, ApplicationFile
 from opwest.model.application_places import places
 from opwest.model.c_names import check_names
 from opwest.model.context import Context, located_items
 from opwest.model.counts import check_counts
 from opwest.model.dataflow import resolve_steps
+from opwest.model.declared_names import declared_names
 from opwest.model.files import Files
 from opwest.model.headers import normal
 from opwest.model.identifiers import check_name
@@ -27,7 +28,6 @@ from opwest.model.link import cpp_needs, needs_full_libc, needs_tvm, resolve_bui
 from opwest.model.model import MemoryPlanner, Model
 from opwest.model.offsets import fixed_plan, memory_planner
 from opwest.model.stack_need import stack_needs
-from opwest.model.step_names import Names, constant_types
 from opwest.model.tvmgen import tvmgen
 from opwest.model.vectors import suite
 from opwest.model.workspace import resolve_workspace
@@ -45,14 +45,8 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
     name = manifest["model"]
     check_name("model", name, manifest.value_location("model"), context.faults)
 
-    operators = declarations.operators(context)
-    devices = hardware.devices(context)
-    pools = hardware.pools(context, devices)
+    names, initials = declared_names(context)
     externals = declarations.externals(context)
-    inputs = declarations.interface(context, "inputs")
-    outputs = declarations.interface(context, "outputs")
-    constants = declarations.constants(context, constant_types(context, operators))
-    names = Names(operators, devices, pools, inputs, outputs, constants, context.section("constants"))
     flow = resolve_steps(context, names)
     workspace = resolve_workspace(context, names, flow)
     planner = memory_planner(context, planner)
@@ -60,24 +54,29 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
     if files.modules:
         from opwest.model.ir import check_signatures
 
-        check_signatures(context, files.modules, operators)
-    fixed = fixed_plan(context, pools) if planner == "fixed" else None
-    builds = resolve_builds(context, files, operators, externals)
+        check_signatures(context, files.modules, names.operators)
+    fixed = fixed_plan(context, names.pools) if planner == "fixed" else None
+    builds = resolve_builds(context, files, names.operators, externals)
 
     application = _application(context)
-    tests = suite(context, operators.values(), inputs, outputs)
+    tests = suite(context, names.operators.values(), names.inputs, names.outputs)
     model = Model(
         name=name,
         description=manifest.get("description"),
         manifest=manifest.file,
         boards=tuple(dict.fromkeys([*context.items("boards"), *boards])),
-        operators=tuple(operators.values()),
-        devices=tuple(devices.values()),
-        pools=tuple(pools.values()),
-        constants=tuple(replace(c, align=max(c.align, flow.alignments.get(c.name, 1))) for c in constants.values()),
+        operators=tuple(names.operators.values()),
+        devices=tuple(names.devices.values()),
+        pools=tuple(names.pools.values()),
+        constants=(
+            *(replace(c, align=max(c.align, flow.alignments.get(c.name, 1))) for c in names.constants.values()),
+            *initials,
+        ),
         inputs=workspace.inputs,
         outputs=workspace.outputs,
         buffers=workspace.buffers,
+        states=workspace.states,
+        views=tuple(view for view in names.views.values() if view.name in flow.views),
         steps=workspace.steps,
         reorder=context.section("run").get("order") == "any",
         memory_planner=planner,
@@ -86,11 +85,11 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
         externals=tuple(externals.values()),
         needs_full_libc=needs_full_libc(files),
         cpp=cpp_needs(files),
-        needs_tvm=needs_tvm(files) or any(o.is_bridged for o in operators.values()),
+        needs_tvm=needs_tvm(files) or any(o.is_bridged for o in names.operators.values()),
         application=application,
         suite=tests,
         compat=_table(manifest),
-        tvmgen=tvmgen(context, name, workspace.inputs, workspace.outputs, tuple(devices.values())),
+        tvmgen=tvmgen(context, name, workspace.inputs, workspace.outputs, tuple(names.devices.values())),
         inputs_read=_hashes(context),
         location=manifest.value_location("model"),
         fixed=fixed,

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from opwest.diagnostics import Location
 from opwest.model.context import Context
 from opwest.model.dtypes import TensorType
-from opwest.model.model import Constant, Device, Interface, Operator, Pool
+from opwest.model.model import Constant, Device, Interface, Operator, Pool, State, View
 from opwest.records import dataclass
 
 
@@ -23,6 +23,12 @@ class Names:
     outputs: dict[str, Interface]
     constants: dict[str, Constant]
     declared_constants: Iterable[str]
+    states: dict[str, State]
+    views: dict[str, View]
+
+    def root(self, name: str) -> str:
+        """Return the tensor that contains a view; the name itself for any other tensor."""
+        return self.views[name].root if name in self.views else name
 
 
 def constant_types(context: Context, operators: dict[str, Operator]) -> dict[str, TensorType]:
@@ -47,6 +53,7 @@ def check_roles(context: Context) -> set[str]:
         ("input", context.section("inputs", run)),
         ("output", context.section("outputs", run)),
         ("constant", context.section("constants")),
+        ("state", context.section("state", run)),
         ("intermediate tensor", context.section("tensors", run)),
     ):
         for name in section:
@@ -65,24 +72,24 @@ def check_roles(context: Context) -> set[str]:
     return twofold
 
 
-def first_writers(context: Context, operators: dict[str, Operator]) -> dict[str, int]:
-    """Return for every tensor the index of the first step that writes it."""
+def first_writers(context: Context, names: Names) -> dict[str, int]:
+    """Return for every tensor the index of the first step that writes it or a part of it."""
     writers: dict[str, int] = {}
     for index, entry in enumerate(context.items("steps", context.section("run"))):
-        operator = operators.get(entry["call"])
+        operator = names.operators.get(entry["call"])
         if operator is not None and len(entry["args"]) == len(operator.step_args):
             for argument, given in zip(operator.step_args, entry["args"], strict=True):
                 if argument.is_written and isinstance(given, str):
-                    writers.setdefault(given, index)
+                    writers.setdefault(names.root(given), index)
     return writers
 
 
-def named_by_unknown_operators(context: Context, operators: dict[str, Operator]) -> set[str]:
-    """Return the names in steps with an undefined operator, whose directions are unknown."""
+def named_by_unknown_operators(context: Context, names: Names) -> set[str]:
+    """Return the tensors of steps with an undefined operator, whose directions are unknown."""
     return {
-        given
+        names.root(given)
         for entry in context.items("steps", context.section("run"))
-        if entry["call"] not in operators
+        if entry["call"] not in names.operators
         for given in (*entry["args"], entry.get("device"))
         if isinstance(given, str)
     }

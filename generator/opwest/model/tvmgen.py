@@ -9,7 +9,8 @@ from opwest.diagnostics import Diagnostics, nearest
 from opwest.manifest.located import Mapping
 from opwest.model.context import Context, located_items
 from opwest.model.identifiers import check_name
-from opwest.model.model import Device, Interface, Model, Tvmgen
+from opwest.model.model import Device, Interface, Model
+from opwest.model.tvmgen_names import Tvmgen
 
 
 def tvmgen(

@@ -10,7 +10,7 @@ from opwest.diagnostics import Location
 from opwest.model.context import Context
 from opwest.model.dataflow import Flow
 from opwest.model.dtypes import TensorType
-from opwest.model.model import DEFAULT_ALIGNMENT, Binding, Buffer, BufferRole, Constant, Interface, Step
+from opwest.model.model import DEFAULT_ALIGNMENT, Binding, Buffer, BufferRole, Constant, Interface, State, Step
 from opwest.model.placement import candidate_pools
 from opwest.model.step_names import Names
 from opwest.records import dataclass
@@ -24,6 +24,7 @@ class Workspace:
     steps: tuple[Step, ...]
     inputs: tuple[Interface, ...]
     outputs: tuple[Interface, ...]
+    states: tuple[State, ...]
 
 
 def resolve_workspace(context: Context, names: Names, flow: Flow) -> Workspace:
@@ -59,8 +60,11 @@ class _Placing:
         outputs = self._interfaces("output", self.names.outputs.values())
         for constant in self.names.constants.values():
             self._constant(constant)
+        for state in self.flow.states:
+            self._state(state)
         steps = tuple(replace(s, bindings=tuple(_bound(b, self.placed) for b in s.bindings)) for s in self.flow.steps)
-        return Workspace(tuple(self.buffers), steps, inputs, outputs)
+        states = (replace(s, next=_bound(s.next, self.placed)) if s.next else s for s in self.flow.states)
+        return Workspace(tuple(self.buffers), steps, inputs, outputs, tuple(states))
 
     def _add(
         self,
@@ -125,8 +129,15 @@ class _Placing:
                     hint="add a pool: opening the model copies the constant to it",
                 )
 
+    def _state(self, state: State) -> None:
+        entry = self.context.section("state", self.run)[state.name]
+        align = max(state.align, self.flow.alignments.get(state.name, 1))
+        at = entry.value_location("pool") if state.pool else state.location
+        agents = self.flow.agents.get(state.name, set()) | {"cpu"}  # which writes the first content
+        self._add("state", state.name, state.type, align, agents, state.pool, at)
+
 
 def _bound(binding: Binding, placed: set[str]) -> Binding:
     if binding.role in ("input", "output", "constant") and binding.name in placed:
-        return Binding("buffer", binding.name)
+        return replace(binding, role="buffer")
     return binding

@@ -9,9 +9,10 @@ that device.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 
-from opwest.model.model import Model, Step
+from opwest.model.model import Binding, Model, Step
+from opwest.plan.access import Access, Accessed, Pending, access_of
 from opwest.records import dataclass
 
 
@@ -43,65 +44,40 @@ class Schedule:
     """By the buffer's name."""
 
 
-@dataclass
-class _Pending:
-    """The steps launched on a device and not waited for."""
-
-    steps: list[int] = field(default_factory=list)
-    reads: set[str] = field(default_factory=set)
-    writes: set[str] = field(default_factory=set)
-
-    def conflicts(self, access: _Access) -> bool:
-        return bool(access.reads & self.writes or access.writes & (self.reads | self.writes))
-
-
-@dataclass(frozen=True, slots=True)
-class _Access:
-    """The tensors that a step accesses, without read-only ones: constants and inputs of the caller."""
-
-    reads: frozenset[str]
-    writes: frozenset[str]
-
-    @staticmethod
-    def of(step: Step) -> _Access:
-        reads, writes = set(), set()
-        for argument, binding in zip(step.operator.args, step.bindings, strict=True):
-            if binding.role in ("buffer", "output"):
-                if argument.direction != "out":
-                    reads.add(binding.name)
-                if argument.direction != "in":
-                    writes.add(binding.name)
-        return _Access(frozenset(reads), frozenset(writes))
-
-
 def plan_schedule(model: Model) -> Schedule:
     """Return the schedule. Steps keep the manifest's order unless it allows another."""
     launching = any(step.operator.is_async for step in model.steps)
-    steps = _reordered(model.steps) if model.reorder and launching else model.steps
+    line = _shared_line(model)
+    steps = _reordered(model.steps, line) if model.reorder and launching else model.steps
     steps = tuple(replace(step, index=index) for index, step in enumerate(steps))
-    syncs = _syncs(steps)
+    syncs = _syncs(steps, line)
     return Schedule(steps, syncs, _lives(model, steps, syncs))
 
 
-def _needed(pending: dict[str, _Pending], step: Step, access: _Access) -> list[str]:
+def _shared_line(model: Model) -> int:
+    """Return the bytes that cache maintenance for a device treats as one; 1 without such devices."""
+    if all(device.coherent for device in model.devices):
+        return 1
+    return max((pool.cache_line or 1 for pool in model.pools), default=1)
+
+
+def _needed(pending: dict[str, Pending], step: Step, access: Access) -> list[str]:
     """Return the devices to wait for before a step, in the order of their first launches."""
     agent = step.device or "cpu"
     return [device for device, launched in pending.items() if device != agent and launched.conflicts(access)]
 
 
-def _launch(pending: dict[str, _Pending], step: Step, access: _Access, index: int) -> None:
+def _launch(pending: dict[str, Pending], step: Step, access: Access, index: int) -> None:
     if step.operator.is_async and step.device:
-        launched = pending.setdefault(step.device, _Pending())
-        launched.steps.append(index)
-        launched.reads |= access.reads
-        launched.writes |= access.writes
+        launched = pending.setdefault(step.device, Pending())
+        launched.add(access, index)
 
 
-def _syncs(steps: Sequence[Step]) -> tuple[tuple[Sync, ...], ...]:
-    pending: dict[str, _Pending] = {}
+def _syncs(steps: Sequence[Step], line: int) -> tuple[tuple[Sync, ...], ...]:
+    pending: dict[str, Pending] = {}
     found = []
     for step in steps:
-        access = _Access.of(step)
+        access = access_of(step, line)
         waited = _needed(pending, step, access)
         found.append(tuple(Sync(device, tuple(pending.pop(device).steps)) for device in waited))
         _launch(pending, step, access, step.index)
@@ -130,19 +106,27 @@ def _lives(model: Model, steps: Sequence[Step], syncs: Sequence[Sequence[Sync]])
             lives[buffer.name] = Life(0, life.last)
         elif buffer.role == "output":  # the caller reads it afterwards
             lives[buffer.name] = Life(life.first, last)
-        elif buffer.role == "constant":  # copied once
+        elif buffer.role in ("constant", "state"):  # copied once; lasts until the next run
             lives[buffer.name] = Life(0, last)
         lives.setdefault(buffer.name, life)  # of unresolved steps
+    for name in copied_at_end(model):
+        lives[name] = Life(lives[name].first, last)
     return lives
 
 
-def _reordered(steps: Sequence[Step]) -> tuple[Step, ...]:
+def copied_at_end(model: Model) -> set[str]:
+    """Return the buffers that a run copies to states at its end."""
+    nexts: list[Binding] = [state.next for state in model.states if state.next]
+    return {binding.name for binding in nexts if binding.role == "buffer"}
+
+
+def _reordered(steps: Sequence[Step], line: int) -> tuple[Step, ...]:
     """Return the steps with launches as early as their tensors allow, and waits as late as possible.
 
     A list schedule: among the steps whose predecessors have run, select one that launches without a wait, else
     one that a launch depends on, else the next in manifest order; steps with waits come last.
     """
-    accesses = [_Access.of(step) for step in steps]
+    accesses = [access_of(step, line) for step in steps]
     blockers = _predecessors(steps, accesses)
     successors: list[list[int]] = [[] for _ in steps]
     for later, earlier in enumerate(blockers):
@@ -153,7 +137,7 @@ def _reordered(steps: Sequence[Step]) -> tuple[Step, ...]:
         feeds[index] = any(steps[later].operator.is_async or feeds[later] for later in successors[index])
     missing = [len(earlier) for earlier in blockers]
     ready = [index for index, count in enumerate(missing) if count == 0]
-    pending: dict[str, _Pending] = {}
+    pending: dict[str, Pending] = {}
     order: list[int] = []
 
     def rank(index: int) -> tuple[int, int, bool, int]:
@@ -174,24 +158,15 @@ def _reordered(steps: Sequence[Step]) -> tuple[Step, ...]:
     return tuple(steps[index] for index in order)
 
 
-def _predecessors(steps: Sequence[Step], accesses: Sequence[_Access]) -> list[set[int]]:
-    """Return the predecessors of every step: by its tensors, and between stateful steps."""
+def _predecessors(steps: Sequence[Step], accesses: Sequence[Access]) -> list[set[int]]:
+    """Return the predecessors of every step: by the memory of its tensors, and between stateful steps."""
     found: list[set[int]] = [set() for _ in steps]
-    writer: dict[str, int] = {}
-    readers: dict[str, list[int]] = {}
+    before = Accessed()
     stateful: int | None = None
     for index, access in enumerate(accesses):
-        for name in access.reads | access.writes:
-            if name in writer:
-                found[index].add(writer[name])
-        for name in access.writes:
-            found[index].update(readers.pop(name, ()))
-            writer[name] = index
-        for name in access.reads:
-            readers.setdefault(name, []).append(index)
+        found[index].update(before.add(access, index))
         if steps[index].operator.stateful:
             if stateful is not None:
                 found[index].add(stateful)
             stateful = index
-        found[index].discard(index)
     return found

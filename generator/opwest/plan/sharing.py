@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from opwest.model.model import Model, Step
 from opwest.packing.problem import Block, Share
-from opwest.plan.schedule import Schedule
+from opwest.plan.schedule import Schedule, copied_at_end
 
 SHARED = "+"
 """Separates the names of buffers that share memory, in the ids of tables."""
@@ -22,12 +22,14 @@ def find_shares(model: Model, schedule: Schedule) -> tuple[Share, ...]:
             if binding.role == "buffer":
                 touched.setdefault(binding.name, []).append(step.index)
     waited = {i: before for before, syncs in enumerate(schedule.syncs) for sync in syncs for i in sync.steps}
-    passing = {b.name for b in model.buffers if b.role in ("intermediate", "input")}
+    kept = copied_at_end(model)
+    passing = {b.name for b in model.buffers if b.role in ("intermediate", "input")} - kept
+    lasting = {b.name for b in model.buffers if b.role == "state"}
     found: dict[str, Share] = {}
-    takers = set()
+    takers: set[str] = set()
     for step in schedule.steps:
         for share in _declared(step):
-            if share.taken not in passing or share.taken in found or share.taker in takers:
+            if share.taken not in passing or share.taken in found or share.taker in takers | lasting:
                 continue
             ended = all(_over(schedule.steps[i], step, waited) for i in touched[share.taken])
             if ended and touched[share.taker][0] == step.index == touched[share.taken][-1]:
@@ -43,8 +45,9 @@ def _declared(step: Step) -> Iterator[Share]:
         for reading, taken in given:
             if reading.name not in argument.in_place or (argument.direction, reading.direction) != ("out", "in"):
                 continue
-            named = all(a.name in argument.in_place for a, b in given if b == taken)
-            if named and taken.role == result.role == "buffer":
+            named = all(a.name in argument.in_place for a, b in given if (b.role, b.name) == (taken.role, taken.name))
+            whole = result.view is None and taken.view is None and result.name != taken.name
+            if named and whole and taken.role == result.role == "buffer":
                 yield Share(taken.name, result.name, step.index)
 
 

@@ -33,17 +33,28 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """Cache maintenance of one tensor for a device that bypasses the cache: `size` in bytes, whole lines."""
+    """Cache maintenance of a tensor for a device that bypasses the cache: `start` and `size` in bytes, whole lines."""
 
     operation: CacheOperation
     binding: Binding
+    start: int
+    """From the begin of the tensor that the binding names."""
     size: int
     step: int
     device: str
     index: int
 
 
-Action = Call | Wait | Cache
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Copy a tensor to a state at the end of a run: `size` in bytes."""
+
+    state: str
+    source: Binding
+    size: int
+
+
+Action = Call | Wait | Cache | Copy
 
 
 def actions(model: Model, plan: MemoryPlan) -> list[Action]:
@@ -59,8 +70,6 @@ class _Actions:
         self.incoherent = {device.name for device in model.devices if not device.coherent}
         self.lines = {pool.name: pool.cache_line for pool in model.pools}
         self.external = {t.name: external_line(model, t) for t in (*model.inputs, *model.outputs)}
-        self.sizes = {t.name: t.type.size for t in (*model.inputs, *model.outputs)}
-        self.sizes |= {buffer.name: buffer.type.size for buffer in model.buffers}
         self.busy: set[str] = set()
 
     def all(self) -> Iterator[Action]:
@@ -76,6 +85,9 @@ class _Actions:
                 yield from self._maintain(step, before=False)
         for sync in self.plan.schedule.syncs[-1]:
             yield from self._wait(sync.device, sync.steps)
+        for state in self.model.states:
+            if state.next is not None:
+                yield Copy(state.name, state.next, state.type.size)
 
     def _wait(self, device: str, steps: tuple[int, ...]) -> Iterator[Action]:
         self.busy.discard(device)
@@ -96,8 +108,9 @@ class _Actions:
                 if argument.direction == "in":
                     continue
                 operation = "invalidate"
-            size = -(-self.sizes[binding.name] // line) * line
-            yield Cache(operation, binding, size, step.index, step.device, self.index[step.device])
+            start = binding.offset // line * line
+            size = -(-(binding.offset + argument.type.size) // line) * line - start
+            yield Cache(operation, binding, start, size, step.index, step.device, self.index[step.device])
 
     def _line(self, binding: Binding) -> int | None:
         if binding.role == "buffer":

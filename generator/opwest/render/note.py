@@ -72,7 +72,7 @@ def note_record(model: Model, plan: MemoryPlan) -> dict[str, Any]:
             {
                 "operator": step.operator.name,
                 "device": step.device or "",
-                "args": [str(b.value) if b.role == "scalar" else b.name for b in step.bindings],
+                "args": [str(b.value) if b.role == "scalar" else b.shown for b in step.bindings],
             }
             for step in model.steps
         ],

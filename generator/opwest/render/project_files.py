@@ -11,6 +11,7 @@ from opwest.files import ProjectFile
 from opwest.model.builds import TargetBuild
 from opwest.model.c_names import CNames
 from opwest.model.crt_table import Library, adapted, system_library
+from opwest.model.dtypes import TensorType
 from opwest.model.model import Model
 from opwest.plan.memory import MemoryPlan
 from opwest.render.application import Planned, application_files
@@ -106,6 +107,7 @@ def _model_record(model: Model, plan: MemoryPlan, library: Library | None) -> di
         "bridges": has_bridges(model),
         "tvm_crt": library is not None and (library.lead == model.name or bool(adapted(model))),
         "tvmgen": model.tvmgen is not None,
+        "state_bytes": sum(state.type.size for state in model.states),
         "full_libc": model.needs_full_libc,
         "steps": [step.operator.name for step in model.steps],
         "pools": [pool.name for pool in used_pools(model, plan)],
@@ -133,18 +135,22 @@ def _check_record(model: Model, plan: MemoryPlan) -> dict[str, Any]:
     """Return the part for `opwest run --check-steps`: the stops, and the results of steps in the workspace."""
     found = stops(model, plan)
     written = {tensor for stop in found for tensor, _ in stop.writes}
+    views = [view for view in model.views if view.name in written]
+    roots = {view.root for view in views}
     results = [
-        {
-            "name": buffer.name,
-            "dtype": buffer.type.dtype.name,
-            "shape": list(buffer.type.shape),
-            "size": buffer.type.size,
-            "buffer": index,
-        }
+        {**_typed(buffer.name, buffer.type), "buffer": index}
         for index, buffer in enumerate(model.buffers)
-        if buffer.name in written
+        if buffer.name in written | roots
     ]
-    return {"results": results, "stops": [stop.as_record() for stop in found]}
+    return {
+        "results": results,
+        "views": [{**_typed(view.name, view.type), "root": view.root, "offset": view.offset} for view in views],
+        "stops": [stop.as_record() for stop in found],
+    }
+
+
+def _typed(name: str, type_: TensorType) -> dict[str, Any]:
+    return {"name": name, "dtype": type_.dtype.name, "shape": list(type_.shape), "size": type_.size}
 
 
 def _build_record(build: TargetBuild) -> dict[str, Any]:

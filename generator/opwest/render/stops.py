@@ -71,19 +71,26 @@ def _written(step: Step) -> Iterator[str]:
     """Yield the tensors that a step writes, without scratch memory."""
     for argument, binding in zip(step.operator.args, step.bindings, strict=True):
         if argument.is_written and binding.role in ("input", "output", "buffer"):
-            yield binding.name
+            yield binding.shown
 
 
 def _overwrites(model: Model, plan: MemoryPlan, step: int, tensor: str) -> bool:
-    """Return whether a step writes memory of a tensor in the workspace as another tensor."""
+    """Return whether a step writes memory of a tensor or view in the workspace as another tensor or view."""
     sizes = {buffer.name: buffer.type.size for buffer in model.buffers}
-    if tensor not in sizes:
-        return False
-    pool, begin = plan.place(tensor)
+    view = next((v for v in model.views if v.name == tensor), None)
+    root = view.root if view else tensor
+    if root not in sizes:
+        return any(
+            view is not None and b.name == root and b.view != tensor and a.direction != "in"
+            for a, b in zip(model.steps[step].operator.args, model.steps[step].bindings, strict=True)
+        )
+    pool, begin = plan.place(root)
+    begin, size = (begin + view.offset, view.type.size) if view else (begin, sizes[root])
     for argument, binding in zip(model.steps[step].operator.args, model.steps[step].bindings, strict=True):
-        if argument.direction == "in" or binding.name == tensor or binding.name not in sizes:
+        if argument.direction == "in" or binding.shown == tensor or binding.name not in sizes:
             continue
         other, start = plan.place(binding.name)
-        if other == pool and start < begin + sizes[tensor] and begin < start + sizes[binding.name]:
+        start += binding.offset
+        if other == pool and start < begin + size and begin < start + argument.type.size:
             return True
     return False

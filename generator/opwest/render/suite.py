@@ -112,6 +112,7 @@ def _suite(
         inputs=initialisers(tensors, role="input"),
         outputs=initialisers(tensors, role="output"),
         reached=any(t["reached"] for t in tensors),
+        state=bool(model.states),
         repeatable=model.suite.repeatable,
         vectors=vectors,
         pools=pools,

@@ -89,6 +89,7 @@ FEATURES: Mapping[str, Feature] = {
         ),
         option="CONFIG_OPWEST_TVM",
     ),
+    "state": Feature((*_headers("state"), *_sources("state.c"))),
     "model_list": Feature((*_headers("model_list"), *_sources("models.ld")), option="CONFIG_OPWEST_MODEL_LIST"),
     "shell": Feature(_sources("shell.c"), needs=("model_list",), option="CONFIG_OPWEST_SHELL"),
     "profile": Feature(
@@ -167,6 +168,8 @@ def _used(model: Model) -> Iterator[str]:
         yield "tvm"
     if model.tvmgen:
         yield "tvmgen"
+    if model.states:
+        yield "state"
     if model.suite.vectors:
         yield "vectors"
     if any(device.host_latency_us is not None for device in model.devices):

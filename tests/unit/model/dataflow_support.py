@@ -7,10 +7,9 @@ from pathlib import Path
 
 from opwest.diagnostics import Diagnostics
 from opwest.manifest.yaml_reader import read_yaml
-from opwest.model import declarations, hardware
 from opwest.model.context import Context
 from opwest.model.dataflow import Flow, resolve_steps
-from opwest.model.step_names import Names, constant_types
+from opwest.model.declared_names import declared_names
 
 MARK = "§"
 """Marks the positions in the YAML text where a diagnostic is expected."""
@@ -87,16 +86,7 @@ def resolved(text: str, folder: Path = Path("nowhere")) -> tuple[Flow, list[str]
     found = read_yaml(plain.encode(), "m.yaml", faults)
     assert found is not None and not len(faults), list(map(str, faults))
     context = Context(found, folder, Diagnostics())
-    operators = declarations.operators(context)
-    names = Names(
-        operators,
-        hardware.devices(context),
-        hardware.pools(context, {}),
-        declarations.interface(context, "inputs"),
-        declarations.interface(context, "outputs"),
-        declarations.constants(context, constant_types(context, operators)),
-        context.section("constants"),
-    )
+    names, _ = declared_names(context)
     said_before = [str(d) for d in context.faults]
     flow = resolve_steps(context, names)
     assert all(d.hint is None or d.hint for d in context.faults), "no hint is None, not an empty one"

@@ -15,13 +15,14 @@ ALIASED = (
     "error: tensor 't' is passed for {!r} and {!r} of a step that writes it\n  expected: separate tensors\n"
     "  hint: for an operator that works in place, declare one argument with direction: inout"
 )
-NEVER = "is read but never written\n  expected: an input, a constant, or a tensor that an earlier step writes"
-ORDER = "  hint: steps run in the listed order"
 READ_ONLY = (
     "is written by this step\n"
     "  expected: a tensor that is not an input\n"
     "  hint: inputs are read-only: write another tensor"
 )
+SAME_SIZE = "the sizes are equal: declare the same shape in both places, or pass a view with this shape"
+NEVER = "is read but never written\n  expected: an input, a constant, a state, or a tensor that an earlier step writes"
+ORDER = "  hint: steps run in the listed order; to read the value of the last run, declare it under run.state"
 READ_ONLY = (
     "is written by this step\n"
     "  expected: a tensor that is not an input\n"
@@ -118,7 +119,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
         manifest("square: [§x, t]", "relu: [x, y]"),
         [
             "error: shape mismatch: input 'x' is int8 [4], argument 'data' takes int8 [2, 2]\n"
-            "  expected: int8 [2, 2]\n  hint: the sizes are equal: declare the same shape in both places"
+            f"  expected: int8 [2, 2]\n  hint: {SAME_SIZE}"
         ],
     ),
     "a constant of another shape": (
@@ -129,9 +130,9 @@ CASES: dict[str, tuple[str, list[str]]] = {
         manifest("give: [t]", "square: [§t, §y]", "relu: [x, z]", outputs=f"{Y}, z: {{dtype: int8, shape: [4]}}"),
         [
             "error: shape mismatch: tensor 't' is int8 [4], argument 'data' takes int8 [2, 2]\n"
-            "  expected: int8 [2, 2]\n  hint: the sizes are equal: declare the same shape in both places",
+            f"  expected: int8 [2, 2]\n  hint: {SAME_SIZE}",
             "error: shape mismatch: output 'y' is int8 [4], argument 'result' takes int8 [2, 2]\n"
-            "  expected: int8 [2, 2]\n  hint: the sizes are equal: declare the same shape in both places",
+            f"  expected: int8 [2, 2]\n  hint: {SAME_SIZE}",
         ],
     ),
     "an intermediate tensor is written as another type": (

@@ -23,9 +23,10 @@ extern "C" {
 #endif
 
 /** The version of the structures below; generated code checks it. */
-#define OPWEST_METADATA_VERSION 4
+#define OPWEST_METADATA_VERSION 5
 
 struct opwest_program;
+struct opwest_state;
 
 /**
  * @brief The element types, one row each.
@@ -129,6 +130,8 @@ enum opwest_buffer_role {
 	OPWEST_BUFFER_OUTPUT = 3,
 	/** The copy of a constant, made when the model is opened. */
 	OPWEST_BUFFER_CONSTANT = 4,
+	/** Lasts from one run to the next: see opwest/state.h. */
+	OPWEST_BUFFER_STATE = 5,
 };
 
 /** The table that the index of a binding refers to. */
@@ -143,6 +146,8 @@ enum opwest_binding_kind {
 	OPWEST_BINDING_BUFFER = 3,
 	/** The scalars of struct opwest_details. */
 	OPWEST_BINDING_SCALAR = 4,
+	/** The views, which are parts of other tensors. */
+	OPWEST_BINDING_VIEW = 5,
 };
 
 /** The device of a step that runs on the CPU. */
@@ -314,6 +319,15 @@ struct opwest_binding {
 	uint16_t index;
 };
 
+/** A contiguous part of a tensor. */
+struct opwest_view {
+	struct opwest_tensor tensor;
+	/** The whole tensor. */
+	struct opwest_binding base;
+	/** The start of the view in it, bytes. */
+	uint32_t offset;
+};
+
 /** The arguments of a step; its operator is in struct opwest_step. */
 struct opwest_step_bindings {
 	/** @ref binding_count bindings, in the order of the operator's arguments. */
@@ -323,8 +337,8 @@ struct opwest_step_bindings {
 
 /**
  * The optional parts of the metadata. Each part is also a symbol of its own: `<model>_build`,
- * `<model>_constants`, `<model>_buffers`, `<model>_pool_places`, `<model>_step_bindings`. The
- * linker drops those that nothing refers to.
+ * `<model>_constants`, `<model>_buffers`, `<model>_pool_places`, `<model>_step_bindings`,
+ * `<model>_views`. The linker drops those that nothing refers to.
  */
 struct opwest_details {
 	const struct opwest_model *model;
@@ -335,12 +349,17 @@ struct opwest_details {
 	const struct opwest_pool_place *pool_places;
 	/** In the order of the model's steps. */
 	const struct opwest_step_bindings *step_bindings;
+	const struct opwest_view *views;
+	/** NULL for a model without state. */
+	const struct opwest_state *state;
 	/** Values of scalars: an int64_t, or the bits of a double for float types. */
 	const uint64_t *scalars;
 	uint16_t constant_count;
 	uint16_t buffer_count;
 	uint16_t pool_count;
 	uint16_t step_count;
+	uint16_t view_count;
+	uint16_t reserved;
 	uint32_t scalar_count;
 };
 

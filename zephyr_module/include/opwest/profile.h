@@ -32,6 +32,8 @@ enum opwest_point_kind {
 	OPWEST_POINT_WAIT = 3,
 	/** Cache maintenance of one tensor of a step. */
 	OPWEST_POINT_CACHE = 4,
+	/** The copy of a tensor to a state at the end of the run. */
+	OPWEST_POINT_COPY = 5,
 };
 
 /** A measured part of run: constant. */

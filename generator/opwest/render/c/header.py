@@ -14,6 +14,7 @@ from opwest.render.devices import device_rows
 from opwest.render.literals import c_comment
 from opwest.render.records.details import optional_parts
 from opwest.render.records.points import points
+from opwest.render.records.states import resets_after_failure, saved_size
 from opwest.render.records.workspace import used_pools
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import devicetree_node, interface_rows, manifest_name, where_fault
@@ -95,6 +96,9 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
         has_hooks=any(device.has_hooks for device in model.devices),
         pools=pools,
         bound_pools=bound,
+        state_size=saved_size(model) if model.states else 0,
+        states=c_comment(", ".join(state.name for state in model.states)),
+        failure_words=_failure_words(model),
         step_count=len(model.steps),
         point_count=len(points(model, plan)),
         optional_parts=optional_parts(model, plan),
@@ -112,6 +116,14 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
         workspace_tail=workspace_tail(len(devices), placed),
     )
     return {f"include/{model.name}.h": header, f"include/{model.name}_devicetree.h": devicetree}
+
+
+def _failure_words(model: Model) -> str:
+    """Return the effect of a failed step on the state."""
+    if not model.states:
+        return ""
+    effect = "has its first content again" if resets_after_failure(model) else "is unchanged"
+    return f".\n * After a failed step the state {effect}; after an error before the first step it is unchanged."
 
 
 def _host_words(devices: list[dict[str, Any]]) -> str:

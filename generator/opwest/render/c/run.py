@@ -9,13 +9,15 @@ from typing import Any
 from opwest.model.c_names import CNames
 from opwest.model.model import STRUCT_DEVICE, Argument, Binding, Buffer, Model, Operator
 from opwest.plan.memory import MemoryPlan
-from opwest.render.actions import Action, Cache, Call, Wait, actions
+from opwest.plan.schedule import copied_at_end
+from opwest.render.actions import Action, Cache, Call, Copy, Wait, actions
 from opwest.render.c.header import pool_rows
 from opwest.render.c.printer import c_definitions
 from opwest.render.devices import device_rows, first_incoherent, reach_rows
 from opwest.render.literals import c_comment, c_number
 from opwest.render.records.layout import METADATA_VERSION
 from opwest.render.records.model_records import ModelRecords
+from opwest.render.records.states import resets_after_failure
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name
 
@@ -33,6 +35,8 @@ def render_run(render: Renderer, model: Model, plan: MemoryPlan, records: ModelR
     ]
     pools = pool_rows(model, plan)
     used = {plan.place(b.name)[0] for step in model.steps for b in step.bindings if b.role == "buffer"}
+    used |= {plan.place(name)[0] for name in copied_at_end(model)}
+    used |= {plan.place(state.name)[0] for state in model.states if state.next}
     opened = {plan.place(b.name)[0] for b in model.buffers if b.role in ("input", "output", "constant")}
     pinned = [_pinned_row(names, model, plan, places, b.name) for b in model.buffers if b.role == "constant"]
     has_hooks = any(d.has_hooks for d in model.devices)
@@ -57,7 +61,10 @@ def render_run(render: Renderer, model: Model, plan: MemoryPlan, records: ModelR
         has_hooks=has_hooks,
         can_abandon=has_hooks or any(row["kind"] == "cache" for row in steps),
         pinned_flushed=any(row["flushed"] for row in pinned),
-        steps=steps,
+        steps=[row for row in steps if row["kind"] != "copy"],
+        copies=[row for row in steps if row["kind"] == "copy"],
+        state_table=c_definitions(records.states),
+        resets=resets_after_failure(model),
         points=c_definitions([records.points]),
         has_status=any(row["has_status"] for row in steps),
         has_cache=any(row["kind"] == "cache" for row in steps),
@@ -103,13 +110,20 @@ def _action_row(names: CNames, places: dict[str, str], index: dict[str, int], ac
             "comment": f"Wait for {action.device}: step{'s' * (len(action.steps) > 1)} {listed}",
             "has_status": False,
         }
+    if isinstance(action, Copy):
+        return {
+            "kind": "copy",
+            "comment": f"Copy {action.source.shown} to state {action.state}",
+            "place": places[action.state],
+            "source": _bytes(places, action.source, action.source.offset, is_const=True),
+            "size": action.size,
+            "has_status": False,
+        }
     if isinstance(action, Cache):
-        place = places[action.binding.name] if action.binding.role == "buffer" else None
-        const = "const " if action.operation == "flush" else ""
         return {
             "kind": "cache",
             "operation": action.operation,
-            "place": place or f"({const}uint8_t *){action.binding.role}s->{action.binding.name}",
+            "place": _bytes(places, action.binding, action.start, is_const=action.operation == "flush"),
             "size": action.size,
             "step": action.step,
             "device": action.index,
@@ -137,24 +151,34 @@ def _call_row(names: CNames, places: dict[str, str], index: dict[str, int], acti
     }
 
 
+def _bytes(places: dict[str, str], binding: Binding, start: int, *, is_const: bool) -> str:
+    """Return a pointer to bytes of a tensor from `start` on."""
+    const = "const " if is_const else ""
+    is_buffer = binding.role == "buffer"
+    whole = places[binding.name] if is_buffer else f"({const}uint8_t *){binding.role}s->{binding.name}"
+    return f"{whole} + {start}" if start else whole
+
+
 def _shown(argument: Argument, binding: Binding) -> str:
     if argument.direction == "scratch":
         return argument.name
-    return binding.name if binding.role != "scalar" else str(binding.value)
+    return binding.shown if binding.role != "scalar" else str(binding.value)
 
 
 def _expression(names: CNames, places: dict[str, str], argument: Argument, binding: Binding) -> str:
     """Return the C expression that a step passes for one argument."""
-    if binding.role == "input":
-        return f"inputs->{binding.name}"
-    if binding.role == "output":
-        return f"outputs->{binding.name}"
-    if binding.role == "constant":
-        return names.constant(binding.name)
     if binding.role == "scalar":
         return c_number(binding.value, argument.type.dtype)
     const = "const " if argument.direction == "in" else ""
-    return f"({const}{argument.type.dtype.c_type} *)(void *)({places[binding.name]})"
+    if binding.role == "buffer":
+        place = _bytes(places, binding, binding.offset, is_const=False)
+        return f"({const}{argument.type.dtype.c_type} *)(void *)({place})"
+    is_constant = binding.role == "constant"
+    whole = names.constant(binding.name) if is_constant else f"{binding.role}s->{binding.name}"
+    if binding.view is None:
+        return whole
+    at = f" + {binding.offset}" if binding.offset else ""
+    return f"({const}{argument.type.dtype.c_type} *)({const}void *)(({const}uint8_t *){whole}{at})"
 
 
 def call_text(head: str, args: list[str]) -> str:

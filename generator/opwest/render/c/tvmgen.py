@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from opwest.model.c_names import CNames
-from opwest.model.model import Model, Tvmgen
+from opwest.model.model import Model
+from opwest.model.tvmgen_names import Tvmgen
 from opwest.plan.memory import MemoryPlan
 from opwest.render.c.header import pool_rows, workspace_tail
 from opwest.render.devices import device_rows

@@ -9,21 +9,19 @@ from opwest.model.model import Argument, Model, Operator
 from opwest.render.call_arrays import Entry, entries, supplied, tensors
 from opwest.render.llvm.conventions import ArraysIr, arrays_ir
 from opwest.render.llvm.printer import PRIVATE, Printer, ir_struct
-from opwest.render.llvm.text import ir_parameter, ir_parameters, ir_result, ir_type
+from opwest.render.llvm.text import ir_copy, ir_parameter, ir_parameters, ir_result, ir_type
 from opwest.render.records import layout
 from opwest.render.records.arrays import TensorRecords
 
 _TENSOR = ir_struct(layout.DL_TENSOR)
 
 
-def declarations(model: Model, pointer_bits: int) -> list[str]:
+def declarations(model: Model) -> list[str]:
     """Declare the functions that bridges call besides operators."""
     bridged = [operator for operator in model.operators if operator.is_bridged]
     if not bridged:
         return []
     lines = []
-    if any(operator.convention.arrays is not None for operator in bridged):
-        lines.append(f"declare ptr @memcpy(ptr, ptr, i{pointer_bits})")
     if any(operator.workspace is None for operator in bridged):
         lines.append("declare signext i32 @opwest_tvm_code(i32 signext)")
     if any(operator.workspace for operator in bridged):
@@ -103,9 +101,13 @@ class Bridges:
         arrays = "%arrays" if memory is None else f"%arg{memory}"
         lines = [f"  %arrays = alloca {type_}, align 8"] if memory is None else []
         lines += [
-            # Not llvm.memcpy: for Arm it becomes __aeabi_memcpy8, which Zephyr's minimal libc lacks.
-            f"  %copied = call ptr @memcpy(ptr {arrays}, ptr {constant}, "
-            f"i{self.bits} ptrtoint (ptr getelementptr ({type_}, ptr null, i32 1) to i{self.bits})) nobuiltin",
+            ir_copy(
+                "%copied",
+                arrays,
+                constant,
+                f"ptrtoint (ptr getelementptr ({type_}, ptr null, i32 1) to i{self.bits})",
+                self.bits,
+            ),
             f"  %values = getelementptr {type_}, ptr {arrays}, i32 0, i32 1",
             f"  %result.at = getelementptr {type_}, ptr {arrays}, i32 0, i32 2",
         ]

@@ -10,8 +10,9 @@ from opwest.render.actions import Cache, actions
 from opwest.render.devices import first_incoherent
 from opwest.render.llvm.printer import Printer, ir_member, ir_struct
 from opwest.render.llvm.tables import model_name
-from opwest.render.llvm.text import ir_integer
+from opwest.render.llvm.text import ir_copy, ir_integer
 from opwest.render.records import layout
+from opwest.render.records.states import resets_after_failure
 from opwest.render.records.values import Number, Record
 from opwest.render.records.workspace import used_pools, workspace_struct
 from opwest.render.tensors import interface_rows
@@ -107,10 +108,10 @@ class Code:
             lines.append(f"  %pool.{pool.name} = load ptr, ptr %pool.at.{pool.name}")
         return lines
 
-    def place(self, register: str, buffer: str) -> list[str]:
-        """Address a buffer of the workspace."""
+    def place(self, register: str, buffer: str, start: int = 0) -> list[str]:
+        """Address a buffer of the workspace from byte `start` on."""
         pool, offset = self.plan.place(buffer)
-        return [f"  {register} = getelementptr i8, ptr %pool.{pool}, i32 {offset}"]
+        return [f"  {register} = getelementptr i8, ptr %pool.{pool}, i32 {offset + start}"]
 
     def load_opened(self) -> list[str]:
         """Load whether the workspace is open."""
@@ -138,6 +139,12 @@ class Code:
             ir_member(f"{register}.at", layout.DEVICE, table, "name", index=index),
             f"  {register} = load ptr, ptr {register}.at",
         ]
+
+    def reset_state(self) -> list[str]:
+        """Set the states to their first content."""
+        if not self.model.states:
+            return []
+        return [f"  call void @opwest_state_reset(ptr @{self.names.function('state')}, ptr %workspace)"]
 
     def end(self, *codes: tuple[str, int]) -> list[str]:
         """Write the blocks that return an errno."""
@@ -169,7 +176,7 @@ class Lifecycle(Code):
             activation, endings = self._activate()
             lines += activation
         copies, more = self._copies()
-        lines += copies + self._publish()
+        lines += copies + self._publish() + self.reset_state()
         lines += ["  store i8 1, ptr %opened.at", "  ret i32 0", *endings, *more]
         lines += [*self._already(), *self.end(("invalid", EINVAL))]
         return self.function("open", ["workspace", "devices"], lines)
@@ -212,10 +219,8 @@ class Lifecycle(Code):
             if buffer.role == "constant":
                 register = f"%constant.{buffer.name}"
                 lines += self.place(register, buffer.name)
-                lines.append(
-                    f"  call void @llvm.memcpy.p0.p0.i32(ptr align 8 {register}, "
-                    f"ptr align 8 @{self.names.constant(buffer.name)}, i32 {buffer.type.size}, i1 false)"
-                )
+                source = f"@{self.names.constant(buffer.name)}"
+                lines.append(ir_copy(f"{register}.copied", register, source, str(buffer.type.size), self.bits))
                 lines += self._flushed(register, buffer, failures)
         if not failures:
             return lines, []
@@ -276,6 +281,29 @@ class Lifecycle(Code):
             "close", ["workspace", "devices"], [*lines, *self._already(), *self.end(("invalid", EINVAL))]
         )
 
+    def state_functions(self) -> list[str]:
+        """Return <model>_reset(), _save() and _restore(); none without states."""
+        return [self._state_function(verb) for verb in ("reset", "save", "restore")] if self.model.states else []
+
+    def _state_function(self, verb: str) -> str:
+        state = f"ptr @{self.names.function('state')}, ptr %workspace"
+        checks = self.null_checks(["workspace"]) + self.load_opened()
+        checks.append("  %is.closed = icmp eq i8 %opened, 0")
+        checks += self.branch("%is.closed", "closed")
+        if verb == "reset":
+            parameters = "ptr %workspace"
+            call = [*self.reset_state(), "  ret i32 0"]
+        else:
+            parameters = "ptr %workspace, ptr %data, i32 signext %size"
+            call = [
+                f"  %code = tail call signext i32 @opwest_state_{verb}({state}, ptr %data, i32 signext %size)",
+                "  ret i32 %code",
+            ]
+        lines = [*checks, *call, *self.end(("invalid", EINVAL), ("closed", EPERM))]
+        head = f"define signext i32 @{self.names.function(verb)}({parameters}) {{"
+        self.blocks = 0
+        return "\n".join([head, "entry:", *lines, "}"])
+
     @staticmethod
     def _already() -> list[str]:
         return [
@@ -292,6 +320,7 @@ class Lifecycle(Code):
             "define internal signext i32 @abandoned(i32 signext %rc, ptr %workspace) noinline cold {",
             *self.field("%slots", "slots"),
             *self.field("%opened.at", "opened"),
+            *(self.reset_state() if resets_after_failure(self.model) else []),
             f"  %open = call zeroext i1 @opwest_devices_abandon(ptr {self.device_set}, ptr %slots)",
             "  %open.byte = zext i1 %open to i8",
             "  store i8 %open.byte, ptr %opened.at",

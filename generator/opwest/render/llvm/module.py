@@ -37,7 +37,7 @@ def render_ir(model: Model, plan: MemoryPlan, target: Target, library: Library |
         *Tables(model, plan, target).define(),
     ]
     lifecycle = Lifecycle(model, plan, pointer_bits)
-    parts += [lifecycle.open(), lifecycle.close(), *lifecycle.abandoned()]
+    parts += [lifecycle.open(), lifecycle.close(), *lifecycle.state_functions(), *lifecycle.abandoned()]
     parts += [Run(model, plan, pointer_bits).run(profiled=profiled) for profiled in (False, True)]
     parts += Bridges(model, pointer_bits).define()
     parts += library_ir(model, library)
@@ -83,10 +83,18 @@ def _declarations(model: Model, plan: MemoryPlan, pointer_bits: int) -> str:
     operations = {a.operation for a in actions(model, plan) if isinstance(a, Cache)}
     if any(b.role == "constant" for b in model.buffers):
         operations.add("flush")
-        lines.append("declare void @llvm.memcpy.p0.p0.i32(ptr, ptr, i32, i1)")
+    copies = any(b.role == "constant" for b in model.buffers) or any(state.next for state in model.states)
+    if copies or any(operator.convention.arrays is not None for operator in model.operators):
+        lines.append(f"declare ptr @memcpy(ptr, ptr, i{pointer_bits})")
+    if model.states:
+        lines += [
+            "declare void @opwest_state_reset(ptr, ptr)",
+            "declare signext i32 @opwest_state_save(ptr, ptr, ptr, i32 signext)",
+            "declare signext i32 @opwest_state_restore(ptr, ptr, ptr, i32 signext)",
+        ]
     lines += [f"declare signext i32 @opwest_port_cache_{name}(ptr, i32 signext)" for name in sorted(operations)]
     lines += [f"declare zeroext i1 @{t['reached']}(ptr)" for t in interface_rows(model) if t["reached"]]
-    lines += declarations(model, pointer_bits)
+    lines += declarations(model)
     for symbol, operator in sorted(by_symbol.items()):
         parameters = ", ".join(entry_parameters(operator))
         lines.append(f"declare {ir_result(operator)} @{names.operator(symbol)}({parameters})")

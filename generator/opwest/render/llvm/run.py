@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from opwest.model.model import Argument, Binding
-from opwest.render.actions import Action, Cache, Call, Wait, actions
+from opwest.model.model import Binding
+from opwest.render.actions import Cache, Call, Copy, Wait, actions
 from opwest.render.llvm.lifecycle import EFAULT, EINVAL, EPERM, Code, hook
 from opwest.render.llvm.printer import ir_member
-from opwest.render.llvm.text import ir_integer, ir_number, ir_parameter, ir_result
+from opwest.render.llvm.text import ir_copy, ir_integer, ir_number, ir_parameter, ir_result
 from opwest.render.records.layout import SLOT
+from opwest.render.records.states import resets_after_failure
 from opwest.render.records.workspace import workspace_struct
 
 
@@ -42,9 +43,24 @@ class Run(Code):
                 *self.branch("%is.unowned", "unowned"),
             ]
             endings += ["unowned:", "  ret i32 %owned"]
-        for number, action in enumerate(actions(self.model, self.plan)):
-            lines += self._action(number, action)
-        if self.has_hooks:
+        listed = list(enumerate(actions(self.model, self.plan)))
+        for number, action in listed:
+            if not isinstance(action, Copy):
+                lines += self._action(number, action)
+        copies = [line for number, action in listed if isinstance(action, Copy) for line in self._copy(number, action)]
+        resets = resets_after_failure(self.model)
+        if self.has_hooks and (resets or copies):
+            lines += [
+                f"  %closing = call signext i32 @opwest_devices_close"
+                f"(ptr {self.device_set}, ptr %slots, ptr %status.at)",
+                "  %is.unclosed = icmp ne i32 %closing, 0",
+                *self.branch("%is.unclosed", "unclosed"),
+                *copies,
+                *self._point(0, "end"),
+                "  ret i32 0",
+            ]
+            endings += ["unclosed:", *(self.reset_state() if resets else []), "  ret i32 %closing"]
+        elif self.has_hooks:
             call = "call" if profiled else "tail call"
             lines += [
                 f"  %closing = {call} signext i32 @opwest_devices_close"
@@ -53,7 +69,7 @@ class Run(Code):
                 "  ret i32 %closing",
             ]
         else:
-            lines += [*self._point(0, "end"), "  ret i32 0"]
+            lines += [*copies, *self._point(0, "end"), "  ret i32 0"]
         lines += endings + self._failures()
         if any(tensor["reached"] for tensor in self.tensors):
             lines += self.end(("unreached", EFAULT))
@@ -109,7 +125,27 @@ class Run(Code):
             lines += self.branch(f"%other.{index}", "invalid")
         return lines
 
-    def _action(self, number: int, action: Action) -> list[str]:
+    def _copy(self, number: int, action: Copy) -> list[str]:
+        """Copy a tensor to a state."""
+        self.point = number + 1
+        source, place = self._address(f"%next.{number}", action.source, action.source.offset)
+        return [
+            *place,
+            *self.place(f"%state.{number}", action.state),
+            *self._point(self.point, "begin"),
+            ir_copy(f"%copied.{number}", f"%state.{number}", source, str(action.size), self.bits),
+            *self._point(self.point, "end"),
+        ]
+
+    def _address(self, register: str, binding: Binding, start: int) -> tuple[str, list[str]]:
+        """Return the register with the address of a tensor from byte `start` on, and the lines that set it."""
+        if binding.role == "buffer":
+            return register, self.place(register, binding.name, start)
+        is_constant = binding.role == "constant"
+        whole = f"@{self.names.constant(binding.name)}" if is_constant else f"%{binding.role}s.{binding.name}"
+        return (register, [f"  {register} = getelementptr i8, ptr {whole}, i32 {start}"]) if start else (whole, [])
+
+    def _action(self, number: int, action: Call | Cache | Wait) -> list[str]:
         self.point = number + 1
         if isinstance(action, Wait):
             return self._wait(number, action)
@@ -129,12 +165,7 @@ class Run(Code):
         ]
 
     def _cache(self, number: int, action: Cache) -> list[str]:
-        lines = []
-        if action.binding.role == "buffer":
-            register = f"%cache.{number}"
-            lines += self.place(register, action.binding.name)
-        else:
-            register = f"%{action.binding.role}s.{action.binding.name}"
+        register, lines = self._address(f"%cache.{number}", action.binding, action.start)
         self.uncached.append((f"%maintained.{number}", action.step, action.index, self.block))
         return [
             *lines,
@@ -151,10 +182,12 @@ class Run(Code):
         lines: list[str] = []
         args = []
         for number, (argument, binding) in enumerate(zip(step.operator.args, step.bindings, strict=True)):
-            register = f"%at.{step.index}.{number}"
-            if binding.role == "buffer":
-                lines += self.place(register, binding.name)
-            args.append(f"{ir_parameter(argument)} {self._value(argument, binding, register)}")
+            if binding.role == "scalar":
+                value = ir_number(binding.value, argument.type.dtype)
+            else:
+                value, place = self._address(f"%at.{step.index}.{number}", binding, binding.offset)
+                lines += place
+            args.append(f"{ir_parameter(argument)} {value}")
         if step.operator.takes_device:
             args.append(f"ptr %device.{step.device}")
         head = f"%status.{step.index} = " if step.operator.returns_status else ""
@@ -174,15 +207,6 @@ class Run(Code):
             ]
         return lines
 
-    def _value(self, argument: Argument, binding: Binding, register: str) -> str:
-        if binding.role == "buffer":
-            return register
-        if binding.role == "constant":
-            return f"@{self.names.constant(binding.name)}"
-        if binding.role == "scalar":
-            return ir_number(binding.value, argument.type.dtype)
-        return f"%{binding.role}s.{binding.name}"
-
     def _failures(self) -> list[str]:
         """Return the blocks for failures: they record the failure and, if devices have hooks, clean up."""
         lines: list[str] = []
@@ -191,6 +215,7 @@ class Run(Code):
                 "failed:",
                 f"  %code = phi i32 {_phi((code, block) for code, _, block in self.failed)}",
                 f"  %step = phi i16 {_phi((ir_integer(step, 2), block) for _, step, block in self.failed)}",
+                *(self.reset_state() if resets_after_failure(self.model) and not self.can_abandon else []),
                 f"  %result = {'call' if self.can_abandon else 'tail call'} signext i32 @opwest_status_failed"
                 f"(ptr %status.at, ptr {self.model_name}, i16 zeroext %step, i32 signext %code)",
                 *(self._abandon("%result") if self.can_abandon else ["  ret i32 %result"]),

@@ -41,7 +41,7 @@ class Tables:
         records = model_records(self.model, self.plan, self.target)
         printer = Printer(self._string)
         for definition in (
-            *(*records.devices, *records.metadata, *records.details, *records.registry),
+            *(*records.devices, *records.states, *records.metadata, *records.details, *records.registry),
             records.points,
         ):
             self.lines.append(printer.definition(definition))

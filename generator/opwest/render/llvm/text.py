@@ -63,6 +63,14 @@ def ir_parameters(operator: Operator) -> list[str]:
     return [ir_parameter(a) for a in operator.args] + (["ptr"] if operator.takes_device else [])
 
 
+def ir_copy(result: str, to: str, source: str, size: str, pointer_bits: int) -> str:
+    """Return a call of memcpy. Not llvm.memcpy: for Arm it becomes __aeabi_memcpy8, which Zephyr's minimal libc lacks.
+
+    `result` is a register for the result, which nothing uses; `size` in bytes, a number or a constant expression.
+    """
+    return f"  {result} = call ptr @memcpy(ptr {to}, ptr {source}, i{pointer_bits} {size}) nobuiltin"
+
+
 def ir_number(value: int | float, dtype: DType) -> str:
     """Return a scalar constant."""
     return ir_float(float(value), dtype) if dtype.is_float else str(int(value))

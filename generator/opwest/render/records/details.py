@@ -19,6 +19,7 @@ from opwest.objects.elf import machine_number
 from opwest.plan.memory import MemoryPlan
 from opwest.records import dataclass
 from opwest.render.records import layout
+from opwest.render.records.bindings import binding_indices, binding_record, bound_record
 from opwest.render.records.tensors import Shapes, Tensors
 from opwest.render.records.types import Scalar, Struct, Table
 from opwest.render.records.values import (
@@ -60,6 +61,7 @@ def optional_parts(model: Model, plan: MemoryPlan) -> list[OptionalPart]:
             "pool_places", layout.POOL_PLACE, len(used_pools(model, plan)), "The regions and the reach of the pools."
         ),
         OptionalPart("step_bindings", layout.STEP_BINDINGS, len(model.steps), "The arguments of the steps."),
+        OptionalPart("views", layout.VIEW, len(model.views), "The parts of tensors that steps use."),
         OptionalPart("details", layout.DETAILS, None, "All optional parts of the metadata: keeps each of them."),
     ]
     return [part for part in parts if part.count != 0]
@@ -88,6 +90,7 @@ class _Details:
             *self._constants(),
             *self._buffers(),
             *self._places(),
+            *self._views(),
             *bindings,
             self._record("details", layout.DETAILS, self._details()),
         ]
@@ -144,6 +147,7 @@ class _Details:
         places = {pool.name: index for index, pool in enumerate(self.pools)}
         quantizations = {c.name: c.quantization for c in self.model.constants}
         quantizations |= {t.name: t.quantization for t in (*self.model.inputs, *self.model.outputs)}
+        quantizations |= {state.name: state.quantization for state in self.model.states}
         rows: list[Value] = []
         for buffer in self.model.buffers:
             pool, offset = self.plan.place(buffer.name)
@@ -184,25 +188,33 @@ class _Details:
             rows.append(Record(layout.POOL_PLACE, fields))
         return [*inner, *self._table("pool_places", layout.POOL_PLACE, rows)]
 
+    def _views(self) -> list[Definition]:
+        tensors = Tensors(self.shapes, "views")
+        indices = binding_indices(self.model)
+        rows: list[Value] = []
+        for view in self.model.views:
+            role = next(role for role, name in indices if name == view.root and role != "view")
+            # The root has the alignment; offsets of views are multiples of what their operators require.
+            align = view.type.dtype.size
+            fields: dict[str, Value] = {
+                "tensor": tensors.record(view.name, view.type, "inout", align, None),
+                "base": binding_record(role, indices[role, view.root]),
+                "offset": Number(view.offset),
+            }
+            rows.append(Record(layout.VIEW, fields))
+        return [*tensors.define(), *self._table("views", layout.VIEW, rows)]
+
     def _bindings(self) -> list[Definition]:
-        tables = {
-            "input": [t.name for t in self.model.inputs],
-            "output": [t.name for t in self.model.outputs],
-            "constant": [c.name for c in self.model.constants],
-            "buffer": [b.name for b in self.model.buffers],
-        }
-        index = {(kind, name): at for kind, names in tables.items() for at, name in enumerate(names)}
+        indices = binding_indices(self.model)
         inner: list[Definition] = []
         rows: list[Value] = []
         for step in self.model.steps:
             items: list[Value] = []
             for binding in step.bindings:
-                at = self._scalar(binding) if binding.role == "scalar" else index[binding.role, binding.name]
-                fields: dict[str, Value] = {
-                    "kind": Number(layout.BINDING_KIND.code(binding.role)),
-                    "index": Number(at),
-                }
-                items.append(Record(layout.BINDING, fields))
+                is_scalar = binding.role == "scalar"
+                items.append(
+                    binding_record("scalar", self._scalar(binding)) if is_scalar else bound_record(binding, indices)
+                )
             own = self._private("step_bindings", f"bindings_{step.index}", layout.BINDING, items)
             inner += own
             rows.append(Record(layout.STEP_BINDINGS, {"bindings": _address(own), "binding_count": Number(len(items))}))
@@ -222,18 +234,21 @@ class _Details:
 
     def _details(self) -> dict[str, Value]:
         present = {part.name: part.count for part in optional_parts(self.model, self.plan)}
-        parts = ("constants", "buffers", "pool_places", "step_bindings")
+        parts = ("constants", "buffers", "pool_places", "step_bindings", "views")
         fields: dict[str, Value] = {
             part: Reference(self.names.function(part)) if part in present else NULL for part in parts
         }
         return fields | {
             "model": Reference(self.names.function("model")),
             "build": Reference(self.names.function("build")),
+            "state": Reference(self.names.function("state")) if self.model.states else NULL,
             "scalars": Reference("scalars") if self.scalars else NULL,
             "constant_count": Number(len(self.model.constants)),
             "buffer_count": Number(len(self.model.buffers)),
             "pool_count": Number(len(self.pools)),
             "step_count": Number(len(self.model.steps)),
+            "view_count": Number(len(self.model.views)),
+            "reserved": Number(0),
             "scalar_count": Number(len(self.scalars)),
         }
 

@@ -22,7 +22,7 @@ from opwest.render.records.types import (
     Union,
 )
 
-METADATA_VERSION = 4
+METADATA_VERSION = 5
 """OPWEST_METADATA_VERSION of the runtime that generated code is made for."""
 
 DTYPE = Enumeration(
@@ -34,16 +34,16 @@ HOOK = Enumeration(
     "OPWEST_HOOK_",
     ("operator", "ready", "activate", "open", "close", "deactivate", "sync", "cache"),
 )
-POINT_KIND = Enumeration("enum opwest_point_kind", "OPWEST_POINT_", ("run", "step", "launch", "wait", "cache"))
+POINT_KIND = Enumeration("enum opwest_point_kind", "OPWEST_POINT_", ("run", "step", "launch", "wait", "cache", "copy"))
 VALUE_KIND = Enumeration("enum opwest_value_kind", "OPWEST_VALUE_", ("in", "out", "integer", "real"))
 FLOAT_ABI = Enumeration(
     "enum opwest_float_abi", "OPWEST_FLOAT_ABI_", ("only", "soft", "hard", "single", "double", "quad")
 )
 BUFFER_ROLE = Enumeration(
-    "enum opwest_buffer_role", "OPWEST_BUFFER_", ("intermediate", "scratch", "input", "output", "constant")
+    "enum opwest_buffer_role", "OPWEST_BUFFER_", ("intermediate", "scratch", "input", "output", "constant", "state")
 )
 BINDING_KIND = Enumeration(
-    "enum opwest_binding_kind", "OPWEST_BINDING_", ("input", "output", "constant", "buffer", "scalar")
+    "enum opwest_binding_kind", "OPWEST_BINDING_", ("input", "output", "constant", "buffer", "scalar", "view")
 )
 DLPACK_CODE = Enumeration("DLDataTypeCode", None, DLPACK_CODES)
 
@@ -56,6 +56,7 @@ POOL_FLAGS = Flags("OPWEST_POOL_", ("cpu", "all_devices"))
 SLOT_FLAGS = Flags("OPWEST_SLOT_", ("active", "open", "lost"))
 
 NO_STEP = Constant("OPWEST_NO_STEP", 0xFFFF)
+NO_NEXT = Constant("OPWEST_STATE_NO_NEXT", 0xFFFF, "opwest/state.h")
 NO_DEVICE = Constant("OPWEST_NO_DEVICE", 0xFFFF)
 STATUS_NO_DEVICE = Constant("OPWEST_STATUS_NO_DEVICE", 0xFF)
 VERSION = Constant("OPWEST_METADATA_VERSION", METADATA_VERSION)
@@ -67,7 +68,7 @@ I32, I64 = Scalar(DTYPES["int32"]), Scalar(DTYPES["int64"])
 F32 = Scalar(DTYPES["float32"])
 _STEP, _DEVICE = Scalar(U16.dtype, NO_STEP), Scalar(U16.dtype, NO_DEVICE)
 _MODEL_H, _REGISTRY_H, _DEVICES_H = "opwest/model.h", "opwest/registry.h", "opwest/devices.h"
-_PROFILE_H, _DLPACK_H = "opwest/profile.h", "opwest/dlpack.h"
+_PROFILE_H, _DLPACK_H, _STATE_H = "opwest/profile.h", "opwest/dlpack.h", "opwest/state.h"
 
 QUANTIZATION = Struct.make(
     "opwest_quantization",
@@ -170,6 +171,27 @@ BINDING = Struct.make("opwest_binding", _MODEL_H, kind=Scalar(U16.dtype, BINDING
 STEP_BINDINGS = Struct.make(
     "opwest_step_bindings", _MODEL_H, bindings=Pointer(BINDING, count="binding_count"), binding_count=U32
 )
+VIEW = Struct.make("opwest_view", _MODEL_H, tensor=Nested(TENSOR), base=Nested(BINDING), offset=U32)
+STATE_TENSOR = Struct.make(
+    "opwest_state_tensor",
+    _STATE_H,
+    initial=Pointer("void"),
+    initial_size=U32,
+    offset=U32,
+    size=U32,
+    pool=U16,
+    buffer=U16,
+    next=Nested(BINDING),
+)
+STATE = Struct.make(
+    "opwest_state",
+    _STATE_H,
+    tensors=Pointer(STATE_TENSOR, count="count"),
+    count=U32,
+    size=U32,
+    layout_low=U32,
+    layout_high=U32,
+)
 DETAILS = Struct.make(
     "opwest_details",
     _MODEL_H,
@@ -179,11 +201,15 @@ DETAILS = Struct.make(
     buffers=Pointer(BUFFER, count="buffer_count"),
     pool_places=Pointer(POOL_PLACE, count="pool_count"),
     step_bindings=Pointer(STEP_BINDINGS, count="step_count"),
+    views=Pointer(VIEW, count="view_count"),
+    state=Pointer(STATE),
     scalars=Pointer(U64, count="scalar_count"),
     constant_count=U16,
     buffer_count=U16,
     pool_count=U16,
     step_count=U16,
+    view_count=U16,
+    reserved=U16,
     scalar_count=U32,
 )
 REQUIREMENT = Struct.make(
@@ -271,12 +297,12 @@ DL_TENSOR = Struct.typedef(
 TVM_FFI_ANY = Struct.typedef("TVMFFIAny", "opwest/tvm_ffi.h", type_index=I32, zero_padding=U32, v_int64=Union(I64))
 """v_int64 is the widest member of an anonymous union."""
 
-OPTIONAL = (BUILD, CONSTANT, BUFFER, REGION, POOL_PLACE, BINDING, STEP_BINDINGS, DETAILS)
+OPTIONAL = (BUILD, CONSTANT, BUFFER, REGION, POOL_PLACE, BINDING, STEP_BINDINGS, VIEW, DETAILS)
 """Structures of the parts of the metadata that only `<model>_details` refers to."""
 METADATA = (
     *(QUANTIZATION, TENSOR, OPERATOR, STEP, POOL, PROGRAM, DEVICE, DEVICE_SET, MODEL),
     *OPTIONAL,
-    *(REQUIREMENT, ENTRY, REGISTRY, POINT),
+    *(REQUIREMENT, ENTRY, REGISTRY, POINT, STATE_TENSOR, STATE),
 )
 """Structures of constants."""
 ARRAYS = (DL_DEVICE, DL_DATA_TYPE, DL_TENSOR, TVM_FFI_ANY)
@@ -291,4 +317,4 @@ TYPE_CODES = tuple(
     if convention.arrays is not None
     for code, name in convention.arrays.type_codes.values()
 )
-CONSTANTS = (NO_STEP, NO_DEVICE, STATUS_NO_DEVICE, VERSION, DL_CPU, TVM_NULLPTR, *TYPE_CODES)
+CONSTANTS = (NO_STEP, NO_NEXT, NO_DEVICE, STATUS_NO_DEVICE, VERSION, DL_CPU, TVM_NULLPTR, *TYPE_CODES)

@@ -14,6 +14,7 @@ from opwest.render.perfect_hash import perfect_hash
 from opwest.render.records import layout
 from opwest.render.records.details import define_details
 from opwest.render.records.points import points
+from opwest.render.records.states import define_states
 from opwest.render.records.tensors import Shapes, Tensors, numbers
 from opwest.render.records.types import Struct, Table
 from opwest.render.records.values import NULL, RUN, Definition, Null, Number, Record, Reference, Text, Value
@@ -35,6 +36,8 @@ class ModelRecords:
     registry: tuple[Definition, ...]
     devices: tuple[Definition, ...]
     """The tables of open, run and close: programs, device table, device set. Empty without devices."""
+    states: tuple[Definition, ...]
+    """The table of open, run and reset. Empty without states."""
     points: Definition
 
 
@@ -48,6 +51,7 @@ def model_records(model: Model, plan: MemoryPlan, target: Target | None = None) 
         details=tuple(details),
         registry=tuple(_registry(model)),
         devices=tuple(_devices(model)),
+        states=tuple(define_states(model, plan)),
         points=_points(model, plan),
     )
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from opwest.model.model import Model
 from opwest.plan.memory import MemoryPlan
 from opwest.records import dataclass
-from opwest.render.actions import Action, Call, Wait, actions
+from opwest.render.actions import Action, Call, Copy, Wait, actions
 from opwest.render.records.layout import NO_DEVICE, NO_STEP
 
 
@@ -33,4 +33,6 @@ def _point(model: Model, action: Action) -> Point:
         names = [device.name for device in model.devices]
         kind = "launch" if step.operator.is_async and step.device else "step"
         return Point(kind, step.operator.name, step.index, names.index(step.device) if step.device else NO_DEVICE.value)
+    if isinstance(action, Copy):
+        return Point("copy", action.state)
     return Point("cache", model.steps[action.step].operator.name, action.step, action.index)

@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":4,\"model\":\"asynchronous\",\"descri"
-	.ascii "ption\":\"Five devices of four kinds\",\"hash\":\"d8e2183fe0a2946cf71ce5874f16"
-	.ascii "c9ff01cc1ebcc5182a79df481bea48e2d1ba\",\"targets\":[],\"inputs\":[{\"name\":\"co"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"asynchronous\",\"descri"
+	.ascii "ption\":\"Five devices of four kinds\",\"hash\":\"d78b4cd72b4fb127216434cb4617"
+	.ascii "9fea1995fbbf32b3c2f0fedc18b747aef8a6\",\"targets\":[],\"inputs\":[{\"name\":\"co"
 	.ascii "ntrol\",\"dtype\":\"int32\",\"shape\":[2],\"size\":8},{\"name\":\"image\",\"dtype\":\"in"
 	.ascii "t32\",\"shape\":[12],\"size\":48},{\"name\":\"raw\",\"dtype\":\"int32\",\"shape\":[12],"
 	.ascii "\"size\":48},{\"name\":\"extra\",\"dtype\":\"int32\",\"shape\":[12],\"size\":48},{\"nam"

@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":4,\"model\":\"conventions\",\"descrip"
-	.ascii "tion\":\"Operators of three calling conventions\",\"hash\":\"bbee37dd9013a64d6"
-	.ascii "5596c3e6ddd502dfdaefc6fad9ac46e959b3e9c64796735\",\"targets\":[],\"inputs\":["
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"conventions\",\"descrip"
+	.ascii "tion\":\"Operators of three calling conventions\",\"hash\":\"59668d57ffbd31a8c"
+	.ascii "4b436d6c05b020d098bca0797bda2547884c2a2d1a85b81\",\"targets\":[],\"inputs\":["
 	.ascii "{\"name\":\"image\",\"dtype\":\"int32\",\"shape\":[2,3],\"size\":24},{\"name\":\"a\",\"dt"
 	.ascii "ype\":\"uint8\",\"shape\":[1],\"size\":1},{\"name\":\"b\",\"dtype\":\"float16\",\"shape\""
 	.ascii ":[1,1],\"size\":2},{\"name\":\"c\",\"dtype\":\"float64\",\"shape\":[],\"size\":8},{\"na"

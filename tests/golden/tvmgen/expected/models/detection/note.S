@@ -12,9 +12,9 @@
 	.asciz "opwest"
 	.balign 4
 1:
-	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":4,\"model\":\"detection\",\"descripti"
-	.ascii "on\":\"\",\"hash\":\"867d8847fd0497419eb0b99a1e90eea637bf4bd882ddb8da3df0eeb1f"
-	.ascii "c856e19\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":[3],"
+	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":5,\"model\":\"detection\",\"descripti"
+	.ascii "on\":\"\",\"hash\":\"32e25dc9a89b916e88347477fc0b83fe6b790bfbf56ac5188dd203da1"
+	.ascii "d6067d7\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\":[3],"
 	.ascii "\"size\":12}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[3],\"size\":12"
 	.ascii "}],\"devices\":[{\"name\":\"npu\",\"type\":\"\",\"program\":\"\",\"symbol\":\"\"},{\"name\":"
 	.ascii "\"other\",\"type\":\"\",\"program\":\"\",\"symbol\":\"\"}],\"pools\":[{\"name\":\"sram\",\"si"

@@ -42,7 +42,7 @@ static const struct opwest_tensor outputs[] = {
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
-static const struct opwest_tensor opwest_args_scale[] = {
+static const struct opwest_tensor opwest_args_of_scale[] = {
 	{.name = "step", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
 		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
 	{.name = "control", .shape = shape_2, .quantization = NULL, .size = 8U,
@@ -55,7 +55,7 @@ static const struct opwest_tensor opwest_args_scale[] = {
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
-static const struct opwest_tensor opwest_args_fold[] = {
+static const struct opwest_tensor opwest_args_of_fold[] = {
 	{.name = "x", .shape = shape_12, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT32,
 		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "work", .shape = shape_12, .quantization = NULL, .size = 48U,
@@ -64,7 +64,7 @@ static const struct opwest_tensor opwest_args_fold[] = {
 		.rank = 1U, .direction = OPWEST_INOUT, .flags = 0x20U},
 };
 
-static const struct opwest_tensor opwest_args_move[] = {
+static const struct opwest_tensor opwest_args_of_move[] = {
 	{.name = "step", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
 		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
 	{.name = "control", .shape = shape_2, .quantization = NULL, .size = 8U,
@@ -75,19 +75,19 @@ static const struct opwest_tensor opwest_args_move[] = {
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
-static const struct opwest_tensor opwest_args_filter[] = {
+static const struct opwest_tensor opwest_args_of_filter[] = {
 	{.name = "x", .shape = shape_12, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT32,
 		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "y", .shape = shape_12, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT32,
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
-static const struct opwest_tensor opwest_args_start[] = {
+static const struct opwest_tensor opwest_args_of_start[] = {
 	{.name = "total", .shape = shape_1, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
-static const struct opwest_tensor opwest_args_add[] = {
+static const struct opwest_tensor opwest_args_of_add[] = {
 	{.name = "a", .shape = shape_12, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT32,
 		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "b", .shape = shape_12, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT32,
@@ -100,18 +100,18 @@ const struct opwest_operator asynchronous_operators[6] = {
 	{.name = "scale",
 		.description =
 		"y = x * by + the step's number + the first letter of the device's name",
-		.args = opwest_args_scale, .arg_count = 5U,
+		.args = opwest_args_of_scale, .arg_count = 5U,
 		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE | OPWEST_OPERATOR_ASYNC},
 	{.name = "fold", .description = "total += the sum of x, by way of scratch memory",
-		.args = opwest_args_fold, .arg_count = 3U,
+		.args = opwest_args_of_fold, .arg_count = 3U,
 		.flags = OPWEST_OPERATOR_DEVICE | OPWEST_OPERATOR_ASYNC},
-	{.name = "move", .description = NULL, .args = opwest_args_move, .arg_count = 4U,
+	{.name = "move", .description = NULL, .args = opwest_args_of_move, .arg_count = 4U,
 		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
-	{.name = "filter", .description = NULL, .args = opwest_args_filter, .arg_count = 2U,
+	{.name = "filter", .description = NULL, .args = opwest_args_of_filter, .arg_count = 2U,
 		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
-	{.name = "start", .description = NULL, .args = opwest_args_start, .arg_count = 1U,
+	{.name = "start", .description = NULL, .args = opwest_args_of_start, .arg_count = 1U,
 		.flags = 0U},
-	{.name = "add", .description = NULL, .args = opwest_args_add, .arg_count = 3U,
+	{.name = "add", .description = NULL, .args = opwest_args_of_add, .arg_count = 3U,
 		.flags = OPWEST_OPERATOR_STATUS},
 };
 
@@ -153,7 +153,7 @@ const struct opwest_model asynchronous_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"d8e2183fe0a2946cf71ce5874f16c9ff01cc1ebcc5182a79df481bea48e2d1ba";
+	"d78b4cd72b4fb127216434cb46179fea1995fbbf32b3c2f0fedc18b747aef8a6";
 
 const struct opwest_build asynchronous_build = {
 	.generator = build_string_0,
@@ -342,10 +342,14 @@ const struct opwest_details asynchronous_details = {
 	.buffers = asynchronous_buffers,
 	.pool_places = asynchronous_pool_places,
 	.step_bindings = asynchronous_step_bindings,
+	.views = NULL,
+	.state = NULL,
 	.scalars = scalars,
 	.constant_count = 2U,
 	.buffer_count = 11U,
 	.pool_count = 2U,
 	.step_count = 10U,
+	.view_count = 0U,
+	.reserved = 0U,
 	.scalar_count = 4U,
 };

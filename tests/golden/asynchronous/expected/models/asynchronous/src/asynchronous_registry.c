@@ -8,32 +8,32 @@
 
 #include "asynchronous_internal.h"
 
-static int32_t opwest_call_scale(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_scale(const struct opwest_value *args, const struct device *dev)
 {
 	return asynchronous__scale((int32_t)args[0].as.integer, args[1].as.in, args[2].as.in,
 		args[3].as.in, args[4].as.out, dev);
 }
 
-static int32_t opwest_call_fold(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_fold(const struct opwest_value *args, const struct device *dev)
 {
 	asynchronous__fold(args[0].as.in, args[1].as.out, args[2].as.out, dev);
 	return 0;
 }
 
-static int32_t opwest_call_move(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_move(const struct opwest_value *args, const struct device *dev)
 {
 	return asynchronous__move((int32_t)args[0].as.integer, args[1].as.in, args[2].as.in,
 		args[3].as.out, dev);
 }
 
-static int32_t opwest_call_start(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_start(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	asynchronous__start(args[0].as.out);
 	return 0;
 }
 
-static int32_t opwest_call_add(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_add(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return asynchronous__add(args[0].as.in, args[1].as.in, args[2].as.out);
@@ -46,14 +46,15 @@ static const struct opwest_requirement requirements[] = {
 };
 
 static const struct opwest_entry entries[] = {
-	{.info = &asynchronous_operators[5], .adapter = opwest_call_add, .requirement = NULL},
-	{.info = &asynchronous_operators[2], .adapter = opwest_call_move,
+	{.info = &asynchronous_operators[5], .adapter = opwest_adapter_of_add, .requirement = NULL},
+	{.info = &asynchronous_operators[2], .adapter = opwest_adapter_of_move,
 		.requirement = &requirements[2]},
 	{.info = &asynchronous_operators[3], .adapter = NULL, .requirement = &requirements[2]},
-	{.info = &asynchronous_operators[0], .adapter = opwest_call_scale,
+	{.info = &asynchronous_operators[0], .adapter = opwest_adapter_of_scale,
 		.requirement = &requirements[0]},
-	{.info = &asynchronous_operators[4], .adapter = opwest_call_start, .requirement = NULL},
-	{.info = &asynchronous_operators[1], .adapter = opwest_call_fold,
+	{.info = &asynchronous_operators[4], .adapter = opwest_adapter_of_start,
+		.requirement = NULL},
+	{.info = &asynchronous_operators[1], .adapter = opwest_adapter_of_fold,
 		.requirement = &requirements[1]},
 };
 

@@ -46,7 +46,7 @@ static const struct opwest_tensor outputs[] = {
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x40U},
 };
 
-static const struct opwest_tensor opwest_args_scale[] = {
+static const struct opwest_tensor opwest_args_of_scale[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x40U},
 	{.name = "by", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_INT8,
@@ -61,7 +61,7 @@ static const struct opwest_tensor opwest_args_scale[] = {
 		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x40U},
 };
 
-static const struct opwest_tensor opwest_args_smooth[] = {
+static const struct opwest_tensor opwest_args_of_smooth[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x40U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
@@ -70,7 +70,7 @@ static const struct opwest_tensor opwest_args_smooth[] = {
 		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x40U},
 };
 
-static const struct opwest_tensor opwest_args_gather[] = {
+static const struct opwest_tensor opwest_args_of_gather[] = {
 	{.name = "table", .shape = shape_6, .quantization = NULL, .size = 24U,
 		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x40U},
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
@@ -81,14 +81,14 @@ static const struct opwest_tensor opwest_args_gather[] = {
 		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x40U},
 };
 
-static const struct opwest_tensor opwest_args_move[] = {
+static const struct opwest_tensor opwest_args_of_move[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x40U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x40U},
 };
 
-static const struct opwest_tensor opwest_args_kinds[] = {
+static const struct opwest_tensor opwest_args_of_kinds[] = {
 	{.name = "a", .shape = shape_1, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
 		.rank = 1U, .direction = OPWEST_IN, .flags = 0x40U},
 	{.name = "b", .shape = shape_1_1, .quantization = NULL, .size = 2U, .dtype = OPWEST_FLOAT16,
@@ -101,7 +101,7 @@ static const struct opwest_tensor opwest_args_kinds[] = {
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x40U},
 };
 
-static const struct opwest_tensor opwest_args_add[] = {
+static const struct opwest_tensor opwest_args_of_add[] = {
 	{.name = "a", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x60U},
 	{.name = "b", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
@@ -110,7 +110,7 @@ static const struct opwest_tensor opwest_args_add[] = {
 		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x60U},
 };
 
-static const struct opwest_tensor opwest_args_mix[] = {
+static const struct opwest_tensor opwest_args_of_mix[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x60U},
 	{.name = "by", .shape = NULL, .quantization = NULL, .size = 2U, .dtype = OPWEST_UINT16,
@@ -129,7 +129,7 @@ static const struct opwest_tensor opwest_args_mix[] = {
 		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x60U},
 };
 
-static const struct opwest_tensor opwest_args_launch[] = {
+static const struct opwest_tensor opwest_args_of_launch[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x60U},
 	{.name = "by", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
@@ -140,7 +140,7 @@ static const struct opwest_tensor opwest_args_launch[] = {
 		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x30U},
 };
 
-static const struct opwest_tensor opwest_args_launch_packed[] = {
+static const struct opwest_tensor opwest_args_of_launch_packed[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x40U},
 	{.name = "by", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
@@ -151,7 +151,7 @@ static const struct opwest_tensor opwest_args_launch_packed[] = {
 		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x30U},
 };
 
-static const struct opwest_tensor opwest_args_total[] = {
+static const struct opwest_tensor opwest_args_of_total[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "total", .shape = shape_1, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
@@ -160,35 +160,35 @@ static const struct opwest_tensor opwest_args_total[] = {
 		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x30U},
 };
 
-static const struct opwest_tensor opwest_args_negate[] = {
+static const struct opwest_tensor opwest_args_of_negate[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_INOUT, .flags = 0x20U},
 };
 
 const struct opwest_operator conventions_operators[11] = {
 	{.name = "scale", .description = "y = x * by + shift, or -y where negate is true",
-		.args = opwest_args_scale, .arg_count = 6U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "smooth", .description = NULL, .args = opwest_args_smooth, .arg_count = 3U,
+		.args = opwest_args_of_scale, .arg_count = 6U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "smooth", .description = NULL, .args = opwest_args_of_smooth, .arg_count = 3U,
 		.flags = OPWEST_OPERATOR_STATUS},
 	{.name = "gather",
 		.description = "A table without a DLTensor, and scratch memory that opwest plans",
-		.args = opwest_args_gather, .arg_count = 4U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "move", .description = NULL, .args = opwest_args_move, .arg_count = 2U,
+		.args = opwest_args_of_gather, .arg_count = 4U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "move", .description = NULL, .args = opwest_args_of_move, .arg_count = 2U,
 		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
 	{.name = "kinds", .description = "How DLTensors tell element types",
-		.args = opwest_args_kinds, .arg_count = 5U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "add", .description = NULL, .args = opwest_args_add, .arg_count = 3U,
+		.args = opwest_args_of_kinds, .arg_count = 5U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "add", .description = NULL, .args = opwest_args_of_add, .arg_count = 3U,
 		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "mix", .description = NULL, .args = opwest_args_mix, .arg_count = 8U,
+	{.name = "mix", .description = NULL, .args = opwest_args_of_mix, .arg_count = 8U,
 		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "launch", .description = NULL, .args = opwest_args_launch, .arg_count = 4U,
+	{.name = "launch", .description = NULL, .args = opwest_args_of_launch, .arg_count = 4U,
 		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE | OPWEST_OPERATOR_ASYNC},
-	{.name = "launch_packed", .description = NULL, .args = opwest_args_launch_packed,
+	{.name = "launch_packed", .description = NULL, .args = opwest_args_of_launch_packed,
 		.arg_count = 4U,
 		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE | OPWEST_OPERATOR_ASYNC},
-	{.name = "total", .description = NULL, .args = opwest_args_total, .arg_count = 3U,
+	{.name = "total", .description = NULL, .args = opwest_args_of_total, .arg_count = 3U,
 		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "negate", .description = NULL, .args = opwest_args_negate, .arg_count = 1U,
+	{.name = "negate", .description = NULL, .args = opwest_args_of_negate, .arg_count = 1U,
 		.flags = 0U},
 };
 
@@ -230,7 +230,7 @@ const struct opwest_model conventions_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"bbee37dd9013a64d65596c3e6ddd502dfdaefc6fad9ac46e959b3e9c64796735";
+	"59668d57ffbd31a8c4b436d6c05b020d098bca0797bda2547884c2a2d1a85b81";
 
 const struct opwest_build conventions_build = {
 	.generator = build_string_0,
@@ -427,10 +427,14 @@ const struct opwest_details conventions_details = {
 	.buffers = conventions_buffers,
 	.pool_places = conventions_pool_places,
 	.step_bindings = conventions_step_bindings,
+	.views = NULL,
+	.state = NULL,
 	.scalars = scalars,
 	.constant_count = 1U,
 	.buffer_count = 13U,
 	.pool_count = 1U,
 	.step_count = 11U,
+	.view_count = 0U,
+	.reserved = 0U,
 	.scalar_count = 9U,
 };

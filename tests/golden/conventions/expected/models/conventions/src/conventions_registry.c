@@ -8,7 +8,7 @@
 
 #include "conventions_internal.h"
 
-static int32_t opwest_call_scale(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_scale(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return conventions_bridge_scale(args[0].as.in, (int8_t)args[1].as.integer,
@@ -16,38 +16,38 @@ static int32_t opwest_call_scale(const struct opwest_value *args, const struct d
 		args[5].as.out);
 }
 
-static int32_t opwest_call_smooth(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_smooth(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return conventions_bridge_smooth(args[0].as.in, args[1].as.out, args[2].as.out);
 }
 
-static int32_t opwest_call_gather(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_gather(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return conventions_bridge_gather(args[0].as.in, args[1].as.in, args[2].as.out,
 		args[3].as.out);
 }
 
-static int32_t opwest_call_move(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_move(const struct opwest_value *args, const struct device *dev)
 {
 	return conventions_bridge_move(args[0].as.in, args[1].as.out, dev);
 }
 
-static int32_t opwest_call_kinds(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_kinds(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return conventions_bridge_kinds(args[0].as.in, args[1].as.in, args[2].as.in, args[3].as.in,
 		args[4].as.out);
 }
 
-static int32_t opwest_call_add(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_add(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return conventions_bridge_add(args[0].as.in, args[1].as.in, args[2].as.out);
 }
 
-static int32_t opwest_call_mix(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_mix(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return conventions_bridge_mix(args[0].as.in, (uint16_t)args[1].as.integer,
@@ -55,25 +55,26 @@ static int32_t opwest_call_mix(const struct opwest_value *args, const struct dev
 		args[6].as.out, args[7].as.out);
 }
 
-static int32_t opwest_call_launch(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_launch(const struct opwest_value *args, const struct device *dev)
 {
 	return conventions_bridge_launch(args[0].as.in, (int32_t)args[1].as.integer, args[2].as.out,
 		args[3].as.out, dev);
 }
 
-static int32_t opwest_call_launch_packed(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_launch_packed(const struct opwest_value *args,
+	const struct device *dev)
 {
 	return conventions_bridge_launch_packed(args[0].as.in, (int32_t)args[1].as.integer,
 		args[2].as.out, args[3].as.out, dev);
 }
 
-static int32_t opwest_call_total(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_total(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return conventions_bridge_total(args[0].as.in, args[1].as.out, args[2].as.out);
 }
 
-static int32_t opwest_call_negate(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_negate(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	conventions__negate(args[0].as.out);
@@ -85,20 +86,26 @@ static const struct opwest_requirement requirements[] = {
 };
 
 static const struct opwest_entry entries[] = {
-	{.info = &conventions_operators[9], .adapter = opwest_call_total, .requirement = NULL},
-	{.info = &conventions_operators[2], .adapter = opwest_call_gather, .requirement = NULL},
-	{.info = &conventions_operators[6], .adapter = opwest_call_mix, .requirement = NULL},
-	{.info = &conventions_operators[8], .adapter = opwest_call_launch_packed,
+	{.info = &conventions_operators[9], .adapter = opwest_adapter_of_total,
+		.requirement = NULL},
+	{.info = &conventions_operators[2], .adapter = opwest_adapter_of_gather,
+		.requirement = NULL},
+	{.info = &conventions_operators[6], .adapter = opwest_adapter_of_mix, .requirement = NULL},
+	{.info = &conventions_operators[8], .adapter = opwest_adapter_of_launch_packed,
 		.requirement = &requirements[0]},
-	{.info = &conventions_operators[7], .adapter = opwest_call_launch,
+	{.info = &conventions_operators[7], .adapter = opwest_adapter_of_launch,
 		.requirement = &requirements[0]},
-	{.info = &conventions_operators[5], .adapter = opwest_call_add, .requirement = NULL},
-	{.info = &conventions_operators[1], .adapter = opwest_call_smooth, .requirement = NULL},
-	{.info = &conventions_operators[10], .adapter = opwest_call_negate, .requirement = NULL},
-	{.info = &conventions_operators[4], .adapter = opwest_call_kinds, .requirement = NULL},
-	{.info = &conventions_operators[3], .adapter = opwest_call_move,
+	{.info = &conventions_operators[5], .adapter = opwest_adapter_of_add, .requirement = NULL},
+	{.info = &conventions_operators[1], .adapter = opwest_adapter_of_smooth,
+		.requirement = NULL},
+	{.info = &conventions_operators[10], .adapter = opwest_adapter_of_negate,
+		.requirement = NULL},
+	{.info = &conventions_operators[4], .adapter = opwest_adapter_of_kinds,
+		.requirement = NULL},
+	{.info = &conventions_operators[3], .adapter = opwest_adapter_of_move,
 		.requirement = &requirements[0]},
-	{.info = &conventions_operators[0], .adapter = opwest_call_scale, .requirement = NULL},
+	{.info = &conventions_operators[0], .adapter = opwest_adapter_of_scale,
+		.requirement = NULL},
 };
 
 static const uint16_t displacements[] = {1U, 7U, 631U};

@@ -28,7 +28,7 @@ static const struct opwest_tensor outputs[] = {
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
-static const struct opwest_tensor opwest_args_mix[] = {
+static const struct opwest_tensor opwest_args_of_mix[] = {
 	{.name = "step", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
 		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
 	{.name = "control", .shape = shape_2, .quantization = NULL, .size = 8U,
@@ -39,7 +39,7 @@ static const struct opwest_tensor opwest_args_mix[] = {
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
-static const struct opwest_tensor opwest_args_mix_npu[] = {
+static const struct opwest_tensor opwest_args_of_mix_npu[] = {
 	{.name = "step", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
 		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
 	{.name = "control", .shape = shape_2, .quantization = NULL, .size = 8U,
@@ -50,7 +50,7 @@ static const struct opwest_tensor opwest_args_mix_npu[] = {
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
-static const struct opwest_tensor opwest_args_reverse[] = {
+static const struct opwest_tensor opwest_args_of_reverse[] = {
 	{.name = "x", .shape = shape_16, .quantization = NULL, .size = 64U, .dtype = OPWEST_INT32,
 		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "y", .shape = shape_16, .quantization = NULL, .size = 64U, .dtype = OPWEST_INT32,
@@ -59,7 +59,7 @@ static const struct opwest_tensor opwest_args_reverse[] = {
 		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x20U},
 };
 
-static const struct opwest_tensor opwest_args_stamp[] = {
+static const struct opwest_tensor opwest_args_of_stamp[] = {
 	{.name = "y", .shape = shape_16, .quantization = NULL, .size = 64U, .dtype = OPWEST_INT32,
 		.rank = 1U, .direction = OPWEST_INOUT, .flags = 0x20U},
 };
@@ -68,13 +68,13 @@ const struct opwest_operator accelerated_operators[4] = {
 	{.name = "mix",
 		.description =
 		"y = 3 x + the step's number + the first letter of the device's name",
-		.args = opwest_args_mix, .arg_count = 4U,
+		.args = opwest_args_of_mix, .arg_count = 4U,
 		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
-	{.name = "mix_npu", .description = NULL, .args = opwest_args_mix_npu, .arg_count = 4U,
+	{.name = "mix_npu", .description = NULL, .args = opwest_args_of_mix_npu, .arg_count = 4U,
 		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
-	{.name = "reverse", .description = NULL, .args = opwest_args_reverse, .arg_count = 3U,
+	{.name = "reverse", .description = NULL, .args = opwest_args_of_reverse, .arg_count = 3U,
 		.flags = 0U},
-	{.name = "stamp", .description = NULL, .args = opwest_args_stamp, .arg_count = 1U,
+	{.name = "stamp", .description = NULL, .args = opwest_args_of_stamp, .arg_count = 1U,
 		.flags = OPWEST_OPERATOR_DEVICE},
 };
 
@@ -116,7 +116,7 @@ const struct opwest_model accelerated_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"d2078976add43413c897b9dd8d8f87212819a3f59d30af5ec5e652ee15847528";
+	"94640c017ed99a9e69e4472d7716a0144e09ae9f0ef0b5f4d4f90ebc87f00cdf";
 
 const struct opwest_build accelerated_build = {
 	.generator = build_string_0,
@@ -285,10 +285,14 @@ const struct opwest_details accelerated_details = {
 	.buffers = accelerated_buffers,
 	.pool_places = accelerated_pool_places,
 	.step_bindings = accelerated_step_bindings,
+	.views = NULL,
+	.state = NULL,
 	.scalars = scalars,
 	.constant_count = 0U,
 	.buffer_count = 10U,
 	.pool_count = 2U,
 	.step_count = 10U,
+	.view_count = 0U,
+	.reserved = 0U,
 	.scalar_count = 5U,
 };

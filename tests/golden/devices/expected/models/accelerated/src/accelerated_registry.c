@@ -8,26 +8,26 @@
 
 #include "accelerated_internal.h"
 
-static int32_t opwest_call_mix(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_mix(const struct opwest_value *args, const struct device *dev)
 {
 	return accelerated__mix((int32_t)args[0].as.integer, args[1].as.in, args[2].as.in,
 		args[3].as.out, dev);
 }
 
-static int32_t opwest_call_mix_npu(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_mix_npu(const struct opwest_value *args, const struct device *dev)
 {
 	return accelerated__mix((int32_t)args[0].as.integer, args[1].as.in, args[2].as.in,
 		args[3].as.out, dev);
 }
 
-static int32_t opwest_call_reverse(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_reverse(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	accelerated__reverse(args[0].as.in, args[1].as.out, args[2].as.out);
 	return 0;
 }
 
-static int32_t opwest_call_stamp(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_stamp(const struct opwest_value *args, const struct device *dev)
 {
 	accelerated__stamp(args[0].as.out, dev);
 	return 0;
@@ -39,12 +39,13 @@ static const struct opwest_requirement requirements[] = {
 };
 
 static const struct opwest_entry entries[] = {
-	{.info = &accelerated_operators[2], .adapter = opwest_call_reverse, .requirement = NULL},
-	{.info = &accelerated_operators[0], .adapter = opwest_call_mix,
+	{.info = &accelerated_operators[2], .adapter = opwest_adapter_of_reverse,
+		.requirement = NULL},
+	{.info = &accelerated_operators[0], .adapter = opwest_adapter_of_mix,
 		.requirement = &requirements[0]},
-	{.info = &accelerated_operators[3], .adapter = opwest_call_stamp,
+	{.info = &accelerated_operators[3], .adapter = opwest_adapter_of_stamp,
 		.requirement = &requirements[0]},
-	{.info = &accelerated_operators[1], .adapter = opwest_call_mix_npu,
+	{.info = &accelerated_operators[1], .adapter = opwest_adapter_of_mix_npu,
 		.requirement = &requirements[1]},
 };
 

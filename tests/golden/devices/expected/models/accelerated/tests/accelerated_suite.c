@@ -71,7 +71,6 @@ static void skip_out_of_reach(void)
 		ztest_test_skip();
 	}
 }
-
 /* Run on zeros, without vectors. If an operator rejects zeros, the test is skipped. */
 static void run_example(void)
 {

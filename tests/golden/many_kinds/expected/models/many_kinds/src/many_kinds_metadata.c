@@ -109,112 +109,112 @@ static const struct opwest_tensor outputs[] = {
 		.dtype = OPWEST_UINT8, .rank = 0U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
-static const struct opwest_tensor opwest_args_copy_int8[] = {
+static const struct opwest_tensor opwest_args_of_copy_int8[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
 		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
-static const struct opwest_tensor opwest_args_copy_uint8[] = {
+static const struct opwest_tensor opwest_args_of_copy_uint8[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_UINT8,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_UINT8,
 		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
-static const struct opwest_tensor opwest_args_copy_int16[] = {
+static const struct opwest_tensor opwest_args_of_copy_int16[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 12U, .dtype = OPWEST_INT16,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 12U, .dtype = OPWEST_INT16,
 		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
-static const struct opwest_tensor opwest_args_copy_uint16[] = {
+static const struct opwest_tensor opwest_args_of_copy_uint16[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 12U, .dtype = OPWEST_UINT16,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 12U, .dtype = OPWEST_UINT16,
 		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
-static const struct opwest_tensor opwest_args_copy_int32[] = {
+static const struct opwest_tensor opwest_args_of_copy_int32[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
 		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
-static const struct opwest_tensor opwest_args_copy_uint32[] = {
+static const struct opwest_tensor opwest_args_of_copy_uint32[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_UINT32,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_UINT32,
 		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
-static const struct opwest_tensor opwest_args_copy_int64[] = {
+static const struct opwest_tensor opwest_args_of_copy_int64[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT64,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT64,
 		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
 };
 
-static const struct opwest_tensor opwest_args_copy_uint64[] = {
+static const struct opwest_tensor opwest_args_of_copy_uint64[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 48U, .dtype = OPWEST_UINT64,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 48U, .dtype = OPWEST_UINT64,
 		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
 };
 
-static const struct opwest_tensor opwest_args_copy_float16[] = {
+static const struct opwest_tensor opwest_args_of_copy_float16[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 12U,
 		.dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 12U,
 		.dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
-static const struct opwest_tensor opwest_args_copy_float32[] = {
+static const struct opwest_tensor opwest_args_of_copy_float32[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U,
 		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U,
 		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
-static const struct opwest_tensor opwest_args_copy_float64[] = {
+static const struct opwest_tensor opwest_args_of_copy_float64[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 48U,
 		.dtype = OPWEST_FLOAT64, .rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 48U,
 		.dtype = OPWEST_FLOAT64, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
 };
 
-static const struct opwest_tensor opwest_args_copy_bool[] = {
+static const struct opwest_tensor opwest_args_of_copy_bool[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_BOOL,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_BOOL,
 		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
-static const struct opwest_tensor opwest_args_on[] = {
+static const struct opwest_tensor opwest_args_of_on[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
 		.rank = 2U, .direction = OPWEST_IN, .flags = 0U},
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
 		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
-static const struct opwest_tensor opwest_args_no[] = {
+static const struct opwest_tensor opwest_args_of_no[] = {
 	{.name = "n", .shape = shape_6, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
 		.rank = 1U, .direction = OPWEST_IN, .flags = 0U},
 	{.name = "y", .shape = shape_3_2, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
 		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
-static const struct opwest_tensor opwest_args_y[] = {
+static const struct opwest_tensor opwest_args_of_y[] = {
 	{.name = "on", .shape = shape_6, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
 		.rank = 1U, .direction = OPWEST_IN, .flags = 0x40U},
 	{.name = "off", .shape = shape_6, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x60U},
 };
 
-static const struct opwest_tensor opwest_args_store[] = {
+static const struct opwest_tensor opwest_args_of_store[] = {
 	{.name = "a", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_INT8,
 		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR},
 	{.name = "b", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
@@ -243,7 +243,7 @@ static const struct opwest_tensor opwest_args_store[] = {
 		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_OUT, .flags = 0U},
 };
 
-static const struct opwest_tensor opwest_args_start[] = {
+static const struct opwest_tensor opwest_args_of_start[] = {
 	{.name = "table", .shape = shape_8, .quantization = NULL, .size = 32U,
 		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "offsets", .shape = shape_8, .quantization = NULL, .size = 16U,
@@ -254,7 +254,7 @@ static const struct opwest_tensor opwest_args_start[] = {
 		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
-static const struct opwest_tensor opwest_args_add[] = {
+static const struct opwest_tensor opwest_args_of_add[] = {
 	{.name = "x", .shape = shape_8, .quantization = NULL, .size = 32U, .dtype = OPWEST_INT32,
 		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "total", .shape = shape_8, .quantization = NULL, .size = 32U,
@@ -263,14 +263,14 @@ static const struct opwest_tensor opwest_args_add[] = {
 		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x50U},
 };
 
-static const struct opwest_tensor opwest_args_finish[] = {
+static const struct opwest_tensor opwest_args_of_finish[] = {
 	{.name = "total", .shape = shape_8, .quantization = NULL, .size = 32U,
 		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "sum", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
 		.rank = 0U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
-static const struct opwest_tensor opwest_args_tick[] = {
+static const struct opwest_tensor opwest_args_of_tick[] = {
 	{.name = "seen", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
 		.rank = 0U, .direction = OPWEST_IN, .flags = 0U},
 	{.name = "count", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
@@ -281,44 +281,45 @@ const struct opwest_operator many_kinds_operators[20] = {
 	{.name = "copy_int8",
 		.description =
 		"A copy: */ /* // \\ \" ' \?\? %s %d \303\274 \342\230\203 $(shell) ${X} #if "
-		"@param `x` <b>\011|, and more than fits on a line", .args = opwest_args_copy_int8,
+		"@param `x` <b>\011|, and more than fits on a line",
+		.args = opwest_args_of_copy_int8, .arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "copy_uint8", .description = NULL, .args = opwest_args_of_copy_uint8,
 		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "copy_uint8", .description = NULL, .args = opwest_args_copy_uint8, .arg_count = 2U,
-		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "copy_int16", .description = NULL, .args = opwest_args_copy_int16, .arg_count = 2U,
-		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "copy_uint16", .description = NULL, .args = opwest_args_copy_uint16,
+	{.name = "copy_int16", .description = NULL, .args = opwest_args_of_copy_int16,
 		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "copy_int32", .description = NULL, .args = opwest_args_copy_int32, .arg_count = 2U,
-		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "copy_uint32", .description = NULL, .args = opwest_args_copy_uint32,
+	{.name = "copy_uint16", .description = NULL, .args = opwest_args_of_copy_uint16,
 		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "copy_int64", .description = NULL, .args = opwest_args_copy_int64, .arg_count = 2U,
-		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "copy_uint64", .description = NULL, .args = opwest_args_copy_uint64,
+	{.name = "copy_int32", .description = NULL, .args = opwest_args_of_copy_int32,
 		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "copy_float16", .description = NULL, .args = opwest_args_copy_float16,
+	{.name = "copy_uint32", .description = NULL, .args = opwest_args_of_copy_uint32,
 		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "copy_float32", .description = NULL, .args = opwest_args_copy_float32,
+	{.name = "copy_int64", .description = NULL, .args = opwest_args_of_copy_int64,
 		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "copy_float64", .description = NULL, .args = opwest_args_copy_float64,
+	{.name = "copy_uint64", .description = NULL, .args = opwest_args_of_copy_uint64,
 		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "copy_bool", .description = NULL, .args = opwest_args_copy_bool, .arg_count = 2U,
+	{.name = "copy_float16", .description = NULL, .args = opwest_args_of_copy_float16,
+		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "copy_float32", .description = NULL, .args = opwest_args_of_copy_float32,
+		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "copy_float64", .description = NULL, .args = opwest_args_of_copy_float64,
+		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "copy_bool", .description = NULL, .args = opwest_args_of_copy_bool,
+		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "on", .description = NULL, .args = opwest_args_of_on, .arg_count = 2U,
 		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "on", .description = NULL, .args = opwest_args_on, .arg_count = 2U,
+	{.name = "no", .description = NULL, .args = opwest_args_of_no, .arg_count = 2U,
 		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "no", .description = NULL, .args = opwest_args_no, .arg_count = 2U,
-		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "y", .description = NULL, .args = opwest_args_y, .arg_count = 2U,
+	{.name = "y", .description = NULL, .args = opwest_args_of_y, .arg_count = 2U,
 		.flags = OPWEST_OPERATOR_STATUS},
 	{.name = "store", .description = "Stores */ scalars \\ as they \"come\" \?\?/ %n",
-		.args = opwest_args_store, .arg_count = 13U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "start", .description = NULL, .args = opwest_args_start, .arg_count = 4U,
+		.args = opwest_args_of_store, .arg_count = 13U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "start", .description = NULL, .args = opwest_args_of_start, .arg_count = 4U,
 		.flags = 0U},
-	{.name = "add", .description = NULL, .args = opwest_args_add, .arg_count = 3U, .flags = 0U},
-	{.name = "finish", .description = NULL, .args = opwest_args_finish, .arg_count = 2U,
+	{.name = "add", .description = NULL, .args = opwest_args_of_add, .arg_count = 3U,
 		.flags = 0U},
-	{.name = "tick", .description = NULL, .args = opwest_args_tick, .arg_count = 2U,
+	{.name = "finish", .description = NULL, .args = opwest_args_of_finish, .arg_count = 2U,
+		.flags = 0U},
+	{.name = "tick", .description = NULL, .args = opwest_args_of_tick, .arg_count = 2U,
 		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_STATEFUL},
 };
 
@@ -370,7 +371,7 @@ const struct opwest_model many_kinds_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"dac8f61aa329da98b272fbe45f9436250ce5b3e726c37c8f962c5f799d45f325";
+	"0e012d0ed7e6a9f1ba3da76104c21c314d311af7babfdcd6dbb413c42fc5dbf8";
 
 const struct opwest_build many_kinds_build = {
 	.generator = build_string_0,
@@ -594,10 +595,14 @@ const struct opwest_details many_kinds_details = {
 	.buffers = many_kinds_buffers,
 	.pool_places = many_kinds_pool_places,
 	.step_bindings = many_kinds_step_bindings,
+	.views = NULL,
+	.state = NULL,
 	.scalars = scalars,
 	.constant_count = 3U,
 	.buffer_count = 4U,
 	.pool_count = 2U,
 	.step_count = 20U,
+	.view_count = 0U,
+	.reserved = 0U,
 	.scalar_count = 17U,
 };

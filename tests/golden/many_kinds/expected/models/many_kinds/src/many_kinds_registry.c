@@ -7,97 +7,109 @@
 
 #include "many_kinds_internal.h"
 
-static int32_t opwest_call_copy_int8(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_copy_int8(const struct opwest_value *args,
+	const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_int8(args[0].as.in, args[1].as.out);
 }
 
-static int32_t opwest_call_copy_uint8(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_copy_uint8(const struct opwest_value *args,
+	const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_uint8(args[0].as.in, args[1].as.out);
 }
 
-static int32_t opwest_call_copy_int16(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_copy_int16(const struct opwest_value *args,
+	const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_int16(args[0].as.in, args[1].as.out);
 }
 
-static int32_t opwest_call_copy_uint16(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_copy_uint16(const struct opwest_value *args,
+	const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_uint16(args[0].as.in, args[1].as.out);
 }
 
-static int32_t opwest_call_copy_int32(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_copy_int32(const struct opwest_value *args,
+	const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_int32(args[0].as.in, args[1].as.out);
 }
 
-static int32_t opwest_call_copy_uint32(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_copy_uint32(const struct opwest_value *args,
+	const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_uint32(args[0].as.in, args[1].as.out);
 }
 
-static int32_t opwest_call_copy_int64(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_copy_int64(const struct opwest_value *args,
+	const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_int64(args[0].as.in, args[1].as.out);
 }
 
-static int32_t opwest_call_copy_uint64(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_copy_uint64(const struct opwest_value *args,
+	const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_uint64(args[0].as.in, args[1].as.out);
 }
 
-static int32_t opwest_call_copy_float16(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_copy_float16(const struct opwest_value *args,
+	const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_float16(args[0].as.in, args[1].as.out);
 }
 
-static int32_t opwest_call_copy_float32(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_copy_float32(const struct opwest_value *args,
+	const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_float32(args[0].as.in, args[1].as.out);
 }
 
-static int32_t opwest_call_copy_float64(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_copy_float64(const struct opwest_value *args,
+	const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_float64(args[0].as.in, args[1].as.out);
 }
 
-static int32_t opwest_call_copy_bool(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_copy_bool(const struct opwest_value *args,
+	const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_bool(args[0].as.in, args[1].as.out);
 }
 
-static int32_t opwest_call_on(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_on(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_int8(args[0].as.in, args[1].as.out);
 }
 
-static int32_t opwest_call_no(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_no(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_int8(args[0].as.in, args[1].as.out);
 }
 
-static int32_t opwest_call_y(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_y(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__copy_int8(args[0].as.in, args[1].as.out);
 }
 
-static int32_t opwest_call_store(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_store(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__store((int8_t)args[0].as.integer, (uint8_t)args[1].as.integer,
@@ -108,56 +120,68 @@ static int32_t opwest_call_store(const struct opwest_value *args, const struct d
 		(uint8_t)args[11].as.integer, args[12].as.out);
 }
 
-static int32_t opwest_call_start(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_start(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	many_kinds__start(args[0].as.in, args[1].as.in, args[2].as.in, args[3].as.out);
 	return 0;
 }
 
-static int32_t opwest_call_add(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_add(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	many_kinds__add(args[0].as.in, args[1].as.out, args[2].as.out);
 	return 0;
 }
 
-static int32_t opwest_call_finish(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_finish(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	many_kinds__finish(args[0].as.in, args[1].as.out);
 	return 0;
 }
 
-static int32_t opwest_call_tick(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_tick(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return many_kinds__tick(args[0].as.in, args[1].as.out);
 }
 
 static const struct opwest_entry entries[] = {
-	{.info = &many_kinds_operators[14], .adapter = opwest_call_y, .requirement = NULL},
-	{.info = &many_kinds_operators[11], .adapter = opwest_call_copy_bool, .requirement = NULL},
-	{.info = &many_kinds_operators[5], .adapter = opwest_call_copy_uint32, .requirement = NULL},
-	{.info = &many_kinds_operators[17], .adapter = opwest_call_add, .requirement = NULL},
-	{.info = &many_kinds_operators[15], .adapter = opwest_call_store, .requirement = NULL},
-	{.info = &many_kinds_operators[7], .adapter = opwest_call_copy_uint64, .requirement = NULL},
-	{.info = &many_kinds_operators[12], .adapter = opwest_call_on, .requirement = NULL},
-	{.info = &many_kinds_operators[0], .adapter = opwest_call_copy_int8, .requirement = NULL},
-	{.info = &many_kinds_operators[1], .adapter = opwest_call_copy_uint8, .requirement = NULL},
-	{.info = &many_kinds_operators[4], .adapter = opwest_call_copy_int32, .requirement = NULL},
-	{.info = &many_kinds_operators[10], .adapter = opwest_call_copy_float64,
+	{.info = &many_kinds_operators[14], .adapter = opwest_adapter_of_y, .requirement = NULL},
+	{.info = &many_kinds_operators[11], .adapter = opwest_adapter_of_copy_bool,
 		.requirement = NULL},
-	{.info = &many_kinds_operators[13], .adapter = opwest_call_no, .requirement = NULL},
-	{.info = &many_kinds_operators[2], .adapter = opwest_call_copy_int16, .requirement = NULL},
-	{.info = &many_kinds_operators[19], .adapter = opwest_call_tick, .requirement = NULL},
-	{.info = &many_kinds_operators[16], .adapter = opwest_call_start, .requirement = NULL},
-	{.info = &many_kinds_operators[9], .adapter = opwest_call_copy_float32,
+	{.info = &many_kinds_operators[5], .adapter = opwest_adapter_of_copy_uint32,
 		.requirement = NULL},
-	{.info = &many_kinds_operators[3], .adapter = opwest_call_copy_uint16, .requirement = NULL},
-	{.info = &many_kinds_operators[6], .adapter = opwest_call_copy_int64, .requirement = NULL},
-	{.info = &many_kinds_operators[18], .adapter = opwest_call_finish, .requirement = NULL},
-	{.info = &many_kinds_operators[8], .adapter = opwest_call_copy_float16,
+	{.info = &many_kinds_operators[17], .adapter = opwest_adapter_of_add, .requirement = NULL},
+	{.info = &many_kinds_operators[15], .adapter = opwest_adapter_of_store,
+		.requirement = NULL},
+	{.info = &many_kinds_operators[7], .adapter = opwest_adapter_of_copy_uint64,
+		.requirement = NULL},
+	{.info = &many_kinds_operators[12], .adapter = opwest_adapter_of_on, .requirement = NULL},
+	{.info = &many_kinds_operators[0], .adapter = opwest_adapter_of_copy_int8,
+		.requirement = NULL},
+	{.info = &many_kinds_operators[1], .adapter = opwest_adapter_of_copy_uint8,
+		.requirement = NULL},
+	{.info = &many_kinds_operators[4], .adapter = opwest_adapter_of_copy_int32,
+		.requirement = NULL},
+	{.info = &many_kinds_operators[10], .adapter = opwest_adapter_of_copy_float64,
+		.requirement = NULL},
+	{.info = &many_kinds_operators[13], .adapter = opwest_adapter_of_no, .requirement = NULL},
+	{.info = &many_kinds_operators[2], .adapter = opwest_adapter_of_copy_int16,
+		.requirement = NULL},
+	{.info = &many_kinds_operators[19], .adapter = opwest_adapter_of_tick, .requirement = NULL},
+	{.info = &many_kinds_operators[16], .adapter = opwest_adapter_of_start,
+		.requirement = NULL},
+	{.info = &many_kinds_operators[9], .adapter = opwest_adapter_of_copy_float32,
+		.requirement = NULL},
+	{.info = &many_kinds_operators[3], .adapter = opwest_adapter_of_copy_uint16,
+		.requirement = NULL},
+	{.info = &many_kinds_operators[6], .adapter = opwest_adapter_of_copy_int64,
+		.requirement = NULL},
+	{.info = &many_kinds_operators[18], .adapter = opwest_adapter_of_finish,
+		.requirement = NULL},
+	{.info = &many_kinds_operators[8], .adapter = opwest_adapter_of_copy_float16,
 		.requirement = NULL},
 };
 

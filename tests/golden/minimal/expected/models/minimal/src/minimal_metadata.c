@@ -25,7 +25,7 @@ static const struct opwest_tensor outputs[] = {
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
-static const struct opwest_tensor opwest_args_negate[] = {
+static const struct opwest_tensor opwest_args_of_negate[] = {
 	{.name = "x", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
 		.rank = 1U, .direction = OPWEST_IN, .flags = 0x10U},
 	{.name = "y", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
@@ -33,7 +33,7 @@ static const struct opwest_tensor opwest_args_negate[] = {
 };
 
 const struct opwest_operator minimal_operators[1] = {
-	{.name = "negate", .description = NULL, .args = opwest_args_negate, .arg_count = 2U,
+	{.name = "negate", .description = NULL, .args = opwest_args_of_negate, .arg_count = 2U,
 		.flags = OPWEST_OPERATOR_STATUS},
 };
 
@@ -61,7 +61,7 @@ const struct opwest_model minimal_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"fac91957ae1eeec7191905f738b7121161bd42c123de2d1914d9e6710d459647";
+	"1c1bb72ff6ca7fc97bffa51b152c48d1b2f99f8178aa5c6f915ce7c61c27f9a9";
 
 const struct opwest_build minimal_build = {
 	.generator = build_string_0,
@@ -89,10 +89,14 @@ const struct opwest_details minimal_details = {
 	.buffers = NULL,
 	.pool_places = NULL,
 	.step_bindings = minimal_step_bindings,
+	.views = NULL,
+	.state = NULL,
 	.scalars = NULL,
 	.constant_count = 0U,
 	.buffer_count = 0U,
 	.pool_count = 0U,
 	.step_count = 1U,
+	.view_count = 0U,
+	.reserved = 0U,
 	.scalar_count = 0U,
 };

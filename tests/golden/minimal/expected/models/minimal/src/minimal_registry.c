@@ -7,14 +7,14 @@
 
 #include "minimal_internal.h"
 
-static int32_t opwest_call_negate(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_negate(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return minimal__negate(args[0].as.in, args[1].as.out);
 }
 
 static const struct opwest_entry entries[] = {
-	{.info = &minimal_operators[0], .adapter = opwest_call_negate, .requirement = NULL},
+	{.info = &minimal_operators[0], .adapter = opwest_adapter_of_negate, .requirement = NULL},
 };
 
 static const uint16_t displacements[] = {0U};

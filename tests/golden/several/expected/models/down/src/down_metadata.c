@@ -25,7 +25,7 @@ static const struct opwest_tensor outputs[] = {
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
-static const struct opwest_tensor opwest_args_step[] = {
+static const struct opwest_tensor opwest_args_of_step[] = {
 	{.name = "x", .shape = shape_4, .quantization = NULL, .size = 16U, .dtype = OPWEST_INT32,
 		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "by", .shape = shape_4, .quantization = NULL, .size = 16U, .dtype = OPWEST_INT32,
@@ -35,7 +35,7 @@ static const struct opwest_tensor opwest_args_step[] = {
 };
 
 const struct opwest_operator down_operators[1] = {
-	{.name = "step", .description = NULL, .args = opwest_args_step, .arg_count = 3U,
+	{.name = "step", .description = NULL, .args = opwest_args_of_step, .arg_count = 3U,
 		.flags = OPWEST_OPERATOR_STATUS},
 };
 
@@ -68,7 +68,7 @@ const struct opwest_model down_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"969c5f88db29e3e7014c90e9c8335d262f4621ba7099331846bc2287ef9501b4";
+	"9e182e6b451ccefe0e18efb4f63553fbab936a2eeff9aeb14ec3eef96a153a61";
 
 const struct opwest_build down_build = {
 	.generator = build_string_0,
@@ -126,10 +126,14 @@ const struct opwest_details down_details = {
 	.buffers = down_buffers,
 	.pool_places = down_pool_places,
 	.step_bindings = down_step_bindings,
+	.views = NULL,
+	.state = NULL,
 	.scalars = NULL,
 	.constant_count = 1U,
 	.buffer_count = 1U,
 	.pool_count = 1U,
 	.step_count = 2U,
+	.view_count = 0U,
+	.reserved = 0U,
 	.scalar_count = 0U,
 };

@@ -7,14 +7,14 @@
 
 #include "down_internal.h"
 
-static int32_t opwest_call_step(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_step(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return down__step(args[0].as.in, args[1].as.in, args[2].as.out);
 }
 
 static const struct opwest_entry entries[] = {
-	{.info = &down_operators[0], .adapter = opwest_call_step, .requirement = NULL},
+	{.info = &down_operators[0], .adapter = opwest_adapter_of_step, .requirement = NULL},
 };
 
 static const uint16_t displacements[] = {0U};

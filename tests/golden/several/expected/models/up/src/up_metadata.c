@@ -25,7 +25,7 @@ static const struct opwest_tensor outputs[] = {
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
-static const struct opwest_tensor opwest_args_step[] = {
+static const struct opwest_tensor opwest_args_of_step[] = {
 	{.name = "x", .shape = shape_4, .quantization = NULL, .size = 16U, .dtype = OPWEST_INT32,
 		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "by", .shape = shape_4, .quantization = NULL, .size = 16U, .dtype = OPWEST_INT32,
@@ -35,7 +35,7 @@ static const struct opwest_tensor opwest_args_step[] = {
 };
 
 const struct opwest_operator up_operators[1] = {
-	{.name = "step", .description = NULL, .args = opwest_args_step, .arg_count = 3U,
+	{.name = "step", .description = NULL, .args = opwest_args_of_step, .arg_count = 3U,
 		.flags = OPWEST_OPERATOR_STATUS},
 };
 
@@ -68,7 +68,7 @@ const struct opwest_model up_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"864c9ff05abbc50ef8cddb000b235095527d55073f9d329ff3d73c7cda622f96";
+	"cd55cf1b586564db1e2a4da869897073681c3c08a87884acadfb97179fa82a3f";
 
 const struct opwest_build up_build = {
 	.generator = build_string_0,
@@ -126,10 +126,14 @@ const struct opwest_details up_details = {
 	.buffers = up_buffers,
 	.pool_places = up_pool_places,
 	.step_bindings = up_step_bindings,
+	.views = NULL,
+	.state = NULL,
 	.scalars = NULL,
 	.constant_count = 1U,
 	.buffer_count = 1U,
 	.pool_count = 1U,
 	.step_count = 2U,
+	.view_count = 0U,
+	.reserved = 0U,
 	.scalar_count = 0U,
 };

@@ -58,7 +58,6 @@ static const char *failed_step(void)
 
 	return name != NULL ? name : "no operator";
 }
-
 /* Run on zeros, without vectors. If an operator rejects zeros, the test is skipped. */
 static void run_example(void)
 {

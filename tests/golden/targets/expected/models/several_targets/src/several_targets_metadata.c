@@ -26,7 +26,7 @@ static const struct opwest_tensor outputs[] = {
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
-static const struct opwest_tensor opwest_args_scale[] = {
+static const struct opwest_tensor opwest_args_of_scale[] = {
 	{.name = "x", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
 		.rank = 1U, .direction = OPWEST_IN, .flags = 0x10U},
 	{.name = "bias", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
@@ -37,7 +37,7 @@ static const struct opwest_tensor opwest_args_scale[] = {
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
-static const struct opwest_tensor opwest_args_shift[] = {
+static const struct opwest_tensor opwest_args_of_shift[] = {
 	{.name = "x", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
 		.rank = 1U, .direction = OPWEST_IN, .flags = 0x10U},
 	{.name = "by", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
@@ -47,9 +47,9 @@ static const struct opwest_tensor opwest_args_shift[] = {
 };
 
 const struct opwest_operator several_targets_operators[2] = {
-	{.name = "scale", .description = NULL, .args = opwest_args_scale, .arg_count = 4U,
+	{.name = "scale", .description = NULL, .args = opwest_args_of_scale, .arg_count = 4U,
 		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "shift", .description = NULL, .args = opwest_args_shift, .arg_count = 3U,
+	{.name = "shift", .description = NULL, .args = opwest_args_of_shift, .arg_count = 3U,
 		.flags = OPWEST_OPERATOR_STATUS},
 };
 
@@ -82,7 +82,7 @@ const struct opwest_model several_targets_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"eb96bd8093f4134f99401c5ad2af89095af0b4a6e77811807cdc2bcee5e011e9";
+	"b460dd93a03d9e5e886216ab36193339ef1ac3920511693f1f2b1936ba43d8e2";
 
 const struct opwest_build several_targets_build = {
 	.generator = build_string_0,
@@ -147,10 +147,14 @@ const struct opwest_details several_targets_details = {
 	.buffers = several_targets_buffers,
 	.pool_places = several_targets_pool_places,
 	.step_bindings = several_targets_step_bindings,
+	.views = NULL,
+	.state = NULL,
 	.scalars = scalars,
 	.constant_count = 2U,
 	.buffer_count = 1U,
 	.pool_count = 1U,
 	.step_count = 2U,
+	.view_count = 0U,
+	.reserved = 0U,
 	.scalar_count = 1U,
 };

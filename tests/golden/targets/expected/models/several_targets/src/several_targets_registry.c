@@ -7,22 +7,24 @@
 
 #include "several_targets_internal.h"
 
-static int32_t opwest_call_scale(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_scale(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return several_targets__scale_impl(args[0].as.in, args[1].as.in, args[2].as.in,
 		args[3].as.out);
 }
 
-static int32_t opwest_call_shift(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_shift(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return several_targets__shift(args[0].as.in, (uint8_t)args[1].as.integer, args[2].as.out);
 }
 
 static const struct opwest_entry entries[] = {
-	{.info = &several_targets_operators[1], .adapter = opwest_call_shift, .requirement = NULL},
-	{.info = &several_targets_operators[0], .adapter = opwest_call_scale, .requirement = NULL},
+	{.info = &several_targets_operators[1], .adapter = opwest_adapter_of_shift,
+		.requirement = NULL},
+	{.info = &several_targets_operators[0], .adapter = opwest_adapter_of_scale,
+		.requirement = NULL},
 };
 
 static const uint16_t displacements[] = {0U};

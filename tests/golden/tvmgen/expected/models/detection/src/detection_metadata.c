@@ -25,14 +25,14 @@ static const struct opwest_tensor outputs[] = {
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
-static const struct opwest_tensor opwest_args_add_name[] = {
+static const struct opwest_tensor opwest_args_of_add_name[] = {
 	{.name = "x", .shape = shape_3, .quantization = NULL, .size = 12U, .dtype = OPWEST_INT32,
 		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "y", .shape = shape_3, .quantization = NULL, .size = 12U, .dtype = OPWEST_INT32,
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
-static const struct opwest_tensor opwest_args_negate[] = {
+static const struct opwest_tensor opwest_args_of_negate[] = {
 	{.name = "x", .shape = shape_3, .quantization = NULL, .size = 12U, .dtype = OPWEST_INT32,
 		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "y", .shape = shape_3, .quantization = NULL, .size = 12U, .dtype = OPWEST_INT32,
@@ -42,9 +42,9 @@ static const struct opwest_tensor opwest_args_negate[] = {
 };
 
 const struct opwest_operator detection_operators[2] = {
-	{.name = "add_name", .description = NULL, .args = opwest_args_add_name, .arg_count = 2U,
+	{.name = "add_name", .description = NULL, .args = opwest_args_of_add_name, .arg_count = 2U,
 		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_DEVICE},
-	{.name = "negate", .description = NULL, .args = opwest_args_negate, .arg_count = 3U,
+	{.name = "negate", .description = NULL, .args = opwest_args_of_negate, .arg_count = 3U,
 		.flags = OPWEST_OPERATOR_STATUS},
 };
 
@@ -79,7 +79,7 @@ const struct opwest_model detection_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"867d8847fd0497419eb0b99a1e90eea637bf4bd882ddb8da3df0eeb1fc856e19";
+	"32e25dc9a89b916e88347477fc0b83fe6b790bfbf56ac5188dd203da1d6067d7";
 
 const struct opwest_build detection_build = {
 	.generator = build_string_0,
@@ -158,10 +158,14 @@ const struct opwest_details detection_details = {
 	.buffers = detection_buffers,
 	.pool_places = detection_pool_places,
 	.step_bindings = detection_step_bindings,
+	.views = NULL,
+	.state = NULL,
 	.scalars = NULL,
 	.constant_count = 0U,
 	.buffer_count = 5U,
 	.pool_count = 2U,
 	.step_count = 3U,
+	.view_count = 0U,
+	.reserved = 0U,
 	.scalar_count = 0U,
 };

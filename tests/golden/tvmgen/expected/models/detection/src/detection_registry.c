@@ -8,12 +8,12 @@
 
 #include "detection_internal.h"
 
-static int32_t opwest_call_add_name(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_add_name(const struct opwest_value *args, const struct device *dev)
 {
 	return detection__add_name(args[0].as.in, args[1].as.out, dev);
 }
 
-static int32_t opwest_call_negate(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_negate(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return detection__negate(args[0].as.in, args[1].as.out, args[2].as.out);
@@ -24,8 +24,8 @@ static const struct opwest_requirement requirements[] = {
 };
 
 static const struct opwest_entry entries[] = {
-	{.info = &detection_operators[1], .adapter = opwest_call_negate, .requirement = NULL},
-	{.info = &detection_operators[0], .adapter = opwest_call_add_name,
+	{.info = &detection_operators[1], .adapter = opwest_adapter_of_negate, .requirement = NULL},
+	{.info = &detection_operators[0], .adapter = opwest_adapter_of_add_name,
 		.requirement = &requirements[0]},
 };
 

@@ -25,7 +25,7 @@ static const struct opwest_tensor outputs[] = {
 		.dtype = OPWEST_INT16, .rank = 1U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
-static const struct opwest_tensor opwest_args_twice[] = {
+static const struct opwest_tensor opwest_args_of_twice[] = {
 	{.name = "x", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
 		.rank = 1U, .direction = OPWEST_IN, .flags = 0x10U},
 	{.name = "y", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
@@ -33,7 +33,7 @@ static const struct opwest_tensor opwest_args_twice[] = {
 };
 
 const struct opwest_operator labels_operators[1] = {
-	{.name = "twice", .description = NULL, .args = opwest_args_twice, .arg_count = 2U,
+	{.name = "twice", .description = NULL, .args = opwest_args_of_twice, .arg_count = 2U,
 		.flags = OPWEST_OPERATOR_STATUS},
 };
 
@@ -66,7 +66,7 @@ const struct opwest_model labels_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"a0971259951f0a0c29453b373e9e9de4828b61785bbdd1151c24b184e687bd75";
+	"79657a61cc667eb7f57f221dec101237b653ee16f443835089d35baaf6d70201";
 
 const struct opwest_build labels_build = {
 	.generator = build_string_0,
@@ -114,10 +114,14 @@ const struct opwest_details labels_details = {
 	.buffers = labels_buffers,
 	.pool_places = labels_pool_places,
 	.step_bindings = labels_step_bindings,
+	.views = NULL,
+	.state = NULL,
 	.scalars = NULL,
 	.constant_count = 0U,
 	.buffer_count = 1U,
 	.pool_count = 1U,
 	.step_count = 2U,
+	.view_count = 0U,
+	.reserved = 0U,
 	.scalar_count = 0U,
 };

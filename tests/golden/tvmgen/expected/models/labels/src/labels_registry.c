@@ -7,14 +7,14 @@
 
 #include "labels_internal.h"
 
-static int32_t opwest_call_twice(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_twice(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return labels__twice(args[0].as.in, args[1].as.out);
 }
 
 static const struct opwest_entry entries[] = {
-	{.info = &labels_operators[0], .adapter = opwest_call_twice, .requirement = NULL},
+	{.info = &labels_operators[0], .adapter = opwest_adapter_of_twice, .requirement = NULL},
 };
 
 static const uint16_t displacements[] = {0U};

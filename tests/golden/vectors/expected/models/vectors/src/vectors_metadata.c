@@ -37,7 +37,7 @@ static const struct opwest_tensor outputs[] = {
 		.dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
 };
 
-static const struct opwest_tensor opwest_args_scale[] = {
+static const struct opwest_tensor opwest_args_of_scale[] = {
 	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U,
 		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "factor", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_FLOAT32,
@@ -46,7 +46,7 @@ static const struct opwest_tensor opwest_args_scale[] = {
 		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
 };
 
-static const struct opwest_tensor opwest_args_round_off[] = {
+static const struct opwest_tensor opwest_args_of_round_off[] = {
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U,
 		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "bias", .shape = shape_1_6, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
@@ -57,7 +57,7 @@ static const struct opwest_tensor opwest_args_round_off[] = {
 		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x30U},
 };
 
-static const struct opwest_tensor opwest_args_signs[] = {
+static const struct opwest_tensor opwest_args_of_signs[] = {
 	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U,
 		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
 	{.name = "signs", .shape = shape_2_3, .quantization = NULL, .size = 12U,
@@ -65,11 +65,11 @@ static const struct opwest_tensor opwest_args_signs[] = {
 };
 
 const struct opwest_operator vectors_operators[3] = {
-	{.name = "scale", .description = NULL, .args = opwest_args_scale, .arg_count = 3U,
+	{.name = "scale", .description = NULL, .args = opwest_args_of_scale, .arg_count = 3U,
 		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "round_off", .description = NULL, .args = opwest_args_round_off, .arg_count = 4U,
-		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "signs", .description = NULL, .args = opwest_args_signs, .arg_count = 2U,
+	{.name = "round_off", .description = NULL, .args = opwest_args_of_round_off,
+		.arg_count = 4U, .flags = OPWEST_OPERATOR_STATUS},
+	{.name = "signs", .description = NULL, .args = opwest_args_of_signs, .arg_count = 2U,
 		.flags = OPWEST_OPERATOR_STATUS},
 };
 
@@ -103,7 +103,7 @@ const struct opwest_model vectors_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"bfec67ea525a972d8d6332f992e3387ac78d2a81c08e14d906c759e083af9529";
+	"7d5591d061cbcb75f69d799992bc25764e49d11a89bf6243e4d52baa5f378d37";
 
 const struct opwest_build vectors_build = {
 	.generator = build_string_0,
@@ -165,10 +165,14 @@ const struct opwest_details vectors_details = {
 	.buffers = vectors_buffers,
 	.pool_places = vectors_pool_places,
 	.step_bindings = vectors_step_bindings,
+	.views = NULL,
+	.state = NULL,
 	.scalars = NULL,
 	.constant_count = 0U,
 	.buffer_count = 2U,
 	.pool_count = 1U,
 	.step_count = 3U,
+	.view_count = 0U,
+	.reserved = 0U,
 	.scalar_count = 0U,
 };

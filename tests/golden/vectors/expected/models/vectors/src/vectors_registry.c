@@ -7,28 +7,30 @@
 
 #include "vectors_internal.h"
 
-static int32_t opwest_call_scale(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_scale(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return vectors__scale(args[0].as.in, args[1].as.in, args[2].as.out);
 }
 
-static int32_t opwest_call_round_off(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_round_off(const struct opwest_value *args,
+	const struct device *dev)
 {
 	(void)dev;
 	return vectors__round_off(args[0].as.in, args[1].as.in, args[2].as.out, args[3].as.out);
 }
 
-static int32_t opwest_call_signs(const struct opwest_value *args, const struct device *dev)
+static int32_t opwest_adapter_of_signs(const struct opwest_value *args, const struct device *dev)
 {
 	(void)dev;
 	return vectors__signs(args[0].as.in, args[1].as.out);
 }
 
 static const struct opwest_entry entries[] = {
-	{.info = &vectors_operators[2], .adapter = opwest_call_signs, .requirement = NULL},
-	{.info = &vectors_operators[1], .adapter = opwest_call_round_off, .requirement = NULL},
-	{.info = &vectors_operators[0], .adapter = opwest_call_scale, .requirement = NULL},
+	{.info = &vectors_operators[2], .adapter = opwest_adapter_of_signs, .requirement = NULL},
+	{.info = &vectors_operators[1], .adapter = opwest_adapter_of_round_off,
+		.requirement = NULL},
+	{.info = &vectors_operators[0], .adapter = opwest_adapter_of_scale, .requirement = NULL},
 };
 
 static const uint16_t displacements[] = {0U};

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resolve views: contiguous parts of other tensors, `view_of` in `run.tensors`."""
+
+from __future__ import annotations
+
+from opwest.diagnostics import nearest
+from opwest.manifest.located import Mapping
+from opwest.model.context import Context, tensor_type
+from opwest.model.dtypes import DTYPES, TensorType
+from opwest.model.identifiers import check_name
+from opwest.model.model import View
+
+
+def views(context: Context, types: dict[str, TensorType]) -> dict[str, View]:
+    """Return the views by name; report those that do not fit. `types` contains all declared tensors."""
+    return _Views(context, types).resolve()
+
+
+def declared_types(context: Context) -> dict[str, TensorType]:
+    """Return the types of intermediate tensors that the manifest declares."""
+    section = context.section("tensors", context.section("run"))
+    return {
+        name: tensor_type(context, entry)
+        for name, entry in section.items()
+        if "view_of" not in entry and "dtype" in entry and "shape" in entry
+    }
+
+
+class _Views:
+    def __init__(self, context: Context, types: dict[str, TensorType]) -> None:
+        self.context = context
+        self.faults = context.faults
+        self.types = types
+        self.section = context.section("tensors", context.section("run"))
+        self.found: dict[str, View] = {}
+        self.failed: set[str] = set()
+
+    def resolve(self) -> dict[str, View]:
+        """Return all views."""
+        for name, entry in self.section.items():
+            if "view_of" in entry:
+                self._view(name, ())
+            elif "offset" in entry:
+                self.faults.error(
+                    f"tensor {name!r} has an offset, but is no view",
+                    entry.key_location("offset"),
+                    expected="'offset' with 'view_of' only",
+                )
+        return self.found
+
+    def _view(self, name: str, users: tuple[str, ...]) -> View | None:
+        """Return a view, whose root is no view; `users` are the views that are being resolved."""
+        if name in self.found or name in self.failed:
+            return self.found.get(name)
+        self.failed.add(name)  # until it is found
+        entry = self.section[name]
+        check_name("view", name, self.section.key_location(name), self.faults)
+        base, at = entry["view_of"], entry.value_location("view_of")
+        if base in (*users, name):
+            self.faults.error(
+                f"view {name!r} is a part of itself: {' of '.join((*users, name, base))}",
+                at,
+                expected="a view of another tensor",
+            )
+            return None
+        for key in ("pool", "align"):
+            if key in entry:
+                self.faults.error(
+                    f"view {name!r} has '{key}'",
+                    entry.key_location(key),
+                    expected=f"'{key}' at the tensor that contains the view",
+                )
+        inner = self._view(base, (*users, name)) if "view_of" in self.section.get(base, {}) else None
+        type_ = inner.type if inner else self.types.get(base)
+        if type_ is None:
+            if base not in self.failed:
+                self._report_base(name, base, entry)
+            return None
+        view = self._fitted(name, entry, base, type_, inner)
+        if view is not None:
+            self.found[name] = view
+        return view
+
+    def _report_base(self, name: str, base: str, entry: Mapping) -> None:
+        declared = base in self.section
+        hint = nearest(base, self.types)
+        if hint is None or declared:
+            hint = f"declare dtype and shape of {base!r} under run.tensors"
+        self.faults.error(
+            f"view {name!r} is a part of {base!r}, whose type is not declared"
+            if declared
+            else f"undefined tensor {base!r}",
+            entry.value_location("view_of"),
+            expected="an input, output, constant, state, or a tensor with dtype and shape in run.tensors",
+            hint=hint,
+        )
+
+    def _fitted(self, name: str, entry: Mapping, base: str, whole: TensorType, inner: View | None) -> View | None:
+        """Return a view within the tensor `base` of type `whole`."""
+        if "shape" not in entry:
+            self.faults.error(f"view {name!r} has no shape", entry.location, expected="shape: [...]")
+            return None
+        dtype = DTYPES[entry["dtype"]] if "dtype" in entry else whole.dtype
+        type_ = TensorType(dtype, tuple(entry["shape"]))
+        start = entry.get("offset", 0) * whole.dtype.size
+        if start + type_.size > whole.size:
+            self.faults.error(
+                f"view {name!r} ends at byte {start + type_.size} of {base!r}, which has {whole.size} bytes",
+                entry.value_location("offset" if "offset" in entry else "shape"),
+                expected="a view inside the tensor",
+                hint=f"the offset counts elements of {base!r}: {whole}",
+            )
+            return None
+        offset = start + (inner.offset if inner else 0)
+        if offset % dtype.size:
+            self.faults.error(
+                f"view {name!r} begins at byte {offset} of {(inner.root if inner else base)!r}",
+                entry.value_location("offset"),
+                expected=f"a multiple of {dtype.size} bytes, the size of {dtype.name}",
+            )
+            return None
+        return View(name, type_, inner.root if inner else base, offset, self.section.key_location(name))

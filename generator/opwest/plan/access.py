@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The memory that steps access, by tensor and range of bytes, and conflicts between accesses."""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from opwest.model.model import Step
+from opwest.records import dataclass
+
+Ranges = dict[str, list[tuple[int, int]]]
+"""Ranges of bytes by tensor, each from its first byte up to its end."""
+_END = 1 << 62
+"""Whole tensors have no end: two accesses without views conflict by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The memory that a step accesses, without read-only tensors: constants and inputs of the caller."""
+
+    reads: Ranges
+    writes: Ranges
+
+
+def access_of(step: Step, line: int) -> Access:
+    """Return the accesses of a step. Those through views extend to whole units of `line` bytes.
+
+    Cache maintenance works on lines: a device must not write one part of a line while another agent uses the rest.
+    """
+    access = Access({}, {})
+    for argument, binding in zip(step.operator.args, step.bindings, strict=True):
+        if binding.role not in ("buffer", "output"):
+            continue
+        extent = (0, _END)
+        if binding.view is not None:
+            end = binding.offset + argument.type.size
+            extent = (binding.offset // line * line, -(-end // line) * line)
+        if argument.direction != "out":
+            access.reads.setdefault(binding.name, []).append(extent)
+        if argument.direction != "in":
+            access.writes.setdefault(binding.name, []).append(extent)
+    return access
+
+
+def _overlap(one: Ranges, other: Ranges) -> bool:
+    return any(
+        low < end and begin < high
+        for name in one.keys() & other.keys()
+        for low, high in one[name]
+        for begin, end in other[name]
+    )
+
+
+@dataclass
+class Pending:
+    """The steps launched on a device and not waited for."""
+
+    steps: list[int] = field(default_factory=list)
+    reads: Ranges = field(default_factory=dict)
+    writes: Ranges = field(default_factory=dict)
+
+    def add(self, access: Access, index: int) -> None:
+        """Add a launched step."""
+        self.steps.append(index)
+        for total, added in ((self.reads, access.reads), (self.writes, access.writes)):
+            for name, ranges in added.items():
+                total.setdefault(name, []).extend(ranges)
+
+    def conflicts(self, access: Access) -> bool:
+        """Whether another agent must wait before it makes an access."""
+        return (
+            _overlap(access.reads, self.writes)
+            or _overlap(access.writes, self.reads)
+            or _overlap(access.writes, self.writes)
+        )
+
+
+class Accessed:
+    """The earlier accesses that later steps depend on."""
+
+    def __init__(self) -> None:
+        self._earlier: dict[str, list[tuple[int, int, int, bool]]] = {}
+        """By tensor: step, first byte, end, whether it writes."""
+
+    def add(self, access: Access, index: int) -> set[int]:
+        """Add the accesses of step `index`, and return the earlier steps that must precede it."""
+        found: set[int] = set()
+        for ranges, writes in ((access.reads, False), (access.writes, True)):
+            for name, listed in ranges.items():
+                for begin, end in listed:
+                    found |= self._conflicting(name, begin, end, writes=writes)
+        for ranges, writes in ((access.reads, False), (access.writes, True)):
+            for name, listed in ranges.items():
+                known = self._earlier.setdefault(name, [])
+                for begin, end in listed:
+                    if writes:  # later steps depend on this one instead
+                        known[:] = [item for item in known if not (begin <= item[1] and item[2] <= end)]
+                    known.append((index, begin, end, writes))
+        return found
+
+    def _conflicting(self, name: str, begin: int, end: int, *, writes: bool) -> set[int]:
+        return {
+            step
+            for step, low, high, wrote in self._earlier.get(name, [])
+            if low < end and begin < high and (writes or wrote)
+        }
