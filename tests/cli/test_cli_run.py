@@ -386,6 +386,12 @@ def test_reference_and_tolerance(opwest, tmp_path):
         done = opwest(*arguments, *tolerances)
         assert done.code == code and words in done.out, (y, tolerances, done)
     done = opwest(*arguments, "--json")
+    frames = save(tmp_path / "frames.npy", np.arange(8, dtype=np.int16).reshape(2, 4))
+    good = save(tmp_path / "good.npy", -np.arange(8).reshape(2, 4))
+    streamed = ["run", tmp_path / "app", "--host", "--stream", f"x={frames}", "--reference"]
+    assert "y: equal to the reference" in opwest(*streamed, f"y={good}").out
+    assert "contains int16 [4]\n  expected: numbers [2, 4]" in opwest(*streamed, f"y={x}").err
+    assert "--stream excludes --repeat" in opwest(*streamed, f"y={good}", "--repeat", 1).err
     error = json.loads(done.out)["result"]["errors"]["y"]
     assert done.code == 1 and error["beyond_tolerance"] == 1 and error["tolerance"] == {"absolute": 2, "relative": 0}
 

@@ -14,8 +14,9 @@ from opwest.board.link import Action, Link, LinkError, ModelError, Report, Serve
 from opwest.board.progress import Progress, make_progress
 from opwest.board.session import act, check_tensors, failure_hint, fetch_part, send
 from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
+from opwest.host.arrays import keep_outputs, make_folder
 from opwest.host.compile import fail
-from opwest.host.project_data import choose_model, keep_outputs, make_folder, project_record
+from opwest.host.project_data import choose_model, project_record
 from opwest.model.dtypes import DTYPES
 from opwest.model.elements import numbers_from
 from opwest.result import Result

@@ -107,7 +107,7 @@ def expected_results(
 
     A reference is the content after the last step that writes the tensor.
     """
-    views = {view["name"]: view for view in model["views"]}
+    views = {view["name"]: view for view in model.get("views", ())}
     if references:
         last = {write["tensor"]: stop["point"] for stop in model["stops"] for write in stop["writes"]}
         if unused := sorted(references.keys() - last.keys()):

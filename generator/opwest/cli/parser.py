@@ -216,8 +216,20 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         help="content of an input, or FILE.npz with inputs by name; without --input, --reference, --output-dir and "
         "--profile, --host runs the application's main()",
     )
+    run.add_argument(
+        "--stream",
+        metavar="NAME=FILE.npy",
+        action="append",
+        default=[],
+        help="frames of an input, as first dimension: one run per frame in one workspace; keep the outputs of all runs",
+    )
     run.add_argument("--output-dir", metavar="DIR", type=Path, help="directory for the outputs, one NAME.npy each")
-    run.add_argument("--repeat", metavar="N", type=count, help="run N times (default: 1)")
+    run.add_argument(
+        "--repeat",
+        metavar="N",
+        type=count,
+        help="run N times on the same inputs, keep the last outputs (default: 1)",
+    )
     run.add_argument("--profile", action="store_true", help="measure every step")
     run.add_argument("--output-profile", metavar="FILE", type=Path, help="write the measurements to FILE as JSON")
     add_comparison(run)

@@ -29,14 +29,16 @@ def check_run_options(options: argparse.Namespace, faults: Diagnostics) -> None:
             faults.error(f"{action.option_strings[0]} requires {'--board' if options.host else '--host'}")
     if options.tolerance and not options.reference and not options.check_steps:
         faults.error("--tolerance requires --reference" + ("" if options.host else " or --check-steps"))
+    if options.stream and options.repeat is not None:
+        faults.error("--stream excludes --repeat", hint="the frames define the number of runs")
     if options.host:
-        needed = ("input", "reference", "output_dir", "profile", "output_profile")
+        needed = ("input", "stream", "reference", "output_dir", "profile", "output_profile")
         if not any(getattr(options, name) for name in needed):
             for name in ("model", "repeat"):
                 if getattr(options, name) is not None:
                     faults.error(
                         f"--{name} has no effect on the application's main()",
-                        hint="give --input, --reference, --output-dir or --profile to run a model without main()",
+                        hint="--input, --stream, --reference, --output-dir and --profile run a model without main()",
                     )
         return
     check_connection_options(options, faults)
@@ -44,6 +46,7 @@ def check_run_options(options: argparse.Namespace, faults: Diagnostics) -> None:
         if options.cmsis_nn is not None and options.reference:
             faults.error("--cmsis-nn has no effect with --reference: the model does not run on this machine")
         for option, is_given in (
+            ("--stream", options.stream),
             ("--output-dir", options.output_dir),
             ("--repeat", options.repeat is not None),
             ("--profile", options.profile),

@@ -9,20 +9,14 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opwest import activity
+from opwest.host.arrays import Runs
 from opwest.host.compile import HostCompiler, build_program, fail
 from opwest.host.own_templates import own_renderer
 from opwest.host.project_data import tensors_of
 from opwest.render.records.layout import HOOK
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.generic]
-
 
 _SANITIZER = re.compile(r"runtime error: |ERROR: AddressSanitizer")
 _SHOWN = 12
@@ -35,27 +29,31 @@ def run_harness(
     model: Mapping[str, Any],
     compiler: HostCompiler,
     work: Path,
-    arrays: Mapping[str, Array],
+    runs: Runs,
     *,
-    repeat: int = 1,
     cmsis_nn: Path | None = None,
     stops: Sequence[Mapping[str, Any]] = (),
 ) -> tuple[list[Path], str]:
-    """Build the program in `work` and run it on `arrays`, the inputs by name.
+    """Build the program in `work` and run it on the inputs of `runs`.
 
-    Return the raw files of the inputs, the outputs and, with `stops`, of their tensors; and the standard output.
+    Return the raw files of the inputs, the outputs and, with `stops`, of their tensors; and the standard output. With
+    streams, the files of the outputs contain those of all runs, otherwise those of the last one.
     `cmsis_nn` is the directory of CMSIS-NN, for operators that call it. `stops` are rows of the record's stops with
     `place` and `size` of each tensor. Raises OpwestError.
     """
     inputs, outputs = tensors_of(model, "input"), tensors_of(model, "output")
-    rows = [{**t, "position": i + 1, "buffer": buffer_of(t)} for i, t in enumerate([*inputs, *outputs])]
+    rows = [
+        {**t, "position": i, "buffer": buffer_of(t), "streamed": t["name"] in runs.streams and t["role"] == "input"}
+        for i, t in enumerate([*inputs, *outputs])
+    ]
     source = work / "host_main.c"
     source.write_bytes(
         own_renderer()(
             "host/main.c",
             model=model["name"],
             macro=model["macro"],
-            repeat=repeat,
+            runs=runs.count,
+            has_streams=bool(runs.streams),
             tensors=rows,
             inputs=", ".join(t["buffer"] for t in inputs if not t["placed"]) or "0",
             outputs=", ".join(t["buffer"] for t in outputs if not t["placed"]) or "0",
@@ -67,7 +65,7 @@ def run_harness(
     build_program(project, {**record, "models": [model]}, compiler, [source], program, cmsis_nn)
     paths = [work / f"{row['role']}_{row['name']}.bin" for row in rows]
     for tensor, path in zip(inputs, paths, strict=False):
-        path.write_bytes(arrays[tensor["name"]].tobytes())
+        path.write_bytes(runs.arrays[tensor["name"]].tobytes())
     if stops:
         paths.append(work / "steps.bin")
     with activity.command([program, *paths]):

@@ -12,19 +12,12 @@ from typing import Any
 
 from opwest import activity
 from opwest.diagnostics import Diagnostics
+from opwest.host.arrays import keep_outputs, make_folder, read_references, read_runs
 from opwest.host.compare import differences, read_tolerances
 from opwest.host.compile import HostCompiler, build_program, fail
 from opwest.host.harness import ended, environment, run_harness
 from opwest.host.profile import keep_profile, parse_measures
-from opwest.host.project_data import (
-    choose_model,
-    keep_outputs,
-    make_folder,
-    project_record,
-    read_inputs,
-    read_references,
-    tensors_of,
-)
+from opwest.host.project_data import choose_model, project_record, tensors_of
 from opwest.model.dtypes import DTYPES
 from opwest.model.elements import numbers_from
 from opwest.objects.languages import SOURCE_SUFFIXES
@@ -48,7 +41,7 @@ def run_on_host(options: argparse.Namespace, faults: Diagnostics) -> Result:
     with tempfile.TemporaryDirectory(prefix="opwest-") as work:
         profile = options.profile or options.output_profile is not None
         compiler = HostCompiler(Path(work), options.bits, profile=profile, sanitize=options.sanitize)
-        if options.input or options.reference or options.output_dir or profile:
+        if options.input or options.stream or options.reference or options.output_dir or profile:
             return _run_model(options, project, record, compiler, Path(work), faults)
         return _run_application(options, project, record, compiler, Path(work))
 
@@ -86,17 +79,16 @@ def _run_model(
 ) -> Result:
     model = choose_model(options.model, project, record)
     inputs, outputs = tensors_of(model, "input"), tensors_of(model, "output")
-    arrays = read_inputs(options.input, inputs, faults)
-    references = read_references(options.reference, outputs, faults)
+    runs = read_runs(options.input, options.stream, options.repeat, inputs, faults)
+    references = read_references(options.reference, outputs, runs, faults)
     tolerances = read_tolerances(options.tolerance, model, references, faults)
     faults.raise_if_errors()
     if options.output_dir:
         make_folder(options.output_dir)
-    paths, output = run_harness(
-        project, record, model, compiler, work, arrays, repeat=options.repeat, cmsis_nn=options.cmsis_nn
-    )
+    paths, output = run_harness(project, record, model, compiler, work, runs, cmsis_nn=options.cmsis_nn)
+    frames = [runs.count] if runs.streams else []
     results = {
-        tensor["name"]: numbers_from(path.read_bytes(), DTYPES[tensor["dtype"]], tensor["shape"])
+        tensor["name"]: numbers_from(path.read_bytes(), DTYPES[tensor["dtype"]], [*frames, *tensor["shape"]])
         for tensor, path in zip(outputs, paths[len(inputs) :], strict=True)
     }
     lines = keep_outputs(results, {t["name"]: t["dtype"] for t in outputs}, options.output_dir)

@@ -20,6 +20,7 @@ from opwest.board.progress import Progress  # noqa: E402
 from opwest.board.session import check_tensors, find_model, run_model  # noqa: E402
 from opwest.board.shell_link import ShellLink  # noqa: E402
 from opwest.board.smp_link import SmpLink  # noqa: E402
+from opwest.host.arrays import Runs  # noqa: E402
 
 X = np.random.default_rng(7).integers(-16000, 16000, SHAPE, dtype=np.int16)
 QUIET = Progress(None)
@@ -62,7 +63,7 @@ def server(kind: str, model: Model) -> SmpBoard | ShellBoard:
 
 def run_once(link: SmpLink | ShellLink, repeat: int = 1, progress: Progress = QUIET) -> np.ndarray:
     model = find_model(link.describe(), "twice", link.device)
-    outcome = run_model(link, model, {"x": X}, repeat=repeat, progress=progress)
+    outcome = run_model(link, model, Runs({"x": X}, repeat), progress=progress)
     assert len(outcome.nanoseconds) == repeat
     return outcome.outputs["y"]
 
