@@ -22,12 +22,12 @@ _LONGEST: Final = 90
 
 @dataclass(frozen=True)
 class Edge:
-    """A tensor between rows: from its first writer to each reader, in a lane."""
+    """A tensor between rows: from its writers to each reader, in a lane."""
 
     name: str
     role: str
     lane: int
-    writer: int
+    writers: tuple[int, ...]
     readers: tuple[int, ...]
 
 
@@ -38,22 +38,23 @@ def edges_of(model: data.Model) -> list[Edge]:
     """
     last = len(model.steps) + 1
     roles = {one.name: one.role for one in model.buffers} | {one.name: one.role for one in model.tensors}
-    writers = {name: 0 for name, role in roles.items() if role == "input"}
+    writers: dict[str, list[int]] = {name: [0] for name, role in roles.items() if role == "input"}
     readers: dict[str, list[int]] = {name: [last] for name, role in roles.items() if role == "output"}
     for step in model.steps:
         for name in step.writes:
-            writers.setdefault(name, step.index + 1)
+            writers.setdefault(name, []).append(step.index + 1)
         for name in step.reads:
             readers.setdefault(name, []).append(step.index + 1)
     ends: list[int] = []
     found = []
-    for name, writer in sorted(writers.items(), key=lambda item: (item[1], max(readers.get(item[0], [0])), item[0])):
-        targets = sorted(row for row in set(readers.get(name, ())) if row > writer)
+    for name, rows in sorted(writers.items(), key=lambda item: (item[1][0], max(readers.get(item[0], [0])), item[0])):
+        targets = sorted(row for row in set(readers.get(name, ())) if row > rows[0])
         if not targets:
             continue
-        lane = next((number for number, end in enumerate(ends) if end <= writer), len(ends))
+        lane = next((number for number, end in enumerate(ends) if end <= rows[0]), len(ends))
         ends[lane : lane + 1] = [targets[-1]]
-        found.append(Edge(name, roles.get(name, "intermediate"), lane, writer, tuple(targets)))
+        sources = tuple(row for row in rows if row < targets[-1])
+        found.append(Edge(name, roles.get(name, "intermediate"), lane, sources, tuple(targets)))
     return found
 
 
@@ -93,11 +94,13 @@ def _middle(row: int) -> int:
 
 
 def _path(edge: Edge) -> str:
-    """Return the path of a line: from the node of the writer to the lane, and from the lane to each reader's node."""
+    """Return the path of a line: from the nodes of the writers to the lane, and from the lane to each reader's node."""
     x = _NODE + (edge.lane + 1) * _LANE
     turn = 4
-    top, bottom = _middle(edge.writer) + _GAP, _middle(edge.readers[-1]) - _GAP
-    path = f"M{_NODE} {top}H{x - turn}q{turn} 0 {turn} {turn}V{bottom - turn}"
+    bottom = _middle(edge.readers[-1]) - _GAP
+    path = "".join(
+        f"M{_NODE} {_middle(row) + _GAP}H{x - turn}q{turn} 0 {turn} {turn}V{bottom - turn}" for row in edge.writers
+    )
     for row in edge.readers:
         y = _middle(row) - _GAP
         path += f"M{x} {y - turn}q0 {turn} -{turn} {turn}H{_NODE + 9}"
