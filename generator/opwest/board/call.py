@@ -61,7 +61,7 @@ def call_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
         raise OpwestError([Diagnostic("error", f"{error.filename}: {error.strerror}")]) from error
     clock = clock_of(options, build.configuration())
     lines = [f"{call.operator} of {served.name} on {build.board}, {device}"]
-    lines += keep_outputs(results, {r["name"]: r["dtype"] for r in call.results}, options.output_dir)
+    lines += keep_outputs(results, call.results, options.output_dir)
     lines += latency_lines(times, clock)
     return Result(
         "\n".join(lines),

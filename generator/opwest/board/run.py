@@ -83,8 +83,7 @@ def run_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
     except OSError as error:
         progress.end()
         raise OpwestError([Diagnostic("error", f"{error.filename}: {error.strerror}")]) from error
-    devices = model["devices"] if model is not None else ()
-    return _result(options, build, served, device, outcome, arrays, devices)
+    return _result(options, build, served, device, outcome, arrays, model)
 
 
 def _results(model: Mapping[str, Any], project: Path) -> list[dict[str, Any]]:
@@ -127,11 +126,12 @@ def _result(
     device: str,
     outcome: Outcome,
     arrays: _Arrays,
-    devices: Sequence[str],
+    model: Mapping[str, Any] | None,
 ) -> Result:
     configuration = build.configuration()
     lines = [f"{served.name} on {build.board}, {device}"]
-    lines += keep_outputs(outcome.outputs, {t.name: t.dtype for t in served.tensors}, options.output_dir)
+    tensors = model["tensors"] if model is not None else [asdict(tensor) for tensor in served.tensors]
+    lines += keep_outputs(outcome.outputs, tensors, options.output_dir, frames=bool(arrays.runs.streams))
     errors = differences(outcome.outputs, arrays.references, arrays.tolerances)
     lines += [f"{name}: {error.as_text()}" for name, error in errors.items()]
     clock = clock_of(options, configuration)
@@ -139,6 +139,7 @@ def _result(
     extra: dict[str, Any] = {}
     if outcome.profile is not None:
         host = configuration.get("CONFIG_OPWEST_PROFILE_CLOCK_HOST") == "y"
+        devices = model["devices"] if model is not None else ()
         profile = outcome.profile.labelled(served.name, build.board, "host" if host else clock, devices)
         lines += keep_profile(profile, options.output_profile)
         extra["profile"] = profile.as_json()

@@ -173,7 +173,6 @@ class Build:
         with self.log.open("ab") as log:
             begin = log.tell()
             returncode = self._logged([self.west, *words], log)
-        self.progress.end()
         if returncode != 0:
             with self.log.open(encoding="utf-8", errors="replace") as text:
                 text.seek(begin)
@@ -205,6 +204,7 @@ class Build:
             except BaseException:
                 running.kill()
                 raise
+            self.progress.end()
         return running.returncode
 
 

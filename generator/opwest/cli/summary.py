@@ -17,13 +17,20 @@ def summary(model: Model, plan: MemoryPlan) -> str:
     lines = [f"{model.name}: {_counted(len(model.operators), 'operator')}, {_counted(len(model.steps), 'step')}"]
     for tensor, role in [(t, "input") for t in model.inputs] + [(t, "output") for t in model.outputs]:
         lines.append(f"  {role:<9} {tensor.name}: {tensor.type}, {_counted(tensor.type.size, 'byte')}")
+    for state in model.states:
+        home = plan.homes.get(state.name, "no pool")
+        lines.append(f"  state     {state.name}: {state.type}, {_counted(state.type.size, 'byte')} in {home}")
     size = sum(len(c.content) for c in model.constants)
     lines.append(f"  constants {_counted(size, 'byte')} in {_counted(len(model.constants), 'tensor')}")
     for pool in model.pools:
         if pool.name in plan.pools:
             planned = plan.pools[pool.name]
             limit = f" of {pool.size}" if pool.size is not None else ""
-            lines.append(f"  pool      {pool.name}: {planned.size}{limit} bytes, lower bound {planned.lower_bound}")
+            kept = sum(s.type.size for s in model.states if plan.homes.get(s.name) == pool.name)
+            lasting = f", {kept} of them state" if kept else ""
+            lines.append(
+                f"  pool      {pool.name}: {planned.size}{limit} bytes{lasting}, lower bound {planned.lower_bound}"
+            )
     for device in model.devices:
         program = f", program {device.program.name}" if device.program else ""
         lines.append(f"  device    {device.name}: {device_origin(device)}{program}")
@@ -60,6 +67,17 @@ def summary_json(model: Model, plan: MemoryPlan) -> dict[str, Any]:
         "steps": [s.operator.name for s in model.steps],
         "inputs": [{"name": t.name, "dtype": t.type.dtype.name, "shape": t.type.shape} for t in model.inputs],
         "outputs": [{"name": t.name, "dtype": t.type.dtype.name, "shape": t.type.shape} for t in model.outputs],
+        "states": [
+            {
+                "name": s.name,
+                "dtype": s.type.dtype.name,
+                "shape": s.type.shape,
+                "pool": plan.homes.get(s.name),
+                "next": s.next.shown if s.next else None,
+            }
+            for s in model.states
+        ],
+        "views": [{"name": v.name, "root": v.root, "offset": v.offset, "size": v.type.size} for v in model.views],
         "constant_bytes": sum(len(c.content) for c in model.constants),
         "pools": {
             name: {"size": p.size, "lower_bound": p.lower_bound, "align": p.align, "offsets": dict(p.offsets)}

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opwest import nearby
 from opwest.diagnostics import Diagnostics, nearest
 from opwest.host.compile import fail
+from opwest.host.labels import label_lines
 from opwest.manifest.arrays import ArrayError, load_numpy
 from opwest.model.dtypes import DTYPES
 from opwest.model.elements import elements_of, reference_of, rounding_note
@@ -176,19 +177,24 @@ def _loaded(
     return None
 
 
-def keep_outputs(outputs: Mapping[str, Array], dtypes: Mapping[str, str], folder: Path | None) -> list[str]:
+def keep_outputs(
+    outputs: Mapping[str, Array], tensors: Iterable[Mapping[str, Any]], folder: Path | None, *, frames: bool = False
+) -> list[str]:
     """Write outputs to `folder`, if given, one NAME.npy each; return the lines to print.
 
-    `dtypes` maps outputs to dtypes; the arrays of dtypes that numpy lacks contain converted numbers.
+    `tensors` contain dtype and labels by name; the arrays of dtypes that numpy lacks contain converted numbers.
+    With `frames` the first dimension of the outputs counts the frames of a stream.
     """
     import numpy as np
 
     lines = []
+    known = {tensor["name"]: tensor for tensor in tensors}
     if folder is not None:
         make_folder(folder)
     for name, array in outputs.items():
         shown = np.array2string(array.reshape(-1), threshold=8)
-        lines.append(f"{name}: {dtypes[name]} {list(array.shape)}: {shown}")
+        lines.append(f"{name}: {known[name]['dtype']} {list(array.shape)}: {shown}")
+        lines += label_lines(array, known[name].get("labels") or (), frames=frames)
         if folder is not None:
             np.save(folder / f"{name}.npy", array)
             lines.append(f"  written to {folder / name}.npy")

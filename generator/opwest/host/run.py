@@ -91,7 +91,7 @@ def _run_model(
         tensor["name"]: numbers_from(path.read_bytes(), DTYPES[tensor["dtype"]], [*frames, *tensor["shape"]])
         for tensor, path in zip(outputs, paths[len(inputs) :], strict=True)
     }
-    lines = keep_outputs(results, {t["name"]: t["dtype"] for t in outputs}, options.output_dir)
+    lines = keep_outputs(results, outputs, options.output_dir, frames=bool(runs.streams))
     errors = differences(results, references, tolerances)
     lines += [f"{name}: {error.as_text()}" for name, error in errors.items()]
     shown: dict[str, Any] = {

@@ -13,7 +13,7 @@ from opwest.model.context import (
     tensor_type,
 )
 from opwest.model.conventions import UNPACKED, Convention, convention_of
-from opwest.model.dtypes import DTYPES
+from opwest.model.dtypes import DTYPES, TensorType
 from opwest.model.identifiers import check_name, is_symbol
 from opwest.model.model import STRUCT_DEVICE, Argument, Interface, Operator, scalar_type
 from opwest.model.passing import check_passing, supplied_arguments, workspace_need
@@ -214,5 +214,21 @@ def interface(context: Context, key: str) -> dict[str, Interface]:
             external=entry.get("external"),
             pool=entry.get("pool"),
             location=at,
+            labels=_labels(context, key, name, entry, type_),
+        )
+    return found
+
+
+def _labels(context: Context, key: str, name: str, entry: Mapping, type_: TensorType) -> tuple[str, ...]:
+    """Return the names of the classes of an output; report an input, and elements that select no class."""
+    found = tuple(context.items("labels", entry))
+    at = entry.key_location("labels")
+    if found and key == "inputs":
+        context.faults.error(f"input {name!r} has 'labels'", at, expected="'labels' at an output")
+    elif found and type_.dtype.kind == "float" and type_.shape[-1:] != (len(found),):
+        context.faults.error(
+            f"output {name!r} has {len(found)} labels, and no dimension of {len(found)} scores: {type_}",
+            at,
+            expected="one label per element of the last dimension, or an output of class numbers",
         )
     return found

@@ -30,7 +30,18 @@ _MEMBERS = (
 )
 """The members of a model that define its behaviour. The others describe the application, its tests or the manifest."""
 _WITHOUT_EFFECT = frozenset(
-    {"location", "size_location", "description", "host_latency_us", "file", "origin", "kconfig", "boards", "devicetree"}
+    {
+        "location",
+        "size_location",
+        "description",
+        "host_latency_us",
+        "file",
+        "origin",
+        "kconfig",
+        "boards",
+        "devicetree",
+        "labels",
+    }
 )
 """Members of inner objects without influence on results."""
 

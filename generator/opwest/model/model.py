@@ -221,6 +221,8 @@ class Interface:
     """Whether it is a buffer in the workspace; otherwise the caller provides the memory."""
     agents: frozenset[str] = frozenset()
     """The agents that access it: names of devices, and "cpu"."""
+    labels: tuple[str, ...] = ()
+    """The names of the classes of an output."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ def project_record(
 
 def _model_record(model: Model, plan: MemoryPlan, library: Library | None) -> dict[str, Any]:
     tensors = interface_rows(model)
-    kept = "name role dtype shape size align c_type macro buffer elements placed reached".split()
+    kept = "name role dtype shape size align c_type macro buffer elements placed reached labels".split()
     return {
         "name": model.name,
         "macro": CNames(model.name).macro,

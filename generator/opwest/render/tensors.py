@@ -35,6 +35,7 @@ def interface_rows(model: Model) -> list[dict[str, Any]]:
                     "align": max(tensor.align, tensor.type.dtype.size),
                     "buffer": f"{model.name}_{role}_{tensor.name}",
                     "placed": tensor.placed,
+                    "labels": list(tensor.labels),
                     "reached": names.reaches(tensor.name) if not tensor.placed and tensor.agents - {"cpu"} else None,
                     "macros": _macros(macro, tensor, padded),
                     "elements": f"{macro}_{'PADDED' if padded > tensor.type.elements else 'ELEMENTS'}",
