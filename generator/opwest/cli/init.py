@@ -29,7 +29,7 @@ def draft(options: argparse.Namespace, faults: Diagnostics) -> Result:
         "text": drafted.text,
     }
     if to_stdout:
-        return Result(drafted.text.removesuffix("\n"), shown)
+        return Result(drafted.text.removesuffix("\n"), shown, is_content=True)
     write_new(output, drafted.text, _HINT)
     count = len(drafted.operators)
     words = f"{output}: {count} operator{'' if count == 1 else 's'}, {drafted.marks} marks to fill in"

@@ -82,6 +82,11 @@ def select(files: Sequence[Given], targets: Sequence[str], patterns: Sequence[st
     """
     found = Selection()
     linked = _linked(files, found)
+    if targets and linked and all(isinstance(given.item, CSource) for given in linked):
+        faults.error(
+            "--target has no effect: C and C++ sources are compiled for every board",
+            hint="omit --target, or add objects",
+        )
     _sort_by_target(linked, targets, found, faults)
     _choose_operators(linked, files, patterns, found)
     _report_unmatched(patterns, linked, faults)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from opwest import nearby
 from opwest.llvm.child import Request, run
 from opwest.llvm.contradictions import contradictions
 from opwest.llvm.facts import (
@@ -143,7 +144,7 @@ def _read(path: Path) -> bytes:
     except (OSError, ValueError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else str(fault)
         expected = "LLVM bitcode or textual IR" if isinstance(fault, FileNotFoundError) else None
-        raise LlvmError(f"cannot read the file: {reason}", expected) from fault
+        raise LlvmError(f"cannot read the file: {reason}", expected, nearby.hint_for(path)) from fault
     if looks_like_ir(content) is None:
         raise not_ir(content)
     return content

@@ -413,11 +413,17 @@ class Model:
     cpp: CppNeeds = CppNeeds(language=False, library=False)
     tvmgen: Tvmgen | None = None
     """microTVM's C interface, if the manifest requests it."""
+    board_locations: tuple[tuple[str, Location], ...] = ()
+    """The boards of the manifest, with their places there."""
 
     @property
     def programs(self) -> tuple[Program, ...]:
         """The programs of all devices, without duplicates."""
         return tuple({d.program.content: d.program for d in self.devices if d.program}.values())
+
+    def board_location(self, board: str) -> Location:
+        """Return the place of a board in the manifest; that of the model for a board of the command line."""
+        return dict(self.board_locations).get(board, self.location)
 
     def device(self, name: str) -> Device:
         """Return a device by name."""

@@ -98,6 +98,7 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
         inputs_read=_hashes(context),
         location=manifest.value_location("model"),
         fixed=fixed,
+        board_locations=tuple(located_items(context.items("boards"))),
     )
     check_names(model, context.faults)
     check_counts(model, context.faults)

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from opwest import nearby
 from opwest.objects import elf as elf_format
 from opwest.objects.archive import archive_members
 from opwest.objects.attributes import abi_of
@@ -74,7 +75,7 @@ def read_file(path: Path) -> bytes:
     except (OSError, ValueError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else str(fault)
         expected = "an existing file" if isinstance(fault, FileNotFoundError) else None
-        hint = "check its permissions" if isinstance(fault, PermissionError) else None
+        hint = "check its permissions" if isinstance(fault, PermissionError) else nearby.hint_for(path)
         raise ObjectError(f"cannot read the file: {reason}", expected, hint) from fault
 
 

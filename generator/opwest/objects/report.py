@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from opwest.diagnostics import printable
 from opwest.objects.compat import TargetAbi
 from opwest.objects.dwarf import NO_DEBUG_INFORMATION, DwarfSignature, signatures
 from opwest.objects.facts import Abi, CSource, Member, ObjectError, ObjectFile, Sizes, Symbol
@@ -177,11 +178,6 @@ def usual_providers(symbol: str, machine: str) -> list[str]:
 def _fits(machine: str, libc: str) -> bool:
     """Whether firmware for a machine can use a libc; the host's only on machines that can be the host."""
     return (libc == "host") == (machine in ("x86-64", "i386")) or machine == "aarch64"
-
-
-def printable(text: str) -> str:
-    """Return text without control characters, which a hostile file could send to the terminal."""
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
 def _heading(
