@@ -298,7 +298,9 @@ def test_directories(opwest, run, app, west, tmp_path):
     value["files"]["modules/opwest/src/registry.c"] = 64 * "0"
     lock.write_text(json.dumps(value))
     done = run("nucleo")
-    assert done.code == 1 and "registry.c: error: the application has the runtime of another version of opwest" in done.err
+    assert (
+        done.code == 1 and "registry.c: error: the application has the runtime of another version of opwest" in done.err
+    )
     assert f"hint: generate it again: opwest update {app}" in done.err
 
 

@@ -11,6 +11,7 @@ from opwest.model.application import Application
 from opwest.model.builds import CppNeeds, External, StackNeed, Target, TargetBuild
 from opwest.model.conventions import UNPACKED, Convention, WorkspaceNeed
 from opwest.model.dtypes import DType, TensorType
+from opwest.model.fixed_plan import FixedPlan
 from opwest.model.suite import Suite
 from opwest.model.tvmgen_names import Tvmgen
 from opwest.records import dataclass
@@ -252,36 +253,6 @@ class Interface:
     """The agents that access it: names of devices, and "cpu"."""
     labels: tuple[str, ...] = ()
     """The names of the classes of an output."""
-
-
-@dataclass(frozen=True, slots=True)
-class FixedOffset:
-    """The offset of a buffer, bytes, as the manifest gives it."""
-
-    buffer: str
-    offset: int
-    location: Location
-
-
-@dataclass(frozen=True, slots=True)
-class FixedPool:
-    """The offsets that the manifest gives in one pool, or a table of them that the planning reads."""
-
-    pool: str
-    location: Location
-    offsets: tuple[FixedOffset, ...] = ()
-    table: str | None = None
-    """The text of a table in MiniMalloc's format."""
-    file: str = ""
-    """The path of the table."""
-
-
-@dataclass(frozen=True, slots=True)
-class FixedPlan:
-    """The offsets that the manifest gives."""
-
-    location: Location
-    pools: tuple[FixedPool, ...]
 
 
 MemoryPlanner = Literal["greedy", "search", "fixed"]
