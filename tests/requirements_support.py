@@ -44,6 +44,8 @@ _INSTALL = {
     "patch": "apt-get install patch",
     "unshare": "apt-get install util-linux",
     "clang": "apt-get install clang",
+    "clang-19": "apt-get install clang-19",
+    "rustc": "apt-get install rustc",
     "clang++": "apt-get install clang",
     "clang runtime": "apt-get install libclang-rt-14-dev (of the version of clang)",
     "valgrind": "apt-get install valgrind",
@@ -73,8 +75,9 @@ _INSTALL = {
     "tflite": "pip install 'opwest[tvm]'",
     "onnxruntime": "pip install 'opwest[all]'",
     "ai_edge_litert": "pip install 'opwest[all]'",
-    "sklearn": "pip install 'opwest[all]'",
-    "emlearn": "pip install 'opwest[all]'",
+    "emlearn": "pip install 'opwest[examples]'",
+    "ziglang": "pip install 'opwest[compilers]'",
+    "sklearn": "pip install 'opwest[examples]'",
 }
 _MODULES = frozenset(name for name, how in _INSTALL.items() if how.startswith("pip "))
 _BINUTILS = {

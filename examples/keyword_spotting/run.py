@@ -15,7 +15,8 @@ from imported_demo import Demonstration, main  # noqa: E402
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sound."""
-    parser.add_argument("--wav", type=Path, action="append", default=[], help="sound: a WAV file, repeatable")
+    wav = {"type": speech.load, "metavar": "FILE.wav", "help": "sound: 1 channel, 16 bits, 16 kHz, repeatable"}
+    parser.add_argument("--wav", action="append", default=[], **wav)
     parser.add_argument(
         "--say", action="append", default=[], metavar="WORD", help="a word to speak, repeatable (default: nine words)"
     )

@@ -50,6 +50,14 @@ def read_wav(content: bytes, name: str, rate: int = RATE) -> Array:
     return np.frombuffer(data[: len(data) // 2 * 2], "<i2").astype(np.int16)
 
 
+def load(name: str) -> Array:
+    """Return the samples of a WAV file. Raises SystemExit for a file that cannot be used."""
+    try:
+        return read_wav(Path(name).read_bytes(), name)
+    except OSError as error:
+        raise SystemExit(f"error: cannot read '{name}': {error.strerror}") from None
+
+
 def say(word: str) -> Array:
     """Return a clip of one second with a spoken word in its middle, int16 [16000]."""
     done = subprocess.run([SYNTHESISER, *VOICE, "--stdout", word], capture_output=True, check=True)
@@ -79,26 +87,24 @@ def blocks(samples: Array) -> Array:
     return np.pad(samples, (0, -len(samples) % BLOCK)).reshape(-1, BLOCK)
 
 
-def sound(files: Sequence[Path], words: Sequence[str]) -> Array:
-    """Return the samples of WAV files, then of spoken words. Raises SystemExit without a synthesiser."""
+def sound(recordings: Sequence[Array], words: Sequence[str]) -> Array:
+    """Return recordings, then spoken words, one after the other. Raises SystemExit without a synthesiser."""
     if words and shutil.which(SYNTHESISER) is None:
         raise SystemExit(f"error: {SYNTHESISER} is not installed: apt-get install {SYNTHESISER}, or give a WAV file")
-    parts = [read_wav(file.read_bytes(), str(file)) for file in files] + [say(word) for word in words]
-    return np.concatenate(parts)
+    return np.concatenate([*recordings, *(say(word) for word in words)])
 
 
 def main() -> int:
     """Write an array, and a WAV file on request."""
     parser = argparse.ArgumentParser(description="Make blocks of sound for keyword spotting.")
-    parser.add_argument("files", nargs="*", type=Path, metavar="FILE.wav", help="1 channel, 16 bits, 16 kHz")
+    parser.add_argument("recordings", nargs="*", type=load, metavar="FILE.wav", help="1 channel, 16 bits, 16 kHz")
     parser.add_argument("--say", action="append", default=[], metavar="WORD", help="a word to speak, repeatable")
     parser.add_argument("--wav", type=Path, help="write the sound as a WAV file too")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.npy")
     given = parser.parse_args()
-    missing = next((file for file in given.files if not file.is_file()), None)
-    if missing or not (given.files or given.say):
-        parser.error(f"'{missing}' not found" if missing else "expected a file, or --say WORD")
-    samples = sound(given.files, given.say)
+    if not (given.recordings or given.say):
+        parser.error("expected a file, or --say WORD")
+    samples = sound(given.recordings, given.say)
     np.save(given.output, blocks(samples))
     if given.wav:
         with wave.open(str(given.wav), "wb") as file:

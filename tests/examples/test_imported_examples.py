@@ -64,7 +64,7 @@ def test_one_command_imports_and_runs_a_model(copy, example, model):
     assert done.stdout.splitlines()[-1] == "cases: 8 of 8 agree with the reference"
     runtime = copy / "build" / example / "app" / "modules" / "opwest"
     copied = sorted(path.relative_to(runtime).as_posix() for path in runtime.rglob("*") if path.is_file())
-    assert copied == files_of({"core", "vectors"})  # as in digits: see test_lean_applications.py
+    assert copied == files_of({"core", "sources", "vectors"})  # as in digits: see test_lean_applications.py
 
 
 def test_words_are_recognized(spotting):
@@ -75,7 +75,7 @@ def test_words_are_recognized(spotting):
     assert console.splitlines()[-1] == "cases: 20 of 20 agree with the reference"
     runtime = folder / "build" / "keyword_spotting" / "app" / "modules" / "opwest"
     copied = sorted(path.relative_to(runtime).as_posix() for path in runtime.rglob("*") if path.is_file())
-    assert copied == files_of({"core", "state", "vectors"})
+    assert copied == files_of({"core", "sources", "state", "vectors"})
 
 
 def test_stream_ends_in_words(spotting):

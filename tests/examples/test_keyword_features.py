@@ -139,4 +139,4 @@ def test_other_files_are_rejected(tmp_path):
     done = make_audio(tmp_path / "text.wav", "-o", tmp_path / "a.npy")
     assert done.returncode == 1 and "file does not start with RIFF id" in done.stderr
     done = make_audio(tmp_path / "none.wav", "-o", tmp_path / "a.npy")
-    assert done.returncode == 2 and "none.wav' not found" in done.stderr
+    assert done.returncode == 1 and "none.wav': No such file or directory" in done.stderr

@@ -42,7 +42,7 @@ def call_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
     call = prepare_call(options, model, project, faults)
     if options.output_dir:
         make_folder(options.output_dir)
-    progress = make_progress(quiet=options.json)
+    progress = make_progress(quiet=options.json or options.quiet)
     try:
         if not options.board.startswith("native_"):
             need_smpclient()

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from opwest.board.check_steps import Checked, Expected, check_steps, expected_results
-from opwest.board.compare import difference
 from opwest.board.connection import (
     clock_of,
     connected,
@@ -26,6 +25,7 @@ from opwest.board.session import Outcome, check_tensors, run_model
 from opwest.board.west import Build
 from opwest.diagnostics import Diagnostic, Diagnostics, OpwestError
 from opwest.host.arrays import Runs, keep_outputs, make_folder, read_references, read_runs
+from opwest.host.compare import Tolerances, differences, read_tolerances
 from opwest.host.compile import fail
 from opwest.host.profile import keep_profile
 from opwest.host.project_data import choose_model, project_record, tensors_of
@@ -45,10 +45,9 @@ def run_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
         )
     model = choose_model(options.model, project, record) if record else None
     arrays = _Arrays(options, faults)
-    _check_options(options)
     expected: Expected | None = None
     if model is not None:  # report faults of the arrays before the build
-        arrays.read([*model["tensors"], *(_results(model, project) if options.check_steps else ())])
+        arrays.read([*model["tensors"], *(_results(model, project) if options.check_steps else ())], model)
         if options.check_steps and record is not None:
             expected = expected_results(project, record, model, arrays.runs.arrays, arrays.references, options.cmsis_nn)
     elif options.check_steps:
@@ -59,7 +58,7 @@ def run_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
         )
     if options.output_dir:
         make_folder(options.output_dir)
-    progress = make_progress(quiet=options.json)
+    progress = make_progress(quiet=options.json or options.quiet)
     try:
         if not options.board.startswith("native_"):
             need_smpclient()
@@ -70,10 +69,10 @@ def run_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
             if model is not None:
                 check_tensors(served, model["tensors"], link.device)
             else:
-                arrays.read([asdict(tensor) for tensor in served.tensors])
+                arrays.read([asdict(tensor) for tensor in served.tensors], None)
             if expected is not None:
                 checked = check_steps(
-                    link, served, arrays.runs.arrays, expected, tolerance=options.tolerance, progress=progress
+                    link, served, arrays.runs.arrays, expected, tolerances=arrays.tolerances, progress=progress
                 )
                 return _checked(build, served, link.device, checked)
             outcome = run_model(link, served, arrays.runs, progress=progress, profile=is_profiled(options))
@@ -85,23 +84,6 @@ def run_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
         progress.end()
         raise OpwestError([Diagnostic("error", f"{error.filename}: {error.strerror}")]) from error
     return _result(options, build, served, device, outcome, arrays, model)
-
-
-def _check_options(options: argparse.Namespace) -> None:
-    """Raise LinkError for options that exclude each other."""
-    if not options.check_steps:
-        if options.tolerance:
-            raise fail("--tolerance requires --check-steps")
-        return
-    excluded = {
-        "--stream": options.stream,
-        "--output-dir": options.output_dir,
-        "--repeat": options.repeat > 1,
-        "--profile": is_profiled(options),
-    }
-    for option, is_given in excluded.items():
-        if is_given:
-            raise fail(f"--check-steps excludes {option}")
 
 
 def _results(model: Mapping[str, Any], project: Path) -> list[dict[str, Any]]:
@@ -124,13 +106,16 @@ class _Arrays:
         self._faults = faults
         self.runs = Runs({})
         self.references: dict[str, Any] = {}
+        self.tolerances = Tolerances({})
 
-    def read(self, tensors: Sequence[Mapping[str, Any]]) -> None:
+    def read(self, tensors: Sequence[Mapping[str, Any]], record: Mapping[str, Any] | None) -> None:
         """Read all arrays. Raises OpwestError with every fault."""
         model = {"tensors": tensors}
-        given = self._options
+        given, outputs = self._options, tensors_of(model, "output")
         self.runs = read_runs(given.input, given.stream, given.repeat, tensors_of(model, "input"), self._faults)
-        self.references = read_references(self._options.reference, tensors_of(model, "output"), self._faults)
+        self.references = read_references(given.reference, outputs, self.runs, self._faults)
+        compared = self.references or ([t["name"] for t in outputs] if given.check_steps else ())
+        self.tolerances = read_tolerances(given.tolerance, record, compared, self._faults)
         self._faults.raise_if_errors()
 
 
@@ -147,7 +132,7 @@ def _result(
     lines = [f"{served.name} on {build.board}, {device}"]
     tensors = model["tensors"] if model is not None else [asdict(tensor) for tensor in served.tensors]
     lines += keep_outputs(outcome.outputs, tensors, options.output_dir, frames=bool(arrays.runs.streams))
-    errors = {name: difference(outcome.outputs[name], reference) for name, reference in arrays.references.items()}
+    errors = differences(outcome.outputs, arrays.references, arrays.tolerances)
     lines += [f"{name}: {error.as_text()}" for name, error in errors.items()]
     clock = clock_of(options, configuration)
     lines += latency_lines(outcome.nanoseconds, clock)
@@ -171,4 +156,5 @@ def _result(
             "clock": clock,
             **extra,
         },
+        status=int(any(error.beyond for error in errors.values())),
     )

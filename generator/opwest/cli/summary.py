@@ -35,6 +35,7 @@ def summary(model: Model, plan: MemoryPlan) -> str:
         program = f", program {device.program.name}" if device.program else ""
         lines.append(f"  device    {device.name}: {device_origin(device)}{program}")
     lines += [f"  target    {_target(build)}" for build in model.builds]
+    lines += [f"  ABI       {_unverified(build)}" for build in model.builds if build.unverified]
     lines += [f"  stack     {stack_text(need)}" for need in model.stack]
     if not model.stack:
         lines.append("  stack     unknown: the operators are compiled with the firmware and measured by its tests")
@@ -57,6 +58,14 @@ def _target(build: TargetBuild) -> str:
         if build.objects
         else f"{text}; undefined symbols not checked before linking"
     )
+
+
+def _unverified(build: TargetBuild) -> str:
+    """Return the objects whose debug information does not show which ABI they were compiled for."""
+    shown, others = build.unverified[:3], len(build.unverified) - 3
+    names = ", ".join(shown) + (f" and {others} more" if others > 0 else "")
+    target = build.target.name if build.target else ANY_TARGET
+    return f"{target}: options of the compiler not verified (no record; compile with -g): {names}"
 
 
 def summary_json(model: Model, plan: MemoryPlan) -> dict[str, Any]:
@@ -90,6 +99,7 @@ def summary_json(model: Model, plan: MemoryPlan) -> dict[str, Any]:
                 "name": b.target.name if b.target else None,
                 "objects": [o.origin for o in b.objects],
                 "libc": b.libc,
+                "unverified_abi": list(b.unverified),
             }
             for b in model.builds
         ],

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -11,11 +12,22 @@ from opwest.model.identifiers import fault_of_name
 from opwest.records import dataclass
 
 Role = Literal["tensor", "scalar", "device"]
-Direction = Literal["in", "out", "inout"]
+Direction = Literal["in", "out", "inout", "scratch"]
 Access = Literal["reads", "writes", "both", "unknown"]
 """The access through a pointer; `both` for a C pointer without `const`."""
 
+# Constants and scratch memory, by the last words of an argument's name: `dense_weights`, `bias0`, `tmp`.
+_CONSTANT = re.compile(
+    r"(^|_)(weights?|kernels?|filters?|bias(es)?|gamma|beta|mean|var(iance)?|coeff(icient)?s?|lut|table|params?)\d*$",
+    re.IGNORECASE,
+)
+_SCRATCH = re.compile(r"(^|_)(scratch|tmp)\d*$", re.IGNORECASE)
 STRUCT_DEVICE = "const struct device *"
+
+
+def is_constant_name(name: str) -> bool:
+    """Return whether a tensor is probably a constant, by its name."""
+    return _CONSTANT.search(name) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +40,10 @@ class Parameter:
     shape: tuple[int, ...] | None = None
     access: Access = "reads"
     direction: Direction | None = "in"
+    struct: str | None = None
+    """Of a tensor of bytes: the structure that it contains, by tag or typedef."""
+    align: int = 0
+    """Of a structure; 0 if unknown."""
     handle: str = STRUCT_DEVICE
     """Of a device: its C type."""
     remarks: tuple[str, ...] = ()
@@ -100,7 +116,7 @@ def finished(signature: Signature) -> Signature:
 
 
 def _writes(parameters: Sequence[Parameter]) -> bool:
-    return any(p.role == "tensor" and p.direction != "in" for p in parameters)
+    return any(p.role == "tensor" and p.direction not in ("in", "scratch") for p in parameters)
 
 
 def _takes_device(parameters: Sequence[Parameter]) -> bool:
@@ -123,8 +139,15 @@ def _directed(parameters: Sequence[Parameter], *, returns_value: bool) -> list[P
     found = []
     for one in parameters:
         if one.role == "tensor":
-            one = replace(one, direction="in" if one.access == "reads" else "out")
-            if one.access == "both" and returns_value:
+            one = replace(one, direction="in" if one.access == "reads" else "inout" if one.struct else "out")
+            if one.struct:
+                found.append(one)
+                continue
+            if one.access != "reads" and _SCRATCH.search(one.name):
+                one = replace(one, direction="scratch", remarks=("guessed by name: scratch", *one.remarks))
+            elif one.access == "both" and is_constant_name(one.name):
+                one = replace(one, direction="in", remarks=("guessed by name: in", *one.remarks))
+            elif one.access == "both" and returns_value:
                 one = replace(one, direction="in", remarks=("guessed: in; alternatives: inout, scratch", *one.remarks))
             elif one.access == "both" and some_only_read:
                 one = replace(one, remarks=("guessed: out; alternatives: inout, scratch", *one.remarks))

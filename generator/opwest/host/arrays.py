@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from opwest import nearby
 from opwest.diagnostics import Diagnostics, nearest
 from opwest.host.compile import fail
 from opwest.host.labels import label_lines
@@ -48,8 +49,8 @@ def read_runs(
 
     `given` are the options --input, `streamed` the options --stream, whose frames define the number of runs.
     """
-    arrays = _read(given, "input", inputs, faults)
-    frames = _read(streamed, "stream", inputs, faults)
+    arrays, files = _read(given, "input", inputs, faults)
+    frames, streams = _read(streamed, "stream", inputs, faults)
     found: dict[str, Array] = {}
     counts: dict[str, int] = {}
     for tensor in inputs:
@@ -57,17 +58,15 @@ def read_runs(
         if name in arrays and name in frames:
             faults.error(f"input {name!r} is given as --input and as --stream", expected="one of them")
         elif name in arrays or name in frames:
-            option, texts = ("stream", streamed) if name in frames else ("input", given)
+            option, file = ("stream", streams[name]) if name in frames else ("input", files[name])
             array = frames.get(name) if name in frames else arrays[name]
-            fitted = _fitted(tensor, array, option, _file(texts, name), faults) if array is not None else None
+            fitted = _fitted(tensor, array, option, file, faults) if array is not None else None
             if fitted is not None:
                 found[name] = fitted
             if fitted is not None and name in frames:
                 counts[name] = len(fitted)
         else:
             faults.error(f"missing input {name!r}", expected=f"--input {name}=FILE.npy")
-    if streamed and repeat > 1:
-        faults.error("--stream excludes --repeat", hint="the frames define the number of runs")
     (first, count), *others = counts.items() or [("", repeat)]
     for name, other in others:
         if other != count:
@@ -96,61 +95,86 @@ def _fitted(tensor: Mapping[str, Any], array: Array, option: str, file: str, fau
 
 
 def read_references(
-    given: Sequence[str], outputs: Sequence[Mapping[str, Any]], faults: Diagnostics
+    given: Sequence[str], outputs: Sequence[Mapping[str, Any]], runs: Runs, faults: Diagnostics
 ) -> dict[str, Array]:
-    """Return the references by output name; report arrays of another shape and arrays without numbers."""
-    arrays = _read(given, "reference", outputs, faults)
+    """Return the references by output name; report arrays of another shape and arrays without numbers.
+
+    With streams, references have a frame per run as first dimension.
+    """
+    arrays, files = _read(given, "reference", outputs, faults)
     for tensor in outputs:
-        given_array = arrays.get(tensor["name"])
+        name = tensor["name"]
+        given_array = arrays.get(name)
         if given_array is None:
             continue
-        arrays[tensor["name"]] = array = reference_of(given_array, DTYPES[tensor["dtype"]])
-        if list(array.shape) != list(tensor["shape"]) or array.dtype.kind not in "biuf":
-            faults.error(
-                f"reference {tensor['name']!r}: '{_file(given, tensor['name'])}' contains {array.dtype.name} "
-                f"{list(array.shape)}",
-                expected=f"numbers {list(tensor['shape'])}",
-            )
+        arrays[name] = array = reference_of(given_array, DTYPES[tensor["dtype"]])
+        shape = [*([runs.count] if runs.streams else []), *tensor["shape"]]
+        if list(array.shape) != shape or array.dtype.kind not in "biuf":
+            seen = f"{array.dtype.name} {list(array.shape)}"
+            faults.error(f"reference {name!r}: '{files[name]}' contains {seen}", expected=f"numbers {shape}")
     return {name: array for name, array in arrays.items() if array is not None}
-
-
-def _file(given: Sequence[str], name: str) -> str:
-    return next(text.partition("=")[2] for text in given if text.partition("=")[0] == name)
 
 
 def _read(
     given: Sequence[str], option: str, tensors: Sequence[Mapping[str, Any]], faults: Diagnostics
-) -> dict[str, Array | None]:
-    """Return the given arrays by name, None for unreadable files."""
-    import numpy as np
-
+) -> tuple[dict[str, Array | None], dict[str, str]]:
+    """Return the given arrays by name, None for unreadable files, and their files."""
     role = "output" if option == "reference" else "input"
     known = [tensor["name"] for tensor in tensors]
     arrays: dict[str, Array | None] = {}
-    for text in given:
-        name, separator, file = text.partition("=")
-        if not separator or not file:
-            faults.error(f"invalid --{option} {text!r}", expected="NAME=FILE.npy")
-        elif name not in known:
-            faults.error(f"unknown {role} {name!r}", hint=nearest(name, known))
+    files: dict[str, str] = {}
+    for name, file, key in _named(given, option, faults):
+        if name not in known:
+            where = f" in '{file}'" if key else ""
+            faults.error(f"unknown {role} {name!r}{where}", hint=nearest(name, known))
         elif name in arrays:
             faults.error(f"duplicate {option} {name!r}")
         else:
-            arrays[name] = None
-            expected = "a file written by numpy.save"
-            try:
-                array = load_numpy(Path(file))
-            except OSError as error:
-                faults.error(f"{option} {name!r}: cannot read '{file}': {error.strerror}", expected=expected)
-                continue
-            except ArrayError as error:
-                faults.error(f"{option} {name!r}: {error.message}", expected=expected, hint=error.hint)
-                continue
-            if isinstance(array, np.ndarray):
-                arrays[name] = array
-            else:
-                faults.error(f"{option} {name!r}: '{file}' is an .npz file", expected=expected)
-    return arrays
+            arrays[name], files[name] = _array(f"{option} {name!r}: ", file, key, faults), file
+    return arrays, files
+
+
+def _named(given: Sequence[str], option: str, faults: Diagnostics) -> Iterator[tuple[str, str, str | None]]:
+    """Yield the name, the file and, for an .npz file, the key of every array; report invalid arguments."""
+    for text in given:
+        name, separator, file = text.partition("=")
+        if separator and name and file:
+            yield name, file, None
+        elif separator or not text.endswith(".npz"):
+            faults.error(f"invalid --{option} {text!r}", expected="NAME=FILE.npy, or FILE.npz with arrays by name")
+        else:
+            names = _loaded(f"{option}: ", text, None, "a file written by numpy.savez", faults)
+            if isinstance(names, dict):
+                yield from ((key, text, key) for key in names)
+            elif names is not None:
+                faults.error(f"{option}: '{text}' is an .npy file", expected=f"--{option} NAME={text}")
+
+
+def _array(where: str, file: str, key: str | None, faults: Diagnostics) -> Array | None:
+    """Return the array of an .npy file, or that of a key in an .npz file; None after an error."""
+    import numpy as np
+
+    expected = "a file written by numpy.save"
+    array = _loaded(where, file, key, expected, faults)
+    if array is None or isinstance(array, np.ndarray):
+        return array
+    faults.error(f"{where}'{file}' is an .npz file", expected=expected)
+    return None
+
+
+def _loaded(
+    where: str, file: str, key: str | None, expected: str, faults: Diagnostics
+) -> Array | dict[str, None] | None:
+    """Return an array, or the names in an .npz file without `key`; None after an error."""
+    try:
+        return load_numpy(Path(file), key)
+    except OSError as error:
+        faults.error(
+            f"{where}cannot read '{file}': {error.strerror}", expected=expected, hint=nearby.hint_for(Path(file))
+        )
+    except ArrayError as error:
+        faults.error(f"{where}{error.message}", expected=expected, hint=error.hint)
+    return None
 
 
 def keep_outputs(

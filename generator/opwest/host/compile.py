@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from opwest import activity
 from opwest.diagnostics import Diagnostic, Location, OpwestError
 from opwest.host.cmsis_nn import find_cmsis_nn, required_sources, uses_cmsis_nn
 from opwest.host.runtime import installed_runtime
@@ -31,7 +32,6 @@ EMULATION_SOURCES = (
 """Sources that emulate accelerators on the host (`host` of a device), relative to the runtime's src/."""
 RUNTIME_SOURCES = (
     "accelerator.c",
-    "call.c",
     "device_calls.c",
     "devices.c",
     "halide_backend.c",
@@ -48,6 +48,14 @@ PROFILE_SOURCES = ("port_profile_host.c", "profile.c")
 """Additional sources of CONFIG_OPWEST_PROFILE."""
 PROFILE_FLAG = "-DCONFIG_OPWEST_PROFILE=1"
 CHECK_STEPS_FLAG = "-DCONFIG_OPWEST_CHECK_STEPS=1"
+SANITIZE_FLAGS = (
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+    "-fno-omit-frame-pointer",
+    "-O1",
+    "-g",
+)
+"""The options of --sanitize; `undefined` contains `alignment`."""
 WARNINGS = ("-O2", "-Wall", "-Wextra")
 C_FLAGS = ("-std=gnu11", *WARNINGS)
 CPP_FLAGS = (*WARNINGS, "-fno-exceptions", "-fno-rtti")
@@ -73,7 +81,15 @@ class HostCompiler:
     Objects go to the directory `work`.
     """
 
-    def __init__(self, work: Path, bits: int | None, *, profile: bool = False, check_steps: bool = False) -> None:
+    def __init__(
+        self,
+        work: Path,
+        bits: int | None,
+        *,
+        profile: bool = False,
+        check_steps: bool = False,
+        sanitize: bool = False,
+    ) -> None:
         self.bits = bits
         self.command = self._command("CC", "cc", "C")
         self.cpp_command: list[str] = []
@@ -82,6 +98,7 @@ class HostCompiler:
         """The C++ standard, as in CONFIG_STD_CPP17: 17."""
         self.work = work
         self.profile = profile or check_steps
+        self.sanitize = list(SANITIZE_FLAGS) if sanitize else []
         self.flags = [*([PROFILE_FLAG] if self.profile else []), *([CHECK_STEPS_FLAG] if check_steps else [])]
         self.objects: list[str] = []
 
@@ -116,26 +133,37 @@ class HostCompiler:
         if is_cpp(source.name):
             self.cpp_command = self.cpp_command or self._command("CXX", "c++", "C++")
             command = [*self.cpp_command, f"-std=c++{self.standard}", *CPP_FLAGS]
-        command = [*command, *options, *extra, "-c", str(source), "-o", str(target)]
+        command = [*command, *options, *self.sanitize, *extra, "-c", str(source), "-o", str(target)]
         self._run(command)
         self.objects.append(str(target))
         return target, command
 
     def link(self, program: Path, extra: Iterable[str] = ()) -> None:
         """Link all compiled and added objects."""
-        self._run([*(self.cpp_command or self.command), "-o", str(program), *self.objects, *extra])
+        linker = [*(self.cpp_command or self.command), *self.sanitize]
+        self._run([*linker, "-o", str(program), *self.objects, *extra])
 
     def _run(self, command: list[str]) -> str:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        with activity.command(command):
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
         if done.returncode != 0:
             refused = _REFUSED.search(done.stderr)
             if refused is not None:
                 raise fail(f"the operators of the application cannot run on this machine: {refused[1]}")
             raise fail(
                 f"the compiler failed: {shlex.join(command)}\n{_first_lines(done.stderr)}",
-                hint="-m32 requires the 32-bit C library (Debian: gcc-multilib)" if "-m32" in command else None,
+                hint=_hint(command),
             )
         return done.stdout
+
+
+def _hint(command: list[str]) -> str | None:
+    """Return what a failed command requires."""
+    if "-m32" in command:
+        return "-m32 requires the 32-bit C library (Debian: gcc-multilib)"
+    if SANITIZE_FLAGS[0] in command:
+        return "--sanitize requires the sanitizers of the compiler (libasan and libubsan, or compiler-rt)"
+    return None
 
 
 def _cpp_standard(project: Path) -> str:
@@ -244,6 +272,8 @@ class _CmsisNn:
             sources = [project / "models" / model["name"] / source for source in build["sources"]]
             if uses_cmsis_nn(sources):
                 users[model["name"]] = sources
+        if given is not None and not users:
+            raise fail("--cmsis-nn has no effect: no operator includes CMSIS-NN", project)
         if users:
             root = find_cmsis_nn(given, next(iter(users)), project)
             self.headers = (root / "Include",)

@@ -4,17 +4,23 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from opwest import activity
 from opwest.host.arrays import Runs
 from opwest.host.compile import HostCompiler, build_program, fail
 from opwest.host.own_templates import own_renderer
 from opwest.host.project_data import tensors_of
 from opwest.render.records.layout import HOOK
+
+_SANITIZER = re.compile(r"runtime error: |ERROR: AddressSanitizer")
+_SHOWN = 12
+"""Lines of a sanitizer's report."""
 
 
 def run_harness(
@@ -62,10 +68,40 @@ def run_harness(
         path.write_bytes(runs.arrays[tensor["name"]].tobytes())
     if stops:
         paths.append(work / "steps.bin")
-    done = subprocess.run([program, *paths], check=False, capture_output=True, text=True, errors="replace")
+    with activity.command([program, *paths]):
+        done = subprocess.run(
+            [program, *paths],
+            check=False,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env=environment(compiler),
+        )
     if done.returncode != 0:
-        raise _failure(project, model, done)
+        raise _sanitized(project, done.stderr) or _failure(project, model, done)
     return paths, done.stdout
+
+
+def environment(compiler: HostCompiler) -> dict[str, str] | None:
+    """Return the environment of the program: leaks are not reported, because emulated devices live until its end."""
+    if not compiler.sanitize:
+        return None
+    given = os.environ
+    return {
+        **given,
+        "ASAN_OPTIONS": f"detect_leaks=0:{given.get('ASAN_OPTIONS', '')}",
+        "UBSAN_OPTIONS": f"print_stacktrace=1:{given.get('UBSAN_OPTIONS', '')}",
+    }
+
+
+def _sanitized(project: Path, output: str) -> Exception | None:
+    """Return the error of a sanitizer in the output of a program, with its first lines; None without one."""
+    lines = output.splitlines()
+    first = next((i for i, line in enumerate(lines) if _SANITIZER.search(line)), None)
+    if first is None:
+        return None
+    shown = "\n".join(f"  {line}" for line in lines[first : first + _SHOWN] if line.strip())
+    return fail(f"the sanitizer reported a fault:\n{shown}", project)
 
 
 def ended(returncode: int) -> str:

@@ -36,6 +36,7 @@ _PLACES = [{"line": int, "column": int, "permitted": bool}]
 _CHECKS: dict[str, Any] = {
     "pools": [str],
     "results": [{"name": str, "dtype": str, "size": int, "shape": [int], "buffer": int}],
+    "tolerances": [{"output": str, "absolute": (int, float), "relative": (int, float)}],
     "views": [{"name": str, "dtype": str, "size": int, "shape": [int], "root": str, "offset": int}],
     "state_bytes": int,
     "stops": [{"point": int, "writes": [{"tensor": str, "step": int}]}],
@@ -56,7 +57,7 @@ _CHECKS: dict[str, Any] = {
         }
     ],
 }
-"""The parts for `--check-steps` and `opwest call`, which records of earlier versions lack."""
+"""The parts for comparisons and `opwest call`, which records of earlier versions lack."""
 _MODEL = {
     **dict.fromkeys(("name", "macro", "manifest"), str),
     **dict.fromkeys(("emulated", "constants"), bool),
@@ -118,6 +119,9 @@ def _fault_of_checks(model: Mapping[str, Any]) -> str | None:
         fault = _fault_of_elements(result)
         if fault is not None:
             return fault
+    for row in model.get("tolerances", ()):
+        if not all(0 <= row[key] < math.inf for key in ("absolute", "relative")):
+            return f"the tolerance of {row['output']!r} is no finite number"
     whole = {t["name"]: t["size"] for t in (*model["tensors"], *model.get("results", ()))}
     for view in model.get("views", ()):
         if not 0 <= view["offset"] <= whole.get(view["root"], 0) - view["size"]:

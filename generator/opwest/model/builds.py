@@ -112,6 +112,8 @@ class TargetBuild:
     """Functions of libm that the files call."""
     soft_float: tuple[str, ...] = ()
     """Functions of software floating point in the compiler's library that the objects call."""
+    unverified: tuple[str, ...] = ()
+    """Objects with operators whose debug information does not contain the options that change the ABI."""
 
     @property
     def has_cpp(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Literal
 from opwest.diagnostics import Location, nearest
 from opwest.manifest.located import Mapping
 from opwest.model.builds import External
+from opwest.model.constant_shapes import Shape, constant_shapes
 from opwest.model.context import (
     Context,
     located_items,
@@ -24,10 +25,11 @@ from opwest.model.passing import check_passing, supplied_arguments, workspace_ne
 def operators(context: Context) -> dict[str, Operator]:
     """Return the operators by name."""
     found = {}
+    shapes = constant_shapes(context)
     for name, entry in context.section("operators").items():
         at = context.section("operators").key_location(name)
         check_name("operator", name, at, context.faults)
-        found[name] = _operator(context, name, entry, at)
+        found[name] = _operator(context, name, entry, at, shapes)
     _check_shared_symbols(context, found)
     return found
 
@@ -47,7 +49,9 @@ def _check_shared_symbols(context: Context, found: dict[str, Operator]) -> None:
             )
 
 
-def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Operator:
+def _operator(
+    context: Context, name: str, entry: Mapping, at: Location, shapes: dict[tuple[str, str], Shape]
+) -> Operator:
     symbol = entry.get("symbol", name)
     if not is_symbol(symbol) and "symbol" in entry:
         context.faults.error(
@@ -75,7 +79,7 @@ def _operator(context: Context, name: str, entry: Mapping, at: Location) -> Oper
     args: list[Argument] = []
     names: dict[str, Location] = {}
     for item, place in located_items(entry["args"]):
-        argument = _argument(context, item, place, convention)
+        argument = _argument(context, item, place, convention, shapes.get((name, item["name"])))
         if argument.name in names:
             context.faults.error(
                 f"duplicate argument {argument.name!r} in operator {name!r}",
@@ -155,7 +159,9 @@ def _check_result(context: Context, name: str, entry: Mapping, result: Argument,
         )
 
 
-def _argument(context: Context, entry: Mapping, place: Location, convention: Convention) -> Argument:
+def _argument(
+    context: Context, entry: Mapping, place: Location, convention: Convention, shape: Shape | None
+) -> Argument:
     faults = context.faults
     at = entry.value_location("name")
     check_name("argument", entry["name"], at, faults)
@@ -174,6 +180,8 @@ def _argument(context: Context, entry: Mapping, place: Location, convention: Con
                 expected="in",
             )
             direction = "in"  # reported once
+    elif shape is not None:
+        type_ = TensorType(DTYPES[entry["dtype"]], shape)
     else:
         if "shape" not in entry:
             context.untyped.add(at)
@@ -181,7 +189,7 @@ def _argument(context: Context, entry: Mapping, place: Location, convention: Con
                 f"argument {entry['name']!r} has no shape",
                 place,
                 expected="shape: [...]",
-                hint="declare an argument passed by value with scalar: true",
+                hint="an argument passed by value has scalar: true; a constant in a .npy or .npz file has its shape",
             )
         type_ = tensor_type(context, entry)
     check_passing(context, entry, convention)
@@ -196,6 +204,7 @@ def _argument(context: Context, entry: Mapping, place: Location, convention: Con
         location=at,
         pointer=entry.get("pointer", False),
         in_place=tuple(context.items("in_place", entry)),
+        struct=entry.get("struct"),
     )
 
 

@@ -22,7 +22,7 @@ from opwest.model.targets import read_targets, target_abi
 from opwest.objects.compat import abi_warnings
 from opwest.objects.facts import CFunction, CSource, Member, ObjectError, ObjectFile
 from opwest.objects.inspect import inspect_object
-from opwest.objects.judgement import judge_file
+from opwest.objects.judgement import Reason, judge_file
 from opwest.records import dataclass
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ class Linkable:
     entry_points: frozenset[str] = frozenset()
     rejected: bool = False
     """Whether its format or its ABI has faults. Its symbols are checked nevertheless."""
+    faults: tuple[Reason, ...] = ()
+    """Of a member of an archive: the faults to report if it is linked."""
 
     @cached_property
     def c_functions(self) -> dict[str, CFunction]:
@@ -321,9 +323,13 @@ def _add_object(
     for name, member in _members(item, file):
         examined = context.examine(name, target.name, _kind(item))
         examined.item, examined.stack_files = member, stack.functions
-        reasons = judge_file(member, abi)
-        for reason in reasons:
+        every = judge_file(member, abi)
+        later = tuple(r for r in every if archived and r.kind != "abi" and not member.opaque)
+        reasons = [r for r in every if r not in later]
+        for reason in every:
             examined.refuse(reason.text)
+            if reason in later:
+                continue
             if reason.kind == "abi" and reason.text in reported:
                 continue  # once per archive, not once per member
             reported.add(reason.text)
@@ -347,5 +353,6 @@ def _add_object(
                 examined,
                 archived=archived,
                 rejected=rejected,
+                faults=later,
             )
         )

@@ -164,6 +164,13 @@ def _check_signature(context: Context, file: IrFile, function: IrFunction, opera
         ]
         names = [name for name, _ in operator.parameters]
     head = f"{file.name}: function {function.name!r}"
+    if function.convention:
+        context.faults.error(
+            f"{head} has the calling convention {function.convention!r}",
+            operator.location,
+            expected="that of C",
+            hint="declare the function extern, without an attribute for its convention",
+        )
     if len(function.parameters) != len(declared) or function.variadic:
         many = "a variable number of" if function.variadic else str(len(function.parameters))
         context.faults.error(

@@ -11,6 +11,7 @@ from opwest.model.application import Application
 from opwest.model.builds import CppNeeds, External, StackNeed, Target, TargetBuild
 from opwest.model.conventions import UNPACKED, Convention, WorkspaceNeed
 from opwest.model.dtypes import DType, TensorType
+from opwest.model.fixed_plan import FixedPlan
 from opwest.model.suite import Suite
 from opwest.model.tvmgen_names import Tvmgen
 from opwest.records import dataclass
@@ -50,6 +51,8 @@ class Argument:
     """The arguments whose memory this result may reuse."""
     is_result: bool = False
     """Whether it is the tensor for the value that the compiled function returns."""
+    struct: str | None = None
+    """The tag or typedef of the structure that the bytes contain, such as an operator's context."""
 
     @property
     def is_passed(self) -> bool:
@@ -59,7 +62,7 @@ class Argument:
     @property
     def c_type(self) -> str:
         """The C type of the parameter."""
-        c_type = self.type.dtype.c_type
+        c_type = self.type.dtype.c_type if self.struct is None else "void"  # a tag could be one of Zephyr's
         if self.scalar:
             return c_type
         return f"const {c_type} *" if self.direction == "in" else f"{c_type} *"
@@ -252,36 +255,6 @@ class Interface:
     """The names of the classes of an output."""
 
 
-@dataclass(frozen=True, slots=True)
-class FixedOffset:
-    """The offset of a buffer, bytes, as the manifest gives it."""
-
-    buffer: str
-    offset: int
-    location: Location
-
-
-@dataclass(frozen=True, slots=True)
-class FixedPool:
-    """The offsets that the manifest gives in one pool, or a table of them that the planning reads."""
-
-    pool: str
-    location: Location
-    offsets: tuple[FixedOffset, ...] = ()
-    table: str | None = None
-    """The text of a table in MiniMalloc's format."""
-    file: str = ""
-    """The path of the table."""
-
-
-@dataclass(frozen=True, slots=True)
-class FixedPlan:
-    """The offsets that the manifest gives."""
-
-    location: Location
-    pools: tuple[FixedPool, ...]
-
-
 MemoryPlanner = Literal["greedy", "search", "fixed"]
 
 BufferRole = Literal["intermediate", "scratch", "input", "output", "constant", "state"]
@@ -411,11 +384,17 @@ class Model:
     cpp: CppNeeds = CppNeeds(language=False, library=False)
     tvmgen: Tvmgen | None = None
     """microTVM's C interface, if the manifest requests it."""
+    board_locations: tuple[tuple[str, Location], ...] = ()
+    """The boards of the manifest, with their places there."""
 
     @property
     def programs(self) -> tuple[Program, ...]:
         """The programs of all devices, without duplicates."""
         return tuple({d.program.content: d.program for d in self.devices if d.program}.values())
+
+    def board_location(self, board: str) -> Location:
+        """Return the place of a board in the manifest; that of the model for a board of the command line."""
+        return dict(self.board_locations).get(board, self.location)
 
     def device(self, name: str) -> Device:
         """Return a device by name."""

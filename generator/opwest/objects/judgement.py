@@ -16,11 +16,13 @@ from opwest.objects.elf import COMMON_MACHINES, machines
 from opwest.objects.facts import CSource, Member, ObjectError
 from opwest.objects.providers import LIBCS, provider_of
 from opwest.objects.relocations import relocation_faults
+from opwest.objects.rust import HOSTED, HOSTED_HINT, PERSONALITY_HINT, is_hosted
 from opwest.objects.tvm_symbols import ALLOCATE, CONTEXTS, POINTERS, PROVIDED, REFUSED, tvm_functions
 from opwest.records import dataclass
 
 Kind = Literal["file", "abi", "relocation", "undefined", "tvm", "halide", "workspace", "state"]
 DEFAULT_LIBC = "picolibc"
+_DEBUG = b".debug_info"
 _HOST_MACHINES = ("x86-64", "i386")
 RUNTIME_SYMBOLS = (
     frozenset(
@@ -114,6 +116,10 @@ def judge_file(item: Member | CSource, target: TargetAbi | None = None) -> list[
         found.append(Reason("abi", f"compiled for an unknown machine: {machine}"))
     found += [Reason("abi", f.message, f.expected, f.hint) for f in abi_faults(item.abi, abi)]
     if not item.opaque:
+        found += [
+            Reason("abi", f"compiled with {option}: {effect}", "the ABI of Zephyr", f"compile without {option}")
+            for option, effect in _abi_options(item)
+        ]
         try:
             found += [Reason("relocation", text) for text in relocation_faults(item, abi)]
         except ObjectError as fault:
@@ -121,10 +127,29 @@ def judge_file(item: Member | CSource, target: TargetAbi | None = None) -> list[
     return found
 
 
+def _abi_options(item: Member) -> tuple[tuple[str, str], ...]:
+    if _DEBUG not in item.content:
+        return ()
+    from opwest.objects.producers import abi_options  # reads debug information
+
+    return abi_options(item).faults
+
+
+def unrecorded_options(item: Member) -> bool:
+    """Return whether an object does not record the options of its compiler that change the ABI."""
+    if _DEBUG not in item.content:
+        return True
+    from opwest.objects.producers import abi_options
+
+    return abi_options(item).unknown is not None
+
+
 def judge_symbols(item: Member | CSource, link: Link = ALONE) -> list[Reason]:
     """Return the reasons found in symbols: undefined ones, functions of TVM's runtime, state."""
     if isinstance(item, Member) and item.opaque:
         return []
+    if isinstance(item, Member) and is_hosted(item):
+        return [Reason("file", HOSTED, expected="operators that need no operating system", hint=HOSTED_HINT)]
     return [*_undefined(item, link), *_tvm(item, link), *_halide(item, link), *_state(item, link)]
 
 
@@ -243,6 +268,8 @@ def _undefined_reason(symbol: str, machine: str, libcs: tuple[str, ...]) -> Reas
     if others and libcs != ("host",):
         hint = f"for firmware with {others[0]}, set libc: {others[0]}"
         remedy = f"`libc: {others[0]}` permits it"
+    if symbol == "rust_eh_personality":
+        hint = PERSONALITY_HINT
     if symbol.startswith("__stack_chk"):
         hint = "compile with -fno-stack-protector: prebuilt operators cannot use Zephyr's stack canaries"
     return Reason(

@@ -15,6 +15,8 @@ from opwest.records import dataclass
 
 LIBCS: Final = ("host", "picolibc", "newlib", "minimal")
 LINKER: Final = "linker"
+UNWIND_PREFIX: Final = "__aeabi_unwind_cpp_pr"
+"""Arm's personality routines, to which unwind tables refer (EHABI, section 7)."""
 _LINKER_DEFINED: Final = frozenset(["_GLOBAL_OFFSET_TABLE_"])
 # GCC internals, "Routines for floating point emulation", and the run-time ABI of Arm (IHI0043), section 5.1.2.
 _SOFT_FLOAT: Final = re.compile(

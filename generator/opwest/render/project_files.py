@@ -113,6 +113,7 @@ def _model_record(model: Model, plan: MemoryPlan, library: Library | None) -> di
         "steps": [step.operator.name for step in model.steps],
         "pools": [pool.member for pool in used_pools(model, plan)],
         **_check_record(model, plan),
+        **_tolerances(model),
         "operators": operator_rows(model),
         "arguments": argument_row(model),
         "memory": {
@@ -121,6 +122,14 @@ def _model_record(model: Model, plan: MemoryPlan, library: Library | None) -> di
         },
         "builds": [_build_record(build) for build in model.builds],
     }
+
+
+def _tolerances(model: Model) -> dict[str, Any]:
+    """Return the tolerances of outputs; nothing without any."""
+    rows = [
+        {"output": one.output, "absolute": one.absolute, "relative": one.relative} for one in model.suite.tolerances
+    ]
+    return {"tolerances": rows} if rows else {}
 
 
 def _check_record(model: Model, plan: MemoryPlan) -> dict[str, Any]:

@@ -71,13 +71,14 @@ def title(role: str, tensor: Interface, padded: int = 0) -> str:
     if padded > tensor.type.elements:
         text += f", in a buffer of {padded} elements: whole cache lines"
     if tensor.quantization:
-        text += f", {_quantization_words(tensor.quantization)}"
+        text += f", {quantization_words(tensor.quantization)}"
     if tensor.description:
         text += f". {tensor.description}"
     return c_comment(text)
 
 
-def _quantization_words(quantization: Quantization) -> str:
+def quantization_words(quantization: Quantization) -> str:
+    """Return the meaning of quantised values in words."""
     if quantization.axis is not None:
         return f"quantized along axis {quantization.axis}"
     return f"real = {quantization.scales[0]:g} * (value - {quantization.zero_points[0]})"

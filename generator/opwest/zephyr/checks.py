@@ -34,7 +34,7 @@ def check_zephyr(models: Sequence[Model], zephyr: ZephyrOptions, faults: Diagnos
     places: dict[str, Location | None] = dict.fromkeys(requested)
     for model in models:
         for board in model.boards:
-            places.setdefault(board, model.location)
+            places.setdefault(board, model.board_location(board))
     for board, at in places.items():
         if _check_board(board, at, version, workspace, faults) and workspace is not None and board in requested:
             _check_modules(board, models, version, workspace, faults)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +33,21 @@ UNFIT = {
     "int variadic(char *x, ...) { return *x; }": "variable arguments",
     "int nothing(void) { return 1; }": "no parameter is a tensor",
     "int back(int *a, int (*f)(int)) { return f(a[0]); }": "parameter 2 is a pointer to a function",
-    "struct s { int a; }; int first(struct s *s, int *a) { return s->a + *a; }": "parameter 1 is ",
+    "struct s; int first(struct s *s, int *a) { return s ? *a : 0; }": "parameter 1 is ",
     "struct s { int a; }; int value(int *a, struct s s) { return s.a + *a; }": "parameter 2 is a struct",
 }
 
 
-def draft(*paths: Path, folder: Path | None = None, model: str | None = None, targets: tuple[str, ...] = ()) -> str:
+def draft(
+    *paths: Path,
+    folder: Path | None = None,
+    model: str | None = None,
+    targets: tuple[str, ...] = (),
+    patterns: Sequence[str] = (),
+) -> str:
     """Return the text of a draft in the directory of the first file."""
     faults = Diagnostics()
-    return draft_manifest(paths, (folder or paths[0].parent) / "manifest.yaml", model, targets, faults).text
+    return draft_manifest(paths, (folder or paths[0].parent) / "manifest.yaml", model, targets, faults, patterns).text
 
 
 def drafted(*paths: Path, **options: Any) -> dict[str, Any]:

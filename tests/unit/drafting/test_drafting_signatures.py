@@ -209,3 +209,40 @@ def test_names_that_are_invalid_in_c(tmp_path: Path) -> None:
     manifest = drafted(path)
     assert manifest["operators"]["op_linux"]["symbol"] == "linux"
     assert arguments(manifest, "op_linux") == ["arg0 int32 in", "arg1 int32 out", "arg2 int32 out"]
+
+
+CONTEXT = """#include <stdint.h>
+struct gains { float b[3]; };
+struct biquad_state { double z[2]; uint8_t primed; };
+typedef struct { int32_t n; } counter_t;
+struct npu;
+int32_t biquad(struct biquad_state *s, const struct gains *g, const float *x, float *y)
+{ s->z[0] += x[0]; y[0] = g->b[0] * s->z[0]; return 0; }
+int32_t count(const float *x, float *y, counter_t *counter) { y[0] = x[0] + counter->n++; return 0; }
+int32_t remote(const float *x, float *y, struct npu *handle) { y[0] = x[0] + !handle; return 0; }
+"""
+
+
+def test_context_structures(tmp_path: Path) -> None:
+    """Structures are bytes with size and alignment; written ones are state, opaque ones devices."""
+    path = compile_object(tmp_path, CONTEXT, flags=["-g"])
+    found = drafted(path)
+    context, gains = found["operators"]["biquad"]["args"][:2]
+    assert context == {
+        "name": "s", "dtype": "uint8", "shape": [24], "direction": "inout", "align": 8, "struct": "biquad_state",
+    }  # fmt: skip
+    assert gains == {"name": "g", "dtype": "uint8", "shape": [12], "align": 4, "struct": "gains"}
+    counter = found["operators"]["count"]["args"][2]
+    assert (counter["shape"], counter["align"], counter["struct"]) == ([4], 4, "counter_t")
+    assert found["operators"]["remote"]["device"] == {"handle": "struct npu *"}
+    assert found["run"]["state"] == {
+        "biquad_s": {"dtype": "uint8", "shape": [24]}, "count_counter": {"dtype": "uint8", "shape": [4]},
+    }  # fmt: skip
+    assert found["constants"] == {"biquad_g": {"file": "FILL_IN"}}
+    # A source has the name only.
+    source = drafted(tmp_path / "operators.c")
+    assert source["operators"]["biquad"]["args"][0]["shape"] == "FILL_IN"
+    assert source["operators"]["biquad"]["args"][1] == {
+        "name": "g", "dtype": "uint8", "shape": "FILL_IN", "struct": "gains",
+    }  # fmt: skip
+    assert source["run"]["state"].keys() == {"biquad_s", "count_counter"}

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from objects_factory import compile_object
 from opwest.objects.dwarf import NO_DEBUG_INFORMATION, DeclaredParameter, DwarfSignature, compare, signatures
+from opwest.objects.dwarf_types import POINTER_TO_CONST
 from opwest.objects.elf import parse_elf
 from opwest.objects.inspect import read_member
 from requirements_support import need
@@ -300,3 +301,53 @@ def test_time_is_linear_in_the_functions(tmp_path: Path) -> None:
         return check
 
     check_linear(use(200), use(1600))
+
+
+NESTED = """
+namespace outer { namespace inner {
+int plain(const signed char *x, float *y) { return x[0] + (int)y[0]; }
+extern "C" int exported(const signed char *x, float *y) { return plain(x, y); }
+} }
+"""
+
+
+def test_namespaces_and_second_names(tmp_path: Path) -> None:
+    """Functions in namespaces have signatures; a second name has that of the function at its address, no other."""
+    need("g++", "objcopy")
+    source, made = tmp_path / "n.cpp", tmp_path / "n.o"
+    source.write_text(NESTED)
+    subprocess.run(["g++", "-g", "-O0", "-c", source, "-o", made], check=True)
+    for command in (
+        ["--add-symbol", "plain=.text:0,global,function"],
+        ["--add-symbol", "inner=.text:2,global,function"],
+    ):
+        subprocess.run(["objcopy", *command, made], check=True)
+    seen = signatures(read_member("n.o", made.read_bytes()))
+    assert isinstance(seen, dict)
+    assert {name: str(one) for name, one in seen.items()} == {
+        "_ZN5outer5inner5plainEPKaPf": "int (const signed char *, float *)",
+        "exported": "int (const signed char *, float *)",
+        "plain": "int (const signed char *, float *)",
+    }
+    # The same name at another address is another function.
+    moved = made.read_bytes()
+    subprocess.run(
+        ["objcopy", "--strip-symbol=plain", "--add-symbol", "plain=.text:1,global,function", made], check=True
+    )
+    assert made.read_bytes() != moved
+    again = signatures(read_member("n.o", made.read_bytes()))
+    assert isinstance(again, dict)
+    assert "plain" not in again
+
+
+@pytest.mark.parametrize(
+    ("name", "const"),
+    [
+        ("*const i8", True), ("*mut i8", False), ("&i8", True), ("&mut [f32; 4]", False), ("[*]const i8", True),
+        ("[*]i8", False), ("[*c]const u8", True), ("[*:0]const u8", True), ("*align(4) const f32", True),
+        ("*align(4) f32", False), ("", False), ("*const fn", True),
+    ],
+)  # fmt: skip
+def test_const_in_names_of_pointers(name: str, const: bool) -> None:
+    """Rust and Zig record const in the name of a pointer type."""
+    assert bool(POINTER_TO_CONST.match(name)) is const

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":6,\"model\":\"conventions\",\"descrip"
-	.ascii "tion\":\"Operators of five calling conventions\",\"hash\":\"c49e6a87a250453af4"
-	.ascii "d299c9fcf757eb86093a7bcec2bfb0c669e26bdf4c8204\",\"targets\":[],\"inputs\":[{"
+	.ascii "tion\":\"Operators of five calling conventions\",\"hash\":\"b0dbdf6662ceea5a27"
+	.ascii "a8c933de3acd46c72de320fa5f657ae0a09e7f954b848d\",\"targets\":[],\"inputs\":[{"
 	.ascii "\"name\":\"image\",\"dtype\":\"int32\",\"shape\":[2,3],\"size\":24},{\"name\":\"a\",\"dty"
 	.ascii "pe\":\"uint8\",\"shape\":[1],\"size\":1},{\"name\":\"b\",\"dtype\":\"float16\",\"shape\":"
 	.ascii "[1,1],\"size\":2},{\"name\":\"c\",\"dtype\":\"float64\",\"shape\":[],\"size\":8},{\"nam"

@@ -13,8 +13,8 @@
 	.balign 4
 1:
 	.ascii "{\"format\":1,\"opwest\":\"0.1.0\",\"metadata\":6,\"model\":\"up\",\"description\":\"Fi"
-	.ascii "rst of two\",\"hash\":\"8469cf5fbbb71355b1e4a0c0c48ed5acd5e46d658993f3d840cb"
-	.ascii "11902ba32f53\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\""
+	.ascii "rst of two\",\"hash\":\"0f636233db77c8a87124f1f49be58b2e6a2ae21ed8a8db73de83"
+	.ascii "0b44259c559d\",\"targets\":[],\"inputs\":[{\"name\":\"x\",\"dtype\":\"int32\",\"shape\""
 	.ascii ":[4],\"size\":16}],\"outputs\":[{\"name\":\"y\",\"dtype\":\"int32\",\"shape\":[4],\"siz"
 	.ascii "e\":16}],\"devices\":[],\"pools\":[{\"name\":\"sram\",\"size\":16,\"align\":8,\"reach\""
 	.ascii ":[],\"regions\":[],\"buffers\":[{\"name\":\"once\",\"dtype\":\"int32\",\"shape\":[4],\""

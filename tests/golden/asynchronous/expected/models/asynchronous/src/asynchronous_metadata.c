@@ -154,7 +154,7 @@ const struct opwest_model asynchronous_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"8b58e2554c590b5a579ee2b7f3519b9d249cd1e61c1ea143e138df8ab4c56514";
+	"e4c1e76df6dc282c36a1ca8848927506428c4adc7b7a880a35ff3d09d859b064";
 
 const struct opwest_build asynchronous_build = {
 	.generator = build_string_0,

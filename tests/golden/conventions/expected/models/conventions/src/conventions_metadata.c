@@ -330,7 +330,7 @@ const struct opwest_model conventions_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"c49e6a87a250453af4d299c9fcf757eb86093a7bcec2bfb0c669e26bdf4c8204";
+	"b0dbdf6662ceea5a27a8c933de3acd46c72de320fa5f657ae0a09e7f954b848d";
 
 const struct opwest_build conventions_build = {
 	.generator = build_string_0,

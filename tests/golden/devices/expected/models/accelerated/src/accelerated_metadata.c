@@ -117,7 +117,7 @@ const struct opwest_model accelerated_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"0e956fbeb1f28d534c48203abd8c3ac175122fbec9121aaca1c40989a7694673";
+	"4bf93239bbcd4c6d5ecae6137f7b588af6894718b32f5d9981f006dfbaf6e138";
 
 const struct opwest_build accelerated_build = {
 	.generator = build_string_0,

@@ -372,7 +372,7 @@ const struct opwest_model many_kinds_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"6badb55fbfd59b05af790d7ddad56d6c67ad0cc411c0a723aa9e2d6e35283e8c";
+	"0298cf7d72f3165c87b8e89dcec98274195f86a6f82af6597ada88e001487282";
 
 const struct opwest_build many_kinds_build = {
 	.generator = build_string_0,

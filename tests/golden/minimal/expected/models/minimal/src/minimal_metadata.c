@@ -62,7 +62,7 @@ const struct opwest_model minimal_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"7b10426d7a5733eeb1ede31919b32402afdf3486810c441399071a78250056cc";
+	"7f2a0eff1a3cccf6a70463f007169dcdd2c77e3721e0d389bf1911fb678e55de";
 
 const struct opwest_build minimal_build = {
 	.generator = build_string_0,

@@ -69,7 +69,7 @@ const struct opwest_model down_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"1f7b4e84af5b977bb3f228e79c88a331358ce42b7ef7baf74c2107f33d87095f";
+	"97bcc8aed92d6dcbb8868bcf4dadbe77bcfdc4c00bd18339302b872736252d6e";
 
 const struct opwest_build down_build = {
 	.generator = build_string_0,

@@ -69,7 +69,7 @@ const struct opwest_model up_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"8469cf5fbbb71355b1e4a0c0c48ed5acd5e46d658993f3d840cb11902ba32f53";
+	"0f636233db77c8a87124f1f49be58b2e6a2ae21ed8a8db73de830b44259c559d";
 
 const struct opwest_build up_build = {
 	.generator = build_string_0,

@@ -143,7 +143,7 @@ const struct opwest_model streams_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"eb340a506583f161dc437a1ef935a5c2e15af1dfcbf3cffb5b9ce041080b6291";
+	"8d2efa65e41064751b9cd27f0a3448a1ed573c2c87528cb4ff42009cfd85e901";
 
 const struct opwest_build streams_build = {
 	.generator = build_string_0,

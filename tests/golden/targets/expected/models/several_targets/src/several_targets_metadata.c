@@ -83,7 +83,7 @@ const struct opwest_model several_targets_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"042077e4e7702539d1f062f256f29528f0ba0d3129d0755a88e72f2b0502de6d";
+	"277e55af3adcd7048619382d8a4705ae390afa6e0196c681f37bf53565639dec";
 
 const struct opwest_build several_targets_build = {
 	.generator = build_string_0,

@@ -80,7 +80,7 @@ const struct opwest_model detection_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"9731c92609cb574b3db261ca9e3606f2a16c29a44b9bc25cad69d5f30f2b7236";
+	"e8e341b5bbbe9bae565e0d9f41599acb72ba68bfd7f54de04c36749d35308f84";
 
 const struct opwest_build detection_build = {
 	.generator = build_string_0,

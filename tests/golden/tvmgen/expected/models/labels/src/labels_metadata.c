@@ -67,7 +67,7 @@ const struct opwest_model labels_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"e295ad0b7153c6007aaf571409260e06c830232ec57a6e798d2e24aa9a13febc";
+	"45932fc422f1ccbddd1aff21bf25f83ab54f77ef487f32a908e63cbc78789b1d";
 
 const struct opwest_build labels_build = {
 	.generator = build_string_0,

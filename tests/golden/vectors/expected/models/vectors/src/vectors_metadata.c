@@ -104,7 +104,7 @@ const struct opwest_model vectors_model = {
 
 static const char build_string_0[] = "0.1.0";
 static const char build_string_1[] =
-	"466c97e5cc0153a32823cb139a0d3ed50182b7f8a04dc5c527c4e535272f8512";
+	"b1c20240031916dbde6aeffa1d62714bab1a36ed3d4a5fd72d7517b3953b7c70";
 
 const struct opwest_build vectors_build = {
 	.generator = build_string_0,
