@@ -363,10 +363,6 @@ class Model:
     needs_full_libc: bool
     needs_tvm: bool
     """Whether it calls functions of CONFIG_OPWEST_TVM."""
-    needs_halide: bool
-    """Whether it calls functions of CONFIG_OPWEST_HALIDE."""
-    stateful: bool
-    """Whether operators may have writable state: one workspace at a time can be open."""
     application: Application
     suite: Suite
     compat: Literal["tvm-crt", "tvm-crt-all"] | None
@@ -384,6 +380,10 @@ class Model:
     cpp: CppNeeds = CppNeeds(language=False, library=False)
     tvmgen: Tvmgen | None = None
     """microTVM's C interface, if the manifest requests it."""
+    needs_halide: bool = False
+    """Whether it calls functions of CONFIG_OPWEST_HALIDE."""
+    stateful: bool = False
+    """Whether operators may have writable state: one workspace at a time can be open."""
     board_locations: tuple[tuple[str, Location], ...] = ()
     """The boards of the manifest, with their places there."""
 
